@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.h
- *		ANALYZE, IMPORT FOREIGN SCHEMA, and what is known of collections.
+ *		ANALYZE, IMPORT FOREIGN SCHEMA, and statistics of collections.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,11 +17,11 @@
 
 /*
  * mongo_analyze_foreign_table
- *		AnalyzeForeignTable of the wrapper: rows come from $sample, or from a
- *		scan of the whole collection with analyze_sampling off.
+ *		AnalyzeForeignTable callback.  Rows come from $sample, or from a scan of the whole
+ *		collection if analyze_sampling is off.
  *
- * As the table's owner.  *totalpages are those of all documents, as their number and
- * the average size of some say; planning finds the size of a document in it again.
+ * Accesses MongoDB as the table's owner.  *totalpages is computed from the number of all
+ * documents and the average size of a few; planning derives the size of a document from it.
  */
 extern bool mongo_analyze_foreign_table(Relation relation,
 										AcquireSampleRowsFunc *func,
@@ -29,9 +29,9 @@ extern bool mongo_analyze_foreign_table(Relation relation,
 
 /*
  * mongo_import_foreign_schema
- *		ImportForeignSchema of the wrapper: see docs/import.md.
+ *		ImportForeignSchema callback, see docs/import.md.
  *
- * Raises HV00D for an unknown option, 22023 for a bad value, HV00Q for a database
+ * Raises HV00D for an unknown option, 22023 for an invalid value, HV00Q for a database
  * without collections.
  */
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
@@ -39,94 +39,93 @@ extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 
 /*
  * mongo_remote_row_count
- *		How many documents a table's collection has, or how many rows a pipeline table,
- *		for the planner.
+ *		Return the number of documents of a table's collection, or of rows of a pipeline
+ *		table, for the planner.
  *
- * Asked for with one command and remembered in this backend for five minutes, or
- * until the definition of the table, a server or a mapping changes.  A view counts all
- * that its pipeline returns, and 0 is the answer for a collection that does not exist.
- * Raises as mongo_run_command() and mongo_append_deriving_stages() do.
+ * Sends one command and caches the number in this backend for five minutes, or until the
+ * definition of the table, a server or a user mapping changes.  For a view it counts what
+ * the view's pipeline returns.  A collection that does not exist has 0 documents.  Raises
+ * what mongo_run_command() and mongo_append_deriving_stages() raise.
  */
 extern double mongo_remote_row_count(Oid relid, UserMapping *user);
 
 /*-------------------------------------------------------------------------
- * What ANALYZE has learned of a table's collection, for planning.
+ * Statistics that ANALYZE has stored about a table's collection.
  *
- * It may be out of date: it may decide what a plan costs, and never what an answer is.
+ * They may be out of date, so they affect the cost of plans but never results.
  *-------------------------------------------------------------------------
  */
 
-/* How an index holds the values of one of its fields. */
+/* How an index stores the values of one of its fields. */
 typedef enum MongoKeyKind
 {
 	MONGO_KEY_ASCENDING,
 	MONGO_KEY_DESCENDING,
 	MONGO_KEY_HASHED,
 	MONGO_KEY_WILDCARD,
-	MONGO_KEY_OTHER				/* a text or geographical index, say */
+	MONGO_KEY_OTHER				/* for example, of a text or geospatial index */
 } MongoKeyKind;
 
-/* One field of an index; the path is in UTF-8, as a column's is. */
+/* One field of an index; the path is in UTF-8, like a column's path. */
 typedef struct MongoIndexKey
 {
 	const char *path;
 	MongoKeyKind kind;
 } MongoIndexKey;
 
-/* What the first field of an index can serve, as bits of a set. */
-#define MONGO_INDEX_EQUALITY	0x01	/* finding a value, or one of a list */
+/* What the first field of an index can be used for, as bits of a set. */
+#define MONGO_INDEX_EQUALITY	0x01	/* look up a value, or a list of values */
 #define MONGO_INDEX_RANGE		0x02	/* <, <=, > and >= */
-#define MONGO_INDEX_ORDER		0x04	/* giving documents, or values, in
+#define MONGO_INDEX_ORDER		0x04	/* return documents, or values, in
 										 * order */
 #define MONGO_INDEX_ANY_USE		0x07
 
 typedef struct MongoIndex
 {
-	const bson_t *document;		/* as MongoDB lists it, with "multikey" */
+	const bson_t *document;		/* as listIndexes returns it, with "multikey" */
 	const char *name;
 	int			nkeys;
 	MongoIndexKey *keys;
 	bool		unique;
 	bool		sparse;			/* lacks documents without the field */
 	bool		hidden;			/* from MongoDB's planner */
-	bool		partial;		/* has a filter, or a wildcard index a choice
-								 * of fields */
-	bool		collated;		/* has a collation other than the simple one */
-	bool		multikey;		/* a document had an array in one of the
+	bool		partial;		/* has a filter, or is a wildcard index with a
+								 * projection */
+	bool		collated;		/* has a collation other than "simple" */
+	bool		multikey;		/* some document has an array in one of the
 								 * fields */
-	int			uses;			/* MONGO_INDEX_*; 0 for one that cannot serve */
+	int			uses;			/* MONGO_INDEX_*; 0 if it cannot be used */
 } MongoIndex;
 
 typedef struct MongoStatistics
 {
 	double		documents;		/* in the collection */
-	int			nindexes;		/* 0 also where MongoDB would not tell */
+	int			nindexes;		/* 0 also if MongoDB did not list them */
 	MongoIndex *indexes;
 } MongoStatistics;
 
 /*
  * mongo_statistics_of
- *		What is known of a foreign table's collection; NULL when nothing is, or
- *		when the table is now one of another collection.
+ *		Return the statistics of a foreign table's collection; NULL if there are none, or
+ *		if they are those of another collection that the table had before.
  *
- * Must be called within a transaction, and holding a lock on the table.  The
- * result is valid until the end of the transaction, also when other things are
- * learned meanwhile.  Once read, it costs one look-up in a hash table.  Raises what
- * reading a table does.
+ * Must be called within a transaction, with a lock on the table.  The result is valid
+ * until the end of the transaction, even if newer statistics are stored meanwhile.  The
+ * first call reads a table and raises what that raises; later ones cost a hash look-up.
  */
 extern const MongoStatistics *mongo_statistics_of(Oid relid);
 
 /*
  * mongo_reads_one_collection
- *		Is it known that reading the table reads no other collection?  It has no pipeline,
- *		and is no view, as it has indexes.
+ *		Do statistics prove that the table reads no other collection?  They do if it has
+ *		no pipeline and its collection has indexes, which a view lacks.
  */
 extern bool mongo_reads_one_collection(Oid relid);
 
 /*
  * mongo_key_covers
- *		Has this field of an index the values of this path (UTF-8)?  One with a
- *		wildcard has those of all paths below, but of _id.
+ *		Does this field of an index contain the values of this path (UTF-8)?  A wildcard
+ *		field contains those of all paths below it, except _id.
  */
 static inline bool
 mongo_key_covers(const MongoIndexKey *key, const char *path)
@@ -139,8 +138,8 @@ mongo_key_covers(const MongoIndexKey *key, const char *path)
 
 /*
  * mongo_index_uses
- *		What the indexes that lead with this path (UTF-8) can serve: a set of
- *		MONGO_INDEX_*.  NULL knows of none.
+ *		Return a set of MONGO_INDEX_*: what the indexes whose first field is this path
+ *		(UTF-8) can be used for.  Empty without statistics (NULL).
  */
 static inline int
 mongo_index_uses(const MongoStatistics *statistics, const char *path)
@@ -161,8 +160,8 @@ mongo_index_uses(const MongoStatistics *statistics, const char *path)
 
 /*
  * mongo_id_is_unique
- *		Has the collection an index that makes its _id unique?  Views and time series
- *		have none.  NULL knows of none.
+ *		Does the collection have an index that makes its _id unique?  Views and time
+ *		series collections lack one.  False without statistics (NULL).
  */
 static inline bool
 mongo_id_is_unique(const MongoStatistics *statistics)

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * convert.h
- *		Values and documents: BSON to Datum, Datum to BSON, JSON.
+ *		Conversions between BSON, Datums and JSON.
  *
- * Texts of BSON are UTF-8.  Bytes that a server sent may be anything: where they
- * are not BSON, each function that goes through them raises 08P01.
+ * Strings in BSON are UTF-8.  Bytes that a server sent are not trusted: each function
+ * that reads them raises 08P01 if they are not valid BSON.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,16 +23,16 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-/* ----------- BSON's Date, which counts milliseconds since 1970 ------------ */
+/* --------- BSON's Date: milliseconds since 1970-01-01 00:00:00 UTC -------- */
 
-/* PostgreSQL's dates begin in 2000. */
+/* PostgreSQL's dates count from 2000-01-01. */
 #define MONGO_MILLIS_PER_DAY	INT64CONST(86400000)
 #define MONGO_EPOCH_DAYS		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE))
 
 /*
  * mongo_timestamp_to_millis, mongo_date_to_millis
- *		Of a finite timestamp or timestamptz, rounded down, or of a date's midnight in
- *		UTC.  *exact (may be NULL): was nothing cut?
+ *		Convert a finite timestamp or timestamptz, rounded down, or the midnight in UTC
+ *		of a date.  Sets *exact (may be NULL) to whether rounding lost nothing.
  */
 static inline int64
 mongo_timestamp_to_millis(Timestamp value, bool *exact)
@@ -50,9 +50,9 @@ mongo_date_to_millis(DateADT value)
 	return (value + MONGO_EPOCH_DAYS) * MONGO_MILLIS_PER_DAY;
 }
 
-/* ------- BSON's types (https://bsonspec.org): sets of them, and names ------ */
+/* ------- BSON types (https://bsonspec.org): sets of types, and names ------- */
 
-/* A type as a bit of a set.  MinKey and MaxKey have codes at the ends of a byte. */
+/* The bit of a type in a set.  The codes of MinKey and MaxKey are 0xff and 0x7f. */
 #define MONGO_BSON_BIT(code) \
 	((code) <= 0x13 ? (uint32) 1 << (code) : \
 	 (code) == BSON_TYPE_MAXKEY ? (uint32) 1 << 0x14 : (uint32) 1 << 0x15)
@@ -62,25 +62,25 @@ mongo_date_to_millis(DateADT value)
 	(MONGO_BSON_BIT(BSON_TYPE_INT32) | MONGO_BSON_BIT(BSON_TYPE_INT64) | \
 	 MONGO_BSON_BIT(BSON_TYPE_DOUBLE) | MONGO_BSON_BIT(BSON_TYPE_DECIMAL128))
 
-/* mongo_bson_type_name: "Int32", "ObjectId", as the specification has it; static. */
+/* mongo_bson_type_name: the specification's name, such as "Int32"; a static string. */
 extern const char *mongo_bson_type_name(bson_type_t type);
 
-/* mongo_bson_type_aliases: what $type calls the types of a set, "objectId"; static C strings. */
+/* mongo_bson_type_aliases: the names of a set's types for $type, "objectId"; static strings. */
 extern List *mongo_bson_type_aliases(uint32 set);
 
-/* ----------- Going through documents, whose bytes may be anything ---------- */
+/* --------- Iterating over documents, which may not be valid BSON ----------- */
 
 /*
  * mongo_iter_check_end
- *		bson_iter_next() gave false: raise unless that was the end of the document, which
- *		has this length.
+ *		Raise 08P01 unless 'iter' is at the end of its document of this length.  To be
+ *		called after bson_iter_next() has returned false.
  */
 extern void mongo_iter_check_end(const bson_iter_t *iter, uint32 length);
 
-/* mongo_iter_descend: into the document or array at 'iter', whose length is returned. */
+/* mongo_iter_descend: set 'child' to enter the document or array at 'iter'; its length. */
 extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);
 
-/* mongo_report_bad_bson: raise 08P01. */
+/* mongo_report_bad_bson: raise 08P01, "not valid BSON". */
 pg_noreturn extern void mongo_report_bad_bson(void);
 
 /* --------------------------------- Decimals -------------------------------- */
@@ -89,21 +89,22 @@ pg_noreturn extern void mongo_report_bad_bson(void);
 
 /*
  * mongo_numeric_to_decimal128
- *		The same number, with as much of its scale as there is room for; NaN and infinities
- *		too.  False for more than 34 digits, or beyond the exponents' range.
+ *		Convert a numeric, also NaN and infinities, to the same number.  Keeps as much of
+ *		its scale as fits into 34 digits.  Returns false for more significant digits, or
+ *		an exponent out of range.
  */
 extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
 
-/* mongo_numeric_typmod: of numeric(precision, scale); false for one without them. */
+/* mongo_numeric_typmod: precision and scale of a typmod; false if it has none. */
 extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
 
 /*-------------------------------------------------------------------------
- * The column option bson_type: the one BSON type that a column reads and writes,
- * of those that its PostgreSQL type reads.  BSON_TYPE_EOD: it is not given.
+ * The column option bson_type restricts a column to reading and writing one of the
+ * BSON types that its PostgreSQL type reads.  BSON_TYPE_EOD: the option is not given.
  *-------------------------------------------------------------------------
  */
 
-/* mongo_declared_set: what a column so declared reads; MongoDB takes Symbols for Strings. */
+/* mongo_declared_set: BSON types that a column with this option reads: Symbols as Strings. */
 static inline uint32
 mongo_declared_set(bson_type_t declared)
 {
@@ -113,60 +114,59 @@ mongo_declared_set(bson_type_t declared)
 
 /*
  * mongo_check_declared_type
- *		Raise 42804 for what a column of this type, or of a domain over it, cannot be
- *		declared as.
+ *		Raise 42804 if a column of this type, or of a domain over it, cannot have this
+ *		BSON type as option bson_type.
  */
 extern void mongo_check_declared_type(const char *column_name, Oid typid,
 									  bson_type_t declared);
 
 /*
  * mongo_append_declared
- *		Append a value that is not NULL as one of the declared type, from which the
- *		column would read this very value.
+ *		Append a value that is not NULL as the BSON type that option bson_type names, such
+ *		that the column reads the same value back.
  *
- * Raises 22P02 for a text that is no ObjectId, 22003 for a number that the BSON type
- * does not hold, and what mongo_append_datum() raises.
+ * Raises 22P02 for a text that is not an ObjectId, 22003 for a number that does not fit
+ * the BSON type, and what mongo_append_datum() raises.
  */
 extern void mongo_append_declared(bson_t *document, const char *key, Datum value,
 								  Oid typid, int32 typmod, bson_type_t declared);
 
 /*
  * mongo_append_objectid
- *		Append an ObjectId if that is what a value of a type of texts, or a bytea, is.
+ *		Append a string or bytea as an ObjectId; return false if it does not represent one.
  */
 extern bool mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid);
 
 /* --------------- From BSON bytes to Datums in a tuple slot ---------------- */
 
-/* One column to fill, and where its field is. */
+/* A column to fill, and the location of its field. */
 typedef struct MongoColumn
 {
 	int			index;			/* into values[] and isnull[], from 0 */
 	const char *name;			/* the column's name, for messages */
 	const char *path;			/* dotted path into the document, in UTF-8;
 								 * "__doc" column: NULL */
-	const char *collection;		/* whose document it is in; NULL: the
-								 * decoder's */
-	const char *prefix;			/* the part of the path at which that document
-								 * stands within another; NULL: it is all */
-	const char *field;			/* whose value it is, for messages, where the
-								 * row is a group's and no document's; else
-								 * NULL */
+	const char *collection;		/* collection of the document that contains the
+								 * field; NULL: the decoder's */
+	const char *prefix;			/* path of this document within the one that
+								 * MongoDB returns; NULL: it is that one */
+	const char *field;			/* a group's value: the field that messages
+								 * name; NULL if the row is a document */
 	Oid			typid;
 	int32		typmod;
 	bson_type_t bson_type;		/* option bson_type */
 } MongoColumn;
 
-/* Built once a scan, used for every document. */
+/* Built once per scan, used for every document. */
 typedef struct MongoRowDecoder MongoRowDecoder;
 
 /*
  * mongo_row_decoder_create
  *		Prepare to read columns from documents of a collection.
  *
- * The decoder lives in 'context', with copies of the names.  Two columns may share a
- * path, and one may be the parent of another ("a" and "a.b").  Raises 0A000 for a type
- * that has no BSON form and for a "__doc" column that is not jsonb, json or text, and
+ * Allocates the decoder, and copies of the names, in 'context'.  Two columns may share a
+ * path, and one path may contain another ("a" and "a.b").  Raises 0A000 for a type that
+ * has no BSON form and for a "__doc" column that is not jsonb, json, text or varchar, and
  * what mongo_check_declared_type() raises.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
@@ -181,38 +181,37 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  * mongo_row_decode
  *		Read one document into values[] and isnull[] at each column's index.
  *
- * 'data' need not be aligned, and no Datum points into it: by-reference ones are
+ * 'data' need not be aligned, and no Datum points into it: by-reference values are
  * palloc'd in the current memory context.  A field that is missing, null or undefined
- * gives NULL.  Of a repeated key the first counts, as for MongoDB's own matching.
+ * gives NULL.  If a key is repeated, its first value counts, as in MongoDB's filters.
  *
- * A field that does not fit its column raises, with the SQLSTATE of its MongoMismatch,
- * or gives NULL under MONGO_TYPE_MISMATCH_NULL.  Nesting beyond the stack's depth raises
- * 54001, and a type without a row of its own in types.c what its input function says.
+ * A field that does not fit its column raises the SQLSTATE of its MongoMismatch, or gives
+ * NULL under MONGO_TYPE_MISMATCH_NULL.  Nesting beyond the stack's depth raises 54001.
+ * A type without a row of its own in types.c raises the errors of its input function.
  */
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
 
-/* What is not raised for the moment: fields are NULL instead. */
+/* Errors that are deferred: the decoder reads NULL instead of raising them. */
 typedef enum MongoDeferral
 {
 	MONGO_DEFER_NOTHING,
 	MONGO_DEFER_MISMATCHES,		/* of fields that do not fit */
-	MONGO_DEFER_ERRORS			/* also what may raise errors of its own:
-								 * CHECK constraints of domains (the value is
-								 * there), and input functions of types
-								 * without a row in types.c */
+	MONGO_DEFER_ERRORS			/* also calls of input functions of types
+								 * without a row in types.c, and checks of
+								 * domains' constraints (the value is read) */
 } MongoDeferral;
 
 /*
  * mongo_row_decoder_defer_errors
- *		Do so from now on.
+ *		Defer these errors in all documents that are decoded from now on.
  *
- * mongo_row_decoder_mismatches() gives then the indexes of the columns of the last
- * document that did not fit, NULL when all did; it is the decoder's.
- * mongo_row_decoder_deferred() tells whether there was anything else.  The columns
- * (indexes) in 'needed', which must live as long as the decoder, are read nevertheless;
- * under type_mismatch 'null' their constraints are tested too, since what breaks one is
- * NULL.
+ * mongo_row_decoder_mismatches() returns the indexes of the columns of the last document
+ * that did not fit, NULL if all did; the set belongs to the decoder.
+ * mongo_row_decoder_deferred() returns whether anything else was deferred.  Columns whose
+ * index is in 'needed', which must live as long as the decoder, are always read.  Under
+ * type_mismatch 'null' their constraints are also checked, as a value that violates one
+ * reads as NULL.
  */
 extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what,
 										   const Bitmapset *needed);
@@ -220,51 +219,51 @@ extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *deco
 extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
 
 /*-------------------------------------------------------------------------
- * The table of types: which BSON values a PostgreSQL type reads, how its
- * values are written, and what MongoDB may be asked about them.
+ * The table of types specifies which BSON values a PostgreSQL type reads, how its
+ * values are written, and what MongoDB can compute with them.
  *
- * Whatever else depends on a type asks this table, or has a table of its own by
- * MongoTypeKind.  docs/types.md says the same in prose.
+ * Code that depends on a type looks it up here, or has a table of its own by
+ * MongoTypeKind.  docs/types.md describes the table.
  *-------------------------------------------------------------------------
  */
 
-/* Types of one kind are alike to MongoDB; what they have in common is a row. */
+/* A group of types that MongoDB treats alike; its properties are a row of mongo_kinds. */
 typedef enum MongoTypeKind
 {
-	MONGO_KIND_OTHER,			/* what only PostgreSQL compares */
+	MONGO_KIND_OTHER,			/* types that only PostgreSQL compares */
 	MONGO_KIND_INTEGER,
 	MONGO_KIND_REAL,
 	MONGO_KIND_DOUBLE,
 	MONGO_KIND_NUMERIC,
-	MONGO_KIND_TEXT,			/* but for char(n), whose blanks do not count */
+	MONGO_KIND_TEXT,			/* not char(n), which ignores trailing blanks */
 	MONGO_KIND_BOOLEAN,
 	MONGO_KIND_UUID,
 	MONGO_KIND_DATE,
 	MONGO_KIND_TIMESTAMP,
 	MONGO_KIND_TIMESTAMPTZ,
 	MONGO_KIND_OBJECTID,
-	MONGO_KIND_JSON,			/* compared as the text that ->> gives */
+	MONGO_KIND_JSON,			/* compared as the text that ->> returns */
 	MONGO_KIND_JSONB
 } MongoTypeKind;
 
 typedef struct MongoKind
 {
-	MongoTypeKind class;		/* kinds of one class compare with each other */
+	MongoTypeKind class;		/* kinds of one class can be compared */
 
 	/*
-	 * Template of the one form in which aggregation expressions take a value
-	 * (expression.c); "" where every value that is read is in it, NULL where
-	 * there is none.
+	 * Template that converts a field to the one form that aggregation expressions
+	 * compute with (expression.c).  "" if all values that are read have that form,
+	 * NULL if there is no such form.
 	 */
 	const char *normal_form;
 	bool		has_nan;
-	bool		compares_raw;	/* MongoDB compares values as PostgreSQL does
-								 * in every BSON type that is read */
+	bool		compares_raw;	/* MongoDB compares values of all BSON types
+								 * that are read as PostgreSQL does */
 	bool		is_key;			/* two fields are equal in MongoDB if and only
-								 * if what is read is; but a text may be an
-								 * ObjectId */
-	bool		is_told_by_type;	/* whether a value fits, its BSON type
-									 * says, and its size where the type has a
+								 * if the values read are equal; a text may
+								 * also be an ObjectId */
+	bool		is_told_by_type;	/* its BSON type alone decides if a value
+									 * fits, and its size if the type has a
 									 * limit */
 } MongoKind;
 
@@ -282,35 +281,35 @@ typedef void MongoPrepareFunction (struct MongoReader *reader);
 typedef void MongoWriteFunction (const struct MongoWriteTarget *target, Datum value,
 								 Oid typid, int32 typmod);
 
-/* A type's row in the table. */
+/* A row of the table: a type, or a category of types. */
 typedef struct MongoType
 {
 	Oid			typid;			/* InvalidOid for a category of types */
 	const char *name;			/* as in docs/types.md */
 	MongoTypeKind kind;
 	uint32		accepts;		/* set of MONGO_BSON_BIT */
-	uint32		declares;		/* those of it that option bson_type may name */
-	MongoReadFunction *read;	/* NULL, as is 'write': has no BSON form */
+	uint32		declares;		/* subset that option bson_type may name */
+	MongoReadFunction *read;	/* NULL, as is 'write': no BSON form */
 	MongoWriteFunction *write;
 	MongoPrepareFunction *prepare;	/* for reading; may be NULL */
-	int64		limit;			/* the greatest integer, or most bytes of a
-								 * text; 0: those of its class */
+	int64		limit;			/* greatest integer, or most bytes of a text;
+								 * 0: no limit of its own */
 } MongoType;
 
 /*
  * mongo_type_lookup
- *		The row for a type: its own, or that of its category, for which it looks in the
- *		catalogs; NULL when it can be neither read nor written.  An attribute of a
- *		composite type may still raise 0A000 later.
+ *		Return the row of a type, or else of its category, which takes catalog look-ups;
+ *		NULL if the type can be neither read nor written.  An attribute of a composite
+ *		type may still raise 0A000 later.
  */
 extern const MongoType *mongo_type_lookup(Oid typid);
 
 /*
  * mongo_type_facts
- *		What MongoDB may be asked about a type: its own row, or one of kind
- *		MONGO_KIND_OTHER, which domains have, too.  Never NULL.
+ *		Return what MongoDB can compute with a type: the type's own row, or else one of
+ *		kind MONGO_KIND_OTHER, also for domains.  Never NULL.
  *
- * Looks in no catalogs but for the extension's own type.
+ * Needs no catalog look-up except for the type objectid.
  */
 extern const MongoType *mongo_type_facts(Oid typid);
 
@@ -328,7 +327,7 @@ mongo_kind_of_type(Oid typid)
 
 /*
  * mongo_integer_of_datum, mongo_datum_of_integer
- *		A value of an integer type (MONGO_KIND_INTEGER) as an int64, and back.
+ *		Convert a value of an integer type (MONGO_KIND_INTEGER) to an int64, and back.
  */
 static inline int64
 mongo_integer_of_datum(Oid typid, Datum value)
@@ -344,17 +343,17 @@ mongo_datum_of_integer(Oid typid, int64 number)
 		typid == INT2OID ? Int16GetDatum((int16) number) : Int64GetDatum(number);
 }
 
-/* mongo_types_compare: do values of the two stand in one order?  Not those of domains. */
+/* mongo_types_compare: can MongoDB compare values of these types?  False for domains. */
 extern bool mongo_types_compare(Oid left, Oid right);
 
-/* mongo_compares_text: does comparing values of the type depend on collations? */
+/* mongo_compares_text: do comparisons of this type depend on collations? */
 static inline bool
 mongo_compares_text(Oid typid)
 {
 	return mongo_type_kind(typid) == MONGO_KIND_TEXT;
 }
 
-/* mongo_has_normal_form: can functions and comparisons take values of the type? */
+/* mongo_has_normal_form: can functions and comparisons take values of this type? */
 static inline bool
 mongo_has_normal_form(Oid typid)
 {
@@ -365,30 +364,32 @@ mongo_has_normal_form(Oid typid)
 
 /*
  * mongo_array_elements
- *		The elements of an array, through all its dimensions; returns their number.
+ *		Set *values and *isnull to the elements of an array of any number of dimensions,
+ *		palloc'd; return how many there are.
  */
 extern int	mongo_array_elements(Datum value, Datum **values, bool **isnull);
 
 /*
  * mongo_append_datum
- *		Append a value, or a BSON null, as its type's row in types.c has it.
+ *		Append a value as its type's row in types.c specifies, or a BSON null.
  *
- * key_length may be -1.  Raises 22003 for a number beyond Decimal128, 22008 for an
- * infinite date, 22021 and 22P05 for text that is not UTF-8 or does not become it, what
- * mongo_append_json_members() raises for JSON, 54000 when the document grows too large,
- * and 0A000 for a type that has no BSON form; 'document' is then good for nothing.
+ * key_length may be -1.  Raises 22003 for a number out of Decimal128's range, 22008 for
+ * an infinite date, 22021 and 22P05 for text that is not UTF-8 or cannot be converted to
+ * it, what mongo_append_json_members() raises for JSON, 54000 if the document becomes too
+ * large, and 0A000 for a type that has no BSON form.  After an error 'document' is
+ * unusable.
  */
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
 							   Datum value, bool isnull, Oid typid,
 							   int32 typmod);
 
-/* ----- Strings between the database's encoding and BSON's, which is UTF-8 -- */
+/* ------ Conversions of strings between the database's encoding and UTF-8 --- */
 
 /*
  * mongo_to_utf8, mongo_from_utf8
- *		The name itself where nothing has to be changed, else a palloc'd copy.
- *		Raise 22P05 for a character that the other encoding lacks, and 22021 for
- *		bytes that are not UTF-8, which a database in SQL_ASCII may hold.
+ *		Return the name itself if no byte changes, else a palloc'd copy.  Raise 22P05 for a
+ *		character that the other encoding lacks, and 22021 for bytes that are not UTF-8,
+ *		which a database in SQL_ASCII may contain.
  */
 static inline const char *
 mongo_to_utf8(const char *name)
@@ -404,43 +405,42 @@ mongo_from_utf8(const char *name)
 
 /*
  * mongo_text_is_valid
- *		Are these bytes UTF-8 without U+0000, of characters that the database's encoding
- *		has, so that a text may hold them?
+ *		Can a text store these bytes: UTF-8 without U+0000, whose characters the database's
+ *		encoding can represent?
  */
 extern bool mongo_text_is_valid(const char *text, uint32 length);
 
 /*
  * mongo_cut_text
- *		At most 'limit' bytes, cut between characters, with "..." where something was cut
- *		off; palloc'd.
+ *		Return a palloc'd copy, truncated after at most 'limit' bytes and a whole character;
+ *		"..." follows if it was truncated.
  */
 extern char *mongo_cut_text(const char *text, int limit);
 
-/* ---- JSON, in the form of MongoDB's specification Extended JSON v2 -------- */
+/* -------- JSON in the format of MongoDB's Extended JSON v2 specification --- */
 
 /*
  * mongo_json_show_value
- *		Relaxed Extended JSON, palloc'd, in the database's encoding; NULL for strings that
- *		no text can hold.
+ *		Return a value as relaxed Extended JSON, palloc'd, in the database's encoding; NULL
+ *		if it contains a string that a text cannot store.
  *
- * With 'spaced' as people read it: { "a" : [ 1, 2 ] }.  With a 'limit' other than 0 at
- * most so many bytes, and "..." where something was cut off.  Raises 54001 for nesting
- * beyond the stack's depth.
+ * With 'spaced' it has blanks for human readers: { "a" : [ 1, 2 ] }.  A 'limit' other than
+ * 0 truncates it as mongo_cut_text() does.  Raises 54001 for nesting beyond the stack's
+ * depth.
  */
 extern char *mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit);
 
-/* mongo_json_show_document: a whole one, spaced; raises HV000 for such strings. */
+/* mongo_json_show_document: a whole document, spaced; raises HV000 instead of NULL. */
 extern char *mongo_json_show_document(const bson_t *document);
 
 /*
  * mongo_append_json_members
- *		Append the members of a json, jsonb or text value that is an object, in the order
- *		that it has them.
+ *		Append the members of a JSON object, given as json, jsonb or text, in their order.
  *
- * Wrappers, such as {"$oid": ...}, become their BSON types.  Raises 22P02 for what is no
- * JSON or no object and for a malformed wrapper, 22P05 for \u0000 and for an escape that
- * its encoding has no character for, 54001 for nesting that no MongoDB server accepts,
- * and 22003 for a number beyond Decimal128.
+ * Wrappers, such as {"$oid": ...}, become their BSON types.  Raises 22P02 for invalid JSON,
+ * JSON that is not an object, and a malformed wrapper, 22P05 for \u0000 and for an escape
+ * that the database's encoding cannot represent, 54001 for nesting that no MongoDB server
+ * accepts, and 22003 for a number out of Decimal128's range.
  */
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 
@@ -450,19 +450,19 @@ extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 
 /*
  * mongo_objectid_from_text
- *		Parse exactly 24 hexadecimal digits, lower case only when 'canonical' is set;
- *		false when 'text' is not that.
+ *		Parse exactly 24 hexadecimal digits, only in lower case if 'canonical' is set;
+ *		return false for any other text.
  */
 extern bool mongo_objectid_from_text(const char *text, size_t length,
 									 bool canonical, bson_oid_t *oid);
 
-/* mongo_objectid_type_oid: in this database; InvalidOid without the extension. */
+/* mongo_objectid_type_oid: in this database; InvalidOid if the extension is missing. */
 extern Oid	mongo_objectid_type_oid(void);
 
 /*
  * mongo_objectid_opfamily
- *		Its default B-tree operator family, without a scan of pg_opclass, after
- *		mongo_type_kind() has told the type.
+ *		Return the default B-tree operator family of objectid, without a scan of
+ *		pg_opclass.  To be called after mongo_type_kind() has recognized the type.
  */
 extern Oid	mongo_objectid_opfamily(void);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bson_to_json.c
- *		BSON as json, jsonb and text: Extended JSON v2.
+ *		Converts BSON to json, jsonb and text, as Extended JSON v2.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* ----------------- JSON's items, put into a text or a jsonb --------------- */
+/* ----------------- Output of JSON tokens as a text or jsonb --------------- */
 
 typedef enum JsonItem
 {
@@ -37,23 +37,23 @@ typedef enum JsonItem
 
 typedef struct JsonOutput
 {
-	MongoReadContext *context;	/* takes type mismatches */
+	MongoReadContext *context;	/* receives type mismatches */
 	bool		canonical;
 
-	/* a text, in UTF-8; or NULL for a jsonb */
+	/* for a text, in UTF-8; NULL for a jsonb */
 	StringInfo	text;
-	int			limit;			/* full beyond so many bytes; 0: never */
-	bool		full;			/* is the rest of no interest? */
-	bool		spaced;			/* with blanks, for people: { "a" : [ 1, 2 ] } */
+	int			limit;			/* bytes after which it is full; 0: none */
+	bool		full;			/* is further output ignored? */
+	bool		spaced;			/* with blanks for readers: { "a" : [ 1, 2 ] } */
 	bool		need_comma;
 
-	/* a jsonb */
+	/* for a jsonb */
 	JsonbParseState *state;
 	JsonbValue *result;			/* of the outermost container */
-	JsonbValue	scalar;			/* the whole value, when it is a scalar */
+	JsonbValue	scalar;			/* the whole value, if it is a scalar */
 } JsonOutput;
 
-/* text_separate: the comma between members; values after a key have none. */
+/* text_separate: append the comma before a key or an element that is not the first. */
 static inline void
 text_separate(JsonOutput *output)
 {
@@ -68,8 +68,8 @@ text_separate(JsonOutput *output)
 }
 
 /*
- * escape_character: as escape_json() does it; the bytes of characters beyond
- * ASCII stay as they are.
+ * escape_character: append one character's escape, like escape_json(); never called for
+ * bytes beyond ASCII.
  */
 static void
 escape_character(StringInfo text, unsigned char character)
@@ -85,7 +85,7 @@ escape_character(StringInfo text, unsigned char character)
 		appendStringInfo(text, "\\u%04x", character);
 }
 
-/* reserve_bytes: room for so many bytes and the closing zero, mostly there already. */
+/* reserve_bytes: enlarge 'text' if it lacks space for so many bytes and a zero byte. */
 static inline void
 reserve_bytes(StringInfo text, uint32 length)
 {
@@ -93,7 +93,7 @@ reserve_bytes(StringInfo text, uint32 length)
 		enlargeStringInfo(text, length);
 }
 
-/* append_escaped: a string with its quotes. */
+/* append_escaped: append a string in quotes, with escapes. */
 static void
 append_escaped(StringInfo text, const char *string, uint32 length)
 {
@@ -117,6 +117,7 @@ append_escaped(StringInfo text, const char *string, uint32 length)
 	text->data[text->len] = '\0';
 }
 
+/* put_into_text: append a token to a text. */
 static void
 put_into_text(JsonOutput *output, JsonItem item, const char *string, uint32 length, int64 integer)
 {
@@ -125,7 +126,7 @@ put_into_text(JsonOutput *output, JsonItem item, const char *string, uint32 leng
 
 	if (item == JSON_END_OBJECT || item == JSON_END_ARRAY)
 	{
-		/* without a comma to come nothing is in it */
+		/* need_comma is false if the container is empty */
 		if (output->spaced && output->need_comma)
 			appendStringInfoCharMacro(text, ' ');
 		appendStringInfoCharMacro(text, item == JSON_END_ARRAY ? ']' : '}');
@@ -165,6 +166,7 @@ put_into_text(JsonOutput *output, JsonItem item, const char *string, uint32 leng
 	}
 }
 
+/* put_into_jsonb: add a token to a jsonb. */
 static void
 put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
 {
@@ -186,8 +188,8 @@ put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 lengt
 		case JSON_STRING:
 
 			/*
-			 * the characters may stay where they are: they are copied when
-			 * the jsonb is put together at the end, before the document goes
+			 * No copy is needed: the value points into the document, and
+			 * JsonbValueToJsonb() copies it before the document is freed.
 			 */
 			value.type = jbvString;
 			value.val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
@@ -213,7 +215,7 @@ put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 lengt
 			value.type = jbvNull;
 			break;
 	}
-	/* a key, the whole value, an element or a member */
+	/* a key, the whole value, an array's element or an object's member */
 	if (item == JSON_KEY)
 		output->result = pushJsonbValue(&output->state, WJB_KEY, &value);
 	else if (output->state == NULL)
@@ -226,8 +228,9 @@ put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 lengt
 
 /*
  * put_item, put_text, put_integer, put_mark
- *		An item with what it needs: a text of valid UTF-8 without U+0000, which stays where
- *		it is, a number ending with a NUL; or an integer, also for a boolean.
+ *		Output a token.  Strings and numbers pass a text of valid UTF-8 without U+0000,
+ *		which is not copied; a number's text ends with a NUL.  Integers and booleans pass
+ *		'integer'.
  */
 static inline void
 put_item(JsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
@@ -257,10 +260,10 @@ put_mark(JsonOutput *output, JsonItem item)
 }
 
 /*-------------------------------------------------------------------------
- * The JSON of a value.
+ * Values as JSON.
  *
- * Relaxed by default: numbers that JSON can hold are plain, the other BSON types are
- * wrappers ({"$oid": ...}).
+ * The format is relaxed by default: numbers that JSON can represent are plain, the other
+ * BSON types are wrappers ({"$oid": ...}).
  *-------------------------------------------------------------------------
  */
 
@@ -271,7 +274,7 @@ put_mark(JsonOutput *output, JsonItem item)
 
 static bool put_value(JsonOutput *output, const bson_iter_t *iter);
 
-/* open_wrapper: {key: */
+/* open_wrapper: output "{key:". */
 static inline void
 open_wrapper(JsonOutput *output, const char *key)
 {
@@ -279,14 +282,14 @@ open_wrapper(JsonOutput *output, const char *key)
 	put_text(output, JSON_KEY, key, strlen(key));
 }
 
-/* put_buffer: a string that the caller has in a buffer. */
+/* put_buffer: output a string that is in the caller's buffer, so a jsonb needs a copy. */
 static inline void
 put_buffer(JsonOutput *output, const char *text)
 {
 	put_text(output, JSON_STRING, output->text == NULL ? pstrdup(text) : text, strlen(text));
 }
 
-/* put_wrapper: {key: text} of plain ASCII. */
+/* put_wrapper: output {key: text}, where both are ASCII. */
 static void
 put_wrapper(JsonOutput *output, const char *key, const char *text)
 {
@@ -295,7 +298,7 @@ put_wrapper(JsonOutput *output, const char *key, const char *text)
 	put_mark(output, JSON_END_OBJECT);
 }
 
-/* put_checked: a key or string from the document. */
+/* put_checked: output a key or string of the document; a mismatch if it is invalid. */
 static pg_attribute_always_inline bool
 put_checked(JsonOutput *output, JsonItem item, const bson_iter_t *iter, const char *text,
 			uint32 length)
@@ -307,7 +310,7 @@ put_checked(JsonOutput *output, JsonItem item, const bson_iter_t *iter, const ch
 	return true;
 }
 
-/* put_container: a document or array from an iterator at its start. */
+/* put_container: output a document or array, from an iterator at its start. */
 static bool
 put_container(JsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
 {
@@ -332,11 +335,11 @@ put_container(JsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
 
 /*
  * double_text
- *		The shortest digits that give this finite double back, in a static buffer.
+ *		Format a finite double as the shortest number that parses to it; static buffer.
  *
- * With a point or an exponent, by which a double can be told from an integer when
- * it is written back; "1.25e+18" as "1250000000000000000.0", as jsonb forgets how a
- * number was written but for its decimal places.
+ * The text has a decimal point or an exponent, so that it is written back as a double
+ * and not as an integer.  1.25e+18 becomes "1250000000000000000.0", because jsonb keeps
+ * the number of decimal places but no exponent.
  */
 static const char *
 double_text(double number)
@@ -366,7 +369,7 @@ put_double(JsonOutput *output, double number)
 		put_text(output, JSON_NUMBER, text, strlen(text));
 }
 
-/* put_number: an integer; 'key' is that of its wrapper where there is to be one. */
+/* put_number: output an integer, plain or as a wrapper with this key. */
 static void
 put_number(JsonOutput *output, const char *key, bool wrapped, int64 number)
 {
@@ -381,7 +384,7 @@ put_number(JsonOutput *output, const char *key, bool wrapped, int64 number)
 	put_wrapper(output, key, text);
 }
 
-/* put_digits: a number of at least so many digits, and what follows it. */
+/* put_digits: append a number with leading zeros, then a character; return the end. */
 static inline char *
 put_digits(char *text, uint32 number, int width, char after)
 {
@@ -390,7 +393,7 @@ put_digits(char *text, uint32 number, int width, char after)
 	return text + 1;
 }
 
-/* iso_date_text: "2020-01-31T12:30:00.123Z" for years 1970 to 9999. */
+/* iso_date_text: format as "2020-01-31T12:30:00.123Z"; for years 1970 to 9999. */
 static const char *
 iso_date_text(int64 millis, char *text)
 {
@@ -434,6 +437,7 @@ put_date(JsonOutput *output, int64 millis)
 	put_mark(output, JSON_END_OBJECT);
 }
 
+/* put_binary: output {$binary: {base64: ..., subType: ...}}. */
 static void
 put_binary(JsonOutput *output, const bson_iter_t *iter)
 {
@@ -469,7 +473,7 @@ put_code_with_scope(JsonOutput *output, const bson_iter_t *iter)
 	const char *code = bson_iter_codewscope(iter, &length, &scope_length, &scope);
 	bson_iter_t scope_iter;
 
-	/* libbson does not look at these two */
+	/* libbson checks neither of these */
 	if (code[length] != '\0' ||
 		!bson_iter_init_from_data(&scope_iter, scope, scope_length))
 		mongo_report_bad_bson();
@@ -484,7 +488,7 @@ put_code_with_scope(JsonOutput *output, const bson_iter_t *iter)
 	return true;
 }
 
-/* put_rare: a value of another type, as the document that its wrapper is. */
+/* put_rare: output a value of a rare type, by way of a document that is its wrapper. */
 static bool
 put_rare(JsonOutput *output, const bson_iter_t *iter)
 {
@@ -537,7 +541,7 @@ put_rare(JsonOutput *output, const bson_iter_t *iter)
 	if (!bson_iter_init(&members, wrapper))
 		mongo_report_bad_bson();
 
-	/* its numbers are plain ones, and it is this value that may not fit */
+	/* the wrapper's numbers are always plain; a mismatch is reported for the value */
 	output->canonical = false;
 	fits = put_container(output, &members, wrapper->len, false);
 	output->canonical = canonical;
@@ -546,6 +550,7 @@ put_rare(JsonOutput *output, const bson_iter_t *iter)
 	return fits;
 }
 
+/* put_value: output the value at 'iter'; false if it contains a mismatch. */
 static bool
 put_value(JsonOutput *output, const bson_iter_t *iter)
 {
@@ -602,7 +607,7 @@ put_value(JsonOutput *output, const bson_iter_t *iter)
 }
 
 /*
- * What the rest of the extension calls
+ * Functions for other files
  */
 
 bool
@@ -614,8 +619,8 @@ mongo_read_json(MONGO_READ_ARGS)
 	const char *converted;
 
 	/*
-	 * a buffer that becomes a Datum by itself; JSON is longer than the BSON
-	 * that it is made from, but seldom by more than a half
+	 * The buffer itself becomes the Datum.  JSON is longer than BSON, but rarely
+	 * by more than half.
 	 */
 	initStringInfo(&json);
 	enlargeStringInfo(&json, VARHDRSZ + length + length / 2);
@@ -632,7 +637,7 @@ mongo_read_json(MONGO_READ_ARGS)
 		*value = PointerGetDatum(cstring_to_text_with_len(converted, length));
 		pfree(json.data);
 	}
-	/* a whole document as varchar(n) */
+	/* varchar(n): a whole document may be too long */
 	return reader->typmod < 0 || mongo_limit_text(reader, context, iter, value);
 }
 

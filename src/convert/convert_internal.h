@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * convert_internal.h
- *		What the files of src/convert share.
+ *		Declarations that the files of src/convert share.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,13 +16,13 @@
 
 /* --------------------------------- Decimals -------------------------------- */
 
-/* mongo_decimal128_to_text: as Extended JSON has it, into BSON_DECIMAL128_STRING bytes. */
+/* mongo_decimal128_to_text: as Extended JSON, into BSON_DECIMAL128_STRING bytes. */
 extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
 
-/* mongo_numeric_of_text: of a number's text, which is one. */
+/* mongo_numeric_of_text: convert the text of a number to a numeric. */
 extern Datum mongo_numeric_of_text(const char *text);
 
-/* mongo_integer_of_value: of a number that is integral and fits. */
+/* mongo_integer_of_value: an int64 of the number at 'iter'; false unless it is one. */
 extern bool mongo_integer_of_value(const bson_iter_t *iter, int64 *integer);
 
 /* ----------------------------------- Texts --------------------------------- */
@@ -31,8 +31,8 @@ extern bool mongo_integer_of_value(const bson_iter_t *iter, int64 *integer);
  * mongo_is_plain_text
  *		Are these bytes ASCII without U+0000?
  *
- * Such text is the same in each of PostgreSQL's server encodings, and most text is
- * such.  Eight bytes at a time: taking 1 from each sets the high bit of a zero byte.
+ * Most text is, and all of PostgreSQL's server encodings represent it alike.  Tests eight
+ * bytes at a time: subtracting 1 from each byte sets the high bit of a zero byte.
  */
 static inline bool
 mongo_is_plain_text(const char *text, uint32 length)
@@ -55,19 +55,19 @@ mongo_is_plain_text(const char *text, uint32 length)
 	return (seen & 0x80) == 0;
 }
 
-/* mongo_text_remark: why mongo_text_is_valid() is false, a sentence for DETAIL; static. */
+/* mongo_text_remark: why mongo_text_is_valid() is false, as a sentence for DETAIL; static. */
 extern const char *mongo_text_remark(const char *text, uint32 length);
 
 /*
  * mongo_text_to_server
- *		Valid UTF-8 in the database's encoding: 'text' itself where that is UTF-8, else a
- *		palloc'd copy, to whose length *length is set.
+ *		Convert valid UTF-8 to the database's encoding.  Returns 'text' itself if nothing
+ *		changes, else a palloc'd copy, and sets *length to its length.
  */
 extern const char *mongo_text_to_server(const char *text, uint32 *length);
 
 #define MONGO_OBJECTID_SIZE			12
 
-/* mongo_is_objectid_type: is this the type? */
+/* mongo_is_objectid_type: is this the SQL type objectid? */
 extern bool mongo_is_objectid_type(Oid typid);
 
 extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
@@ -84,58 +84,59 @@ typedef enum MongoMismatch
 	MONGO_MISMATCH_LENGTH,		/* a string too long: 22001 */
 	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
 	MONGO_MISMATCH_SHAPE,		/* a ragged array, an array in a path: 2202E */
-	MONGO_MISMATCH_DOMAIN,		/* breaks a domain's constraint: 23514 */
-	MONGO_UNREAD				/* no mismatch: its reading was deferred */
+	MONGO_MISMATCH_DOMAIN,		/* violates a domain's constraint: 23514 */
+	MONGO_UNREAD				/* no mismatch: reading it was deferred */
 } MongoMismatch;
 
-/* What reading one document carries along. */
+/* The state of reading one document. */
 typedef struct MongoReadContext
 {
-	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
-	bool		defers_checks;	/* are constraints of domains left untested? */
-	bool		defers_input;	/* are input functions that may raise not
-								 * called? */
+	bool		canonical_json; /* json, jsonb, text: canonical Extended JSON */
+	bool		defers_checks;	/* are constraints of domains not checked? */
+	bool		defers_input;	/* are input functions that may raise errors
+								 * not called? */
 
-	/* set by what was deferred, never reset by readers */
-	bool		deferred;		/* a constraint; the value is there */
+	/* set if something was deferred, never reset by readers */
+	bool		deferred;		/* a constraint; the value is read */
 
-	/* set by mongo_mismatch(); valid after a reading that was false */
+	/* set by mongo_mismatch(); valid if reading has returned false */
 	MongoMismatch mismatch;
-	bson_iter_t value;			/* that does not fit, in the document that is
-								 * read */
-	const char *remark;			/* one more sentence for DETAIL, or NULL */
+	bson_iter_t value;			/* the value that does not fit, in the document
+								 * that is being read */
+	const char *remark;			/* another sentence for DETAIL, or NULL */
 } MongoReadContext;
 
 /*
  * mongo_mismatch
- *		Note that the value at 'iter' does not fit; always returns false.
+ *		Record that the value at 'iter' does not fit; always returns false.
  *
- * 'remark' must live until the error is raised or the next reading.
+ * 'remark' must live until the error is raised, or until the next value is read.
  */
 extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 						   const bson_iter_t *iter, const char *remark);
 
-/* How values of one type are read; built once a scan. */
+/* How to read values of a type; built once per scan. */
 typedef struct MongoReader
 {
 	MongoReadFunction *read;
 	uint32		accepts;
-	uint32		undeclared;		/* what the type reads, but not the column,
-								 * which is declared to be of one BSON type */
+	uint32		undeclared;		/* BSON types that option bson_type takes away
+								 * from those that the type reads */
 	Oid			typid;
 	int32		typmod;
 	int16		typlen;
 	bool		typbyval;
 	char		typalign;
 	const MongoType *type;
-	void	   *extra;			/* the read function's own */
+	void	   *extra;			/* private to the read function */
 } MongoReader;
 
 /*
- * The arguments of a MongoReadFunction: it turns the value at 'iter', whose type is
- * one that the reader accepts, into a Datum palloc'd in the current memory context,
- * never one that points into the document.  Returns what mongo_mismatch() returned
- * when the value does not fit.  It is never called for null and undefined.
+ * The arguments of a MongoReadFunction, which converts the value at 'iter' into a Datum.
+ * The value has a BSON type that the reader accepts, so it is never null or undefined.
+ * The Datum is palloc'd in the current memory context and does not point into the
+ * document.  If the value does not fit, the function calls mongo_mismatch() and returns
+ * false.
  */
 #define MONGO_READ_ARGS \
 	const MongoReader *reader pg_attribute_unused(), \
@@ -144,10 +145,10 @@ typedef struct MongoReader
 
 /*
  * mongo_reader_create
- *		A reader for a type, in the current memory context with all that it needs.
+ *		Create a reader for a type, and all that it needs, in the current memory context.
  *
- * Raises 0A000 for a type that cannot be read, or that has an element or an
- * attribute that cannot.
+ * Raises 0A000 for a type that cannot be read, or that has an element or an attribute
+ * that cannot be read.
  */
 extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
 
@@ -155,8 +156,8 @@ extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
  * mongo_read_value
  *		Read the value at 'iter'; BSON null and undefined give NULL.
  *
- * Returns false when it does not fit, and 'context' says why; *value and
- * *isnull are then without meaning.
+ * Returns false if it does not fit; 'context' then has the reason, and *value and *isnull
+ * are undefined.
  */
 static inline bool
 mongo_read_value(const MongoReader *reader, MongoReadContext *context,
@@ -178,8 +179,8 @@ mongo_read_value(const MongoReader *reader, MongoReadContext *context,
 
 /*
  * mongo_call_softly
- *		Call one of PostgreSQL's functions; false when it raises a data exception, and a
- *		sentence about that is context->remark.
+ *		Call a PostgreSQL function.  If it raises a data exception, set context->remark to
+ *		a sentence about it and return false.
  */
 extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
 							  Datum second, Datum third, Datum *value);
@@ -210,7 +211,7 @@ extern MongoPrepareFunction mongo_prepare_text_form,
 
 /* --------------------------------- Writing --------------------------------- */
 
-/* Where a value is appended. */
+/* The place where a value is appended. */
 typedef struct MongoWriteTarget
 {
 	bson_t	   *document;
@@ -218,17 +219,17 @@ typedef struct MongoWriteTarget
 	int			key_length;
 } MongoWriteTarget;
 
-/* The arguments of a MongoWriteFunction: it appends one non-null value, or raises. */
+/* The arguments of a MongoWriteFunction: it appends a value that is not NULL, or raises. */
 #define MONGO_WRITE_ARGS \
 	const MongoWriteTarget *target, Datum value, \
 	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
 
-/* MONGO_WRITE: append with libbson's function for this BSON type; or raise 54000. */
+/* MONGO_WRITE: append a value with libbson's function for this BSON type; or raise 54000. */
 #define MONGO_WRITE(target, type, ...) \
 	mongo_write_check(bson_append_##type((target)->document, (target)->key, \
 										 (target)->key_length, ##__VA_ARGS__))
 
-/* mongo_write_check: raise 54000 unless libbson could append. */
+/* mongo_write_check: raise 54000 if libbson could not append. */
 extern void mongo_write_check(bool appended);
 
 extern MongoWriteFunction mongo_write_json;
@@ -237,11 +238,11 @@ extern MongoWriteFunction mongo_write_json;
 
 /*
  * mongo_json_span
- *		How many bytes from here on are neither quotes, backslashes nor control
- *		characters.
+ *		Return the number of bytes before the first quote, backslash or control character.
  *
- * Eight at a time: taking from each byte as much as it must have at least sets
- * its high bit, if it was not set, and so does taking 1 from what is zero.
+ * Tests eight bytes at a time.  Subtracting ' ' from each byte sets the high bit of a
+ * control character; after an XOR that makes quotes (backslashes) zero, subtracting 1
+ * sets theirs.  Bytes whose high bit is already set are masked out.
  */
 static inline uint32
 mongo_json_span(const char *text, uint32 length)

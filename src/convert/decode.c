@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * decode.c
- *		Reading documents into rows.
+ *		Decodes documents into rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,26 +20,26 @@
 #include "utils/typcache.h"
 
 /*-------------------------------------------------------------------------
- * One document into the values of a tuple slot.
+ * Decoding a document into the values of a tuple slot.
  *
- * The columns' paths form a tree; a document is walked once along with it.
- * Documents of a collection tend to have their fields in one order, so each
- * component remembers which one came after it: a field that comes where it did
- * last time costs one comparison.  The walk ends as soon as all that is wanted of a
- * level has been found.
+ * The paths of the columns form a tree, which is walked together with the document.
+ * Documents of a collection tend to have their fields in the same order.  So each node
+ * remembers which of its siblings followed it in the last document, and a field that
+ * follows it again costs one comparison.  The walk of a level ends as soon as all of
+ * its nodes have been found.
  *-------------------------------------------------------------------------
  */
 
-/* Bytes of an _id or another value shown in a message. */
+/* Bytes of an _id, or of another value, that a message quotes. */
 #define SHOWN_SIZE		100
 
-/* A column as the decoder holds it, with copies of the names. */
+/* A column of the decoder, with copies of the names. */
 typedef struct DecodedColumn
 {
 	MongoColumn column;
-	const char *namespace;		/* of the document it is in */
+	const char *namespace;		/* of the document that contains the field */
 	MongoReader *reader;
-	struct DecodedColumn *next; /* another column of the same path */
+	struct DecodedColumn *next; /* another column with the same path */
 } DecodedColumn;
 
 /* A component of a path, or an attribute of a composite type. */
@@ -49,15 +49,15 @@ struct PathNode
 	const char *name;
 	uint32		name_length;
 	bool		numeric;		/* all digits: may index an array */
-	uint32		seen;			/* walk in which it was last found */
-	DecodedColumn *columns;		/* that end here */
+	uint32		seen;			/* number of the walk that last found it */
+	DecodedColumn *columns;		/* whose path ends here */
 	PathNode   *sibling;
-	PathNode   *follower;		/* of its siblings, in the last document */
+	PathNode   *follower;		/* sibling that came next in the last document */
 
 	/* components below this one */
 	PathNode   *first_child;
 	int			nchildren;
-	PathNode   *first_found;	/* in the last document */
+	PathNode   *first_found;	/* child that came first in the last document */
 	uint32		walk;			/* number of the current walk below this node */
 };
 
@@ -69,20 +69,20 @@ struct MongoRowDecoder
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
 	MongoDeferral deferral;
-	const Bitmapset *needed;	/* columns that are read meanwhile */
-	Bitmapset  *mismatches;		/* of the last document, then */
-	bool		deferred;		/* likewise */
+	const Bitmapset *needed;	/* columns that are read despite deferral */
+	Bitmapset  *mismatches;		/* deferred ones of the last document */
+	bool		deferred;		/* did the last document defer anything else? */
 	int			ncolumns;
-	int		   *indexes;		/* of all columns, to start from NULL */
+	int		   *indexes;		/* of all columns, which are NULL at first */
 	PathNode   *root;
 	DecodedColumn *documents;	/* whole-document columns */
 
-	/* of the document in hand, for messages */
+	/* the current document, for messages */
 	const uint8_t *data;
 	uint32		length;
 };
 
-/* named_field: the node below 'parent' of this name, from 'start' on round; or NULL. */
+/* named_field: find a child by name, beginning with 'start' and wrapping around; or NULL. */
 static PathNode *
 named_field(const PathNode *parent, PathNode *start, const char *name, uint32 name_length)
 {
@@ -102,7 +102,7 @@ named_field(const PathNode *parent, PathNode *start, const char *name, uint32 na
 	return NULL;
 }
 
-/* find_or_add_child: in the current memory context. */
+/* find_or_add_child: return the child with a name, created in the current memory context. */
 static PathNode *
 find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 {
@@ -122,7 +122,7 @@ find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 	return node;
 }
 
-/* add_path: the node where a dotted path ends. */
+/* add_path: return the node at the end of a dotted path, creating nodes on the way. */
 static PathNode *
 add_path(PathNode *root, const char *path)
 {
@@ -139,14 +139,14 @@ add_path(PathNode *root, const char *path)
 	}
 }
 
-/* copy: palloc'd; NULL for NULL. */
+/* copy: a palloc'd copy; NULL of NULL. */
 static const char *
 copy(const char *text)
 {
 	return text != NULL ? pstrdup(text) : NULL;
 }
 
-/* add_decoded_column: place one column in the tree. */
+/* add_decoded_column: add one column to the tree. */
 static void
 add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 {
@@ -177,7 +177,7 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 	decoded->namespace = column->collection == NULL ? decoder->namespace :
 		psprintf("%s.%s", decoder->database, column->collection);
 	decoded->reader = mongo_reader_create(typid, column->typmod);
-	/* read nothing but what the column is declared to be */
+	/* option bson_type restricts what is read */
 	decoded->reader->undeclared = decoded->reader->accepts & ~declared;
 	decoded->reader->accepts &= declared;
 	decoded->next = *list;
@@ -211,10 +211,10 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
 }
 
 /*
- * Reporting
+ * Reporting mismatches
  */
 
-/* The SQLSTATE, and how the column could be declared instead. */
+/* The SQLSTATE of a mismatch, and how the column could be declared instead. */
 static const struct
 {
 	int			sqlstate;
@@ -232,8 +232,8 @@ static const struct
 };
 
 /*
- * find_id: how the _id begins of the document itself, or of one that stands within
- * it; NULL when it has none.
+ * find_id: return the beginning of the _id of the document, or of the one nested at
+ * 'prefix'; NULL if it has none.
  */
 static const char *
 find_id(const MongoRowDecoder *decoder, const char *prefix)
@@ -248,7 +248,7 @@ find_id(const MongoRowDecoder *decoder, const char *prefix)
 	return mongo_json_show_value(&id, false, SHOWN_SIZE);
 }
 
-/* describe_mismatch: DETAIL of what mongo_mismatch() noted about a column's field. */
+/* describe_mismatch: return the DETAIL for a mismatch of a column's field. */
 static const char *
 describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 				  const MongoReadContext *context)
@@ -258,7 +258,7 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	const char *id = NULL;
 	const char *sentence;
 
-	/* its BSON type and how it begins, such as String: "abc" */
+	/* the value's BSON type and beginning, such as String: "abc" */
 	value = mongo_bson_type_name(bson_iter_type(&context->value));
 	json = mongo_json_show_value(&context->value, false, SHOWN_SIZE);
 	if (json != NULL)
@@ -275,7 +275,7 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 		psprintf("%s %s", sentence, context->remark);
 }
 
-/* report_mismatch: raise what mongo_mismatch() noted about a column's field. */
+/* report_mismatch: raise the error for a mismatch of a column's field. */
 static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 				const MongoReadContext *context)
@@ -284,7 +284,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	const char *path = column->column.path;
 	const char *declaration = mismatch_reports[context->mismatch].declaration;
 
-	/* is it the option bson_type alone that the value does not fit? */
+	/* would the value fit without option bson_type? */
 	bool		is_undeclared = context->mismatch == MONGO_MISMATCH_TYPE &&
 		(column->reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0;
 
@@ -310,10 +310,10 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 }
 
 /*
- * Reading
+ * Reading columns
  */
 
-/* misfit: what mongo_mismatch() noted is noted for the column, raised, or NULL. */
+/* misfit: raise a mismatch or record it as deferred; do nothing if it reads as NULL. */
 static void
 misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadContext *context)
 {
@@ -328,7 +328,7 @@ misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadCon
 	MemoryContextSwitchTo(caller);
 }
 
-/* misfit_below: for all columns whose paths begin with the node's. */
+/* misfit_below: treat all columns whose path contains the node as mismatches. */
 static void
 misfit_below(MongoRowDecoder *decoder, const PathNode *node, const MongoReadContext *context)
 {
@@ -340,9 +340,9 @@ misfit_below(MongoRowDecoder *decoder, const PathNode *node, const MongoReadCont
 
 /*
  * misfit_of_array
- *		A path leads through an array without saying which element.
+ *		Treat columns as mismatches whose path leads through an array without an index.
  *
- * MongoDB would gather what all elements have; a column cannot.
+ * MongoDB would collect the values of all elements, which a column cannot store.
  */
 static void
 misfit_of_array(MongoRowDecoder *decoder, const PathNode *node, const bson_iter_t *iter)
@@ -358,7 +358,7 @@ misfit_of_array(MongoRowDecoder *decoder, const PathNode *node, const bson_iter_
 	}
 }
 
-/* read_columns: the columns that end at the value under 'iter'. */
+/* read_columns: read the columns whose path ends at 'iter'. */
 static pg_attribute_always_inline void
 read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			 const bson_iter_t *iter, Datum *values, bool *isnull)
@@ -388,7 +388,7 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 	decoder->deferred |= context.deferred;
 }
 
-/* Bytes of the BSON types whose values have one size; 0 stands for "ask libbson". */
+/* Sizes of BSON types of fixed size; 0: libbson has to find out. */
 static const uint8 fixed_sizes[] = {
 	[BSON_TYPE_DOUBLE] = 8,
 	[BSON_TYPE_OID] = 12,
@@ -401,8 +401,8 @@ static const uint8 fixed_sizes[] = {
 
 /*
  * value_size
- *		Size of the value of this type at 'value', of which 'room' bytes are
- *		there; 0 when libbson has to look at it.
+ *		Return the size of the value of this type at 'value', where 'room' bytes are left
+ *		in the document; 0 if libbson has to find out.
  */
 static inline uint32
 value_size(uint8 type, const uint8_t *value, uint32 room)
@@ -427,11 +427,11 @@ value_size(uint8 type, const uint8_t *value, uint32 room)
 
 /*
  * next_field
- *		bson_iter_next() for a field whose key is the one that was expected.
+ *		Do what bson_iter_next() does, but faster if the next key is the expected one.
  *
- * One comparison tells key and its length, where libbson goes through the key
- * byte by byte; *node is then the expected one.  Whatever is in any way out
- * of the ordinary is left to libbson, which also says what is not BSON.
+ * libbson scans a key byte by byte; here one comparison checks the key and its length,
+ * and sets *node to the expected node.  Anything unusual, such as invalid BSON, is left
+ * to bson_iter_next().
  */
 static inline bool
 next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
@@ -454,7 +454,7 @@ next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
 				iter->type = iter->off;
 				iter->key = key;
 				iter->d1 = value;
-				iter->d2 = value + sizeof(uint32);	/* of a String */
+				iter->d2 = value + sizeof(uint32);	/* a String's bytes */
 				iter->next_off = value + size;
 				*node = expected;
 				return true;
@@ -464,7 +464,7 @@ next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
 	return bson_iter_next(iter);
 }
 
-/* The children of a node as they are found in one document or array. */
+/* A walk that finds the children of a node in one document or array. */
 typedef struct FieldWalk
 {
 	PathNode   *parent;
@@ -480,7 +480,7 @@ begin_walk(PathNode *parent, uint32 length)
 	return (FieldWalk) {parent, length, &parent->first_found, parent->nchildren};
 }
 
-/* next_child: the next one, and 'iter' at it; NULL when there is none. */
+/* next_child: move 'iter' to the next field that is a child, and return that; or NULL. */
 static pg_attribute_always_inline PathNode *
 next_child(FieldWalk *walk, bson_iter_t *iter)
 {
@@ -496,7 +496,7 @@ next_child(FieldWalk *walk, bson_iter_t *iter)
 		if (node == NULL)
 			node = named_field(walk->parent, *walk->expected, bson_iter_key(iter),
 							   bson_iter_key_len(iter));
-		/* a field that nobody wants predicts nothing */
+		/* a field without a node does not change the order of nodes */
 		if (node == NULL)
 			continue;
 		*walk->expected = node;
@@ -510,7 +510,7 @@ next_child(FieldWalk *walk, bson_iter_t *iter)
 	return NULL;
 }
 
-/* walk_level: the fields of one document (or array) against a node's children. */
+/* walk_level: read the fields of one document or array for which a node has children. */
 static void
 walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 		   uint32 length, Datum *values, bool *isnull)
@@ -540,7 +540,7 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 	}
 }
 
-/* read_documents: the columns that hold the whole document, as a member of another. */
+/* read_documents: read the "__doc" columns, from a document that nests this one. */
 static void
 read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 {
@@ -609,7 +609,7 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 typedef struct CompositeReader
 {
 	TupleDesc	tupdesc;
-	PathNode	root;			/* with the attributes as children */
+	PathNode	root;			/* its children are the attributes */
 } CompositeReader;
 
 void
@@ -713,8 +713,8 @@ mongo_report_bad_bson(void)
 }
 
 /*
- * libbson ends an iteration in one way for the end of a document and for
- * bytes it cannot make out; only where it stopped tells them apart.
+ * bson_iter_next() returns false both at the end of a document and at invalid bytes.
+ * Only the position of the iterator differs.
  */
 void
 mongo_iter_check_end(const bson_iter_t *iter, uint32 length)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * decode_value.c
- *		Reading single values.
+ *		Decodes single values.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,10 +33,10 @@
 
 /*
  * encoding_holds
- *		Has the database's encoding all of these characters?
+ *		Can the database's encoding represent all of these characters?
  *
- * Tries the conversion and throws the result away: there is no cheaper way
- * that does not raise, and databases that are not UTF-8 are few.
+ * Tries the conversion and discards its result, as PostgreSQL has no cheaper check that
+ * does not raise.  Few databases have an encoding other than UTF-8.
  */
 static bool
 encoding_holds(const char *text, uint32 length)
@@ -104,11 +104,11 @@ mongo_cut_text(const char *text, int limit)
 
 /*
  * text_bytes
- *		The characters of a String, Symbol or ObjectId, in the database's
- *		encoding.
+ *		Return the characters of a String, Symbol or ObjectId in the database's encoding,
+ *		and their length.
  *
- * 'hex' is room for the digits where it may be an ObjectId.  NULL, a type mismatch
- * noted, when no text can hold them.
+ * The digits of an ObjectId are written to 'hex'.  Returns NULL and records a mismatch if
+ * a text cannot store the characters.
  */
 static const char *
 text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
@@ -139,7 +139,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	return mongo_text_to_server(text, length);
 }
 
-/* mongo_limit_text: a text as char(n), or else as varchar(n); a mismatch if it is longer. */
+/* mongo_limit_text: convert a text to char(n) or varchar(n); a mismatch if it is too long. */
 bool
 mongo_limit_text(MONGO_READ_ARGS)
 {
@@ -152,7 +152,7 @@ mongo_limit_text(MONGO_READ_ARGS)
 		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 }
 
-/* text, varchar(n), char(n) with the blanks that it is padded with, and name. */
+/* mongo_read_text: text, varchar(n), char(n) padded with blanks, and name. */
 bool
 mongo_read_text(MONGO_READ_ARGS)
 {
@@ -213,20 +213,20 @@ mongo_read_uuid(MONGO_READ_ARGS)
 	return true;
 }
 
-/* timestamp and timestamptz: both count microseconds UTC. */
+/* mongo_read_timestamp: timestamp and timestamptz, both in microseconds of UTC. */
 bool
 mongo_read_timestamp(MONGO_READ_ARGS)
 {
 	int64		timestamp;
 
-	/* to PostgreSQL's epoch first: microseconds since 1970 end a little early */
+	/* subtract the epochs first: microseconds since 1970 would overflow earlier */
 	if (pg_sub_s64_overflow(bson_iter_date_time(iter),
 							MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY, &timestamp) ||
 		pg_mul_s64_overflow(timestamp, 1000, &timestamp) ||
 		!IS_VALID_TIMESTAMP(timestamp))
 		return mongo_mismatch(context, MONGO_MISMATCH_DATETIME, iter, NULL);
 
-	/* timestamp(n): PostgreSQL rounds, as it does on assignment */
+	/* timestamp(n): round as an assignment does */
 	if (reader->typmod >= 0 && reader->typmod < 3)
 	{
 		Timestamp	rounded = timestamp;
@@ -240,7 +240,7 @@ mongo_read_timestamp(MONGO_READ_ARGS)
 	return true;
 }
 
-/* date: the day in UTC. */
+/* mongo_read_date: the day in UTC. */
 bool
 mongo_read_date(MONGO_READ_ARGS)
 {
@@ -257,17 +257,16 @@ mongo_read_date(MONGO_READ_ARGS)
 }
 
 /*-------------------------------------------------------------------------
- * Types that BSON has no counterpart for: Strings in the type's own
- * text form, which an enum's label is.
+ * Types without a BSON counterpart, enums too, are Strings in the type's text form.
  *-------------------------------------------------------------------------
  */
 
-/* What a reader of this kind keeps at hand. */
+/* Private data of such a type's reader. */
 typedef struct TextFormReader
 {
 	FmgrInfo	input;
 	Oid			ioparam;
-	bool		may_fail;		/* is an error of the input function caught? */
+	bool		may_fail;		/* are the input function's errors caught? */
 } TextFormReader;
 
 void
@@ -283,11 +282,11 @@ mongo_prepare_text_form(MongoReader *reader)
 }
 
 /*
- * Before PostgreSQL 16 an input function can only raise.  Catching that
- * without a subtransaction is sound for the functions concerned and for no
- * others, hence their own rows in the table of types: they are PostgreSQL's,
- * compute on their argument alone, hold no lock, pin or other resource when
- * they raise, and allocate nothing outside the current memory context.
+ * Before PostgreSQL 16 an input function can report bad input only by raising.  Catching
+ * an error without a subtransaction is safe only for some of PostgreSQL's own functions,
+ * and only these have rows in the table of types.  They compute on their arguments alone,
+ * hold no lock, pin or other resource when they raise, and allocate only in the current
+ * memory context.
  */
 bool
 mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first, Datum second,
@@ -347,7 +346,7 @@ mongo_read_text_form(MONGO_READ_ARGS)
  * Arrays
  */
 
-/* The elements gathered so far, and the shape that they must have. */
+/* The elements collected so far, and the shape of the array. */
 typedef struct ArrayGathering
 {
 	Datum	   *values;
@@ -365,10 +364,9 @@ mongo_prepare_array(MongoReader *reader)
 
 /*
  * gather_level
- *		The elements of the Array at 'iter', which is at nesting 'depth'.
+ *		Collect the elements of the Array at 'iter', which is at nesting level 'depth'.
  *
- * Either all of its elements are arrays of one length or none is, and the
- * same at this depth everywhere.
+ * At each level either all elements are arrays, of the same length, or none is.
  */
 static bool
 gather_level(const MongoReader *element, MongoReadContext *context,
@@ -419,7 +417,7 @@ mongo_read_array(MONGO_READ_ARGS)
 {
 	const MongoReader *element = reader->extra;
 
-	/* an element has a type and a key, which may be empty */
+	/* each element takes at least two bytes: a type and an empty key's zero byte */
 	Size		most = (iter->next_off - iter->off) / 2;
 	ArrayGathering gathering = {
 		.values = palloc_extended(most * sizeof(Datum), MCXT_ALLOC_HUGE),
@@ -474,8 +472,8 @@ mongo_prepare_domain(MongoReader *reader)
 }
 
 /*
- * The constraints are run here rather than by domain_check(), which would
- * raise: under type_mismatch 'null' a value that breaks one reads as NULL.
+ * Checks the constraints itself because domain_check() would raise, but under
+ * type_mismatch 'null' a value that violates a constraint reads as NULL.
  */
 bool
 mongo_read_domain(MONGO_READ_ARGS)
@@ -493,7 +491,7 @@ mongo_read_domain(MONGO_READ_ARGS)
 		DomainConstraintState *constraint = lfirst(cell);
 
 		if (constraint->constrainttype != DOM_CONSTRAINT_CHECK)
-			continue;			/* NOT NULL: the value is not */
+			continue;			/* NOT NULL: BSON null is not read here */
 		if (context->defers_checks)
 		{
 			context->deferred = true;
@@ -517,7 +515,7 @@ mongo_read_domain(MONGO_READ_ARGS)
 #define NO_POINT_REMARK \
 	"A point is a GeoJSON Point or an array of two numbers, without anything else in it."
 
-/* read_coordinates: two numbers, and no more. */
+/* read_coordinates: read an array of exactly two numbers. */
 static bool
 read_coordinates(MongoReadContext *context, const bson_iter_t *iter, Point *point)
 {
@@ -542,7 +540,7 @@ read_coordinates(MongoReadContext *context, const bson_iter_t *iter, Point *poin
 	return true;
 }
 
-/* A Document has the members "type" and "coordinates", each once. */
+/* mongo_read_point: a Document must have just "type" and "coordinates". */
 bool
 mongo_read_point(MONGO_READ_ARGS)
 {

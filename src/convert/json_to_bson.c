@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json_to_bson.c
- *		json, jsonb and text as BSON; Extended JSON's wrappers become their types.
+ *		Converts json, jsonb and text to BSON; Extended JSON's wrappers become their types.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,37 +26,37 @@
 #include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------
- * The tokens of a json, jsonb or text.
+ * Reading the tokens of a json, jsonb or text.
  *
- * A json has been found to be JSON when it became one, and a text is parsed first.
- * So the text is only scanned: commas and colons are where they belong, and nothing
- * is allocated but for strings with escapes, which PostgreSQL's lexer reads.
+ * A json is known to be valid, and a text is parsed first.  So the scanner need not check
+ * where commas and colons are.  It allocates memory only for strings with escapes, which
+ * PostgreSQL's lexer reads.
  *-------------------------------------------------------------------------
  */
 
 typedef struct JsonInput
 {
-	/* a text, with its lexer once there is an escape */
+	/* for a json or text; the lexer is created for the first escape */
 	text	   *json;
 	const char *next;
 	const char *end;
 	JsonLexContext *lexer;
 
-	/* or a jsonb */
+	/* for a jsonb */
 	JsonbIterator *iterator;
 	bool		scalar;
 
-	/* of the last token, a string in UTF-8 or a number */
+	/* of the last token: a string in UTF-8, or a number */
 	const char *text;
 	uint32		length;
 
 	int			depth;
-	bool		plain;			/* has no wrapper been in the innermost
-								 * object? */
-	bson_t	   *spare;			/* for the next object that may be a wrapper */
+	bool		plain;			/* did the innermost object that may be a
+								 * wrapper contain no wrapper? */
+	bson_t	   *spare;			/* to be reused for the next such object */
 } JsonInput;
 
-/* report_bad_json: by PostgreSQL's parser, which says where and what. */
+/* report_bad_json: raise 22P02; PostgreSQL's parser reports where the error is. */
 pg_noreturn static void
 report_bad_json(JsonInput *input)
 {
@@ -67,7 +67,7 @@ report_bad_json(JsonInput *input)
 			 errmsg("invalid input syntax for type %s", "json")));
 }
 
-/* set_string: the last token; both stay where they are. */
+/* set_string: set the last token to a string, which is not copied unless converted. */
 static inline JsonTokenType
 set_string(JsonInput *input, const char *text, uint32 length)
 {
@@ -82,7 +82,7 @@ set_string(JsonInput *input, const char *text, uint32 length)
 	return JSON_TOKEN_STRING;
 }
 
-/* scan_string: from behind its opening quote on. */
+/* scan_string: scan a string whose opening quote has been read. */
 static JsonTokenType
 scan_string(JsonInput *input)
 {
@@ -102,7 +102,7 @@ scan_string(JsonInput *input)
 	if (json_lex(lexer) != JSON_SUCCESS || lexer->token_type != JSON_TOKEN_STRING)
 		report_bad_json(input);
 	input->next = VARDATA_ANY(input->json) + (lexer->token_terminator - lexer->input);
-	/* the lexer's next string takes the place of this one */
+	/* copied, because the lexer's buffer is reused for its next string */
 	return set_string(input, pnstrdup(lexer->strval->data, lexer->strval->len),
 					  lexer->strval->len);
 }
@@ -114,6 +114,7 @@ is_of_number(char character)
 		character == 'e' || character == 'E' || character == '+';
 }
 
+/* scan_token: return the next token of a json or text, without checking its place. */
 static JsonTokenType
 scan_token(JsonInput *input)
 {
@@ -157,13 +158,14 @@ scan_token(JsonInput *input)
 	}
 }
 
+/* next_of_jsonb: return the next token of a jsonb. */
 static JsonTokenType
 next_of_jsonb(JsonInput *input)
 {
 	JsonbValue	value;
 	JsonbIteratorToken token = JsonbIteratorNext(&input->iterator, &value, false);
 
-	/* a scalar comes as an array of one */
+	/* JsonbIterator returns a scalar as an array with one element */
 	if (input->scalar && (token == WJB_BEGIN_ARRAY || token == WJB_END_ARRAY))
 		token = JsonbIteratorNext(&input->iterator, &value, false);
 	switch (token)
@@ -205,10 +207,10 @@ next_token(JsonInput *input)
 
 /* --------- Numbers: the narrowest BSON type that holds what is written -------- */
 
-/* Longer numbers are copied into memory of their own. */
+/* Numbers up to this size are parsed in a buffer on the stack. */
 #define COMMON_NUMBER_SIZE	64
 
-/* is_shortest: is a number's text the Double's shortest one, but for zeros at its end? */
+/* is_shortest: does a number's text equal a Double's shortest one, up to trailing zeros? */
 static bool
 is_shortest(const char *shortest, const char *text)
 {
@@ -224,7 +226,7 @@ is_shortest(const char *shortest, const char *text)
 	return strlen(shortest) == length && memcmp(shortest, text, length) == 0;
 }
 
-/* write_datum: a value of another type, as its row in types.c has it. */
+/* write_datum: append a value of another SQL type, as types.c specifies. */
 static void
 write_datum(const MongoWriteTarget *target, Datum value, Oid typid)
 {
@@ -233,8 +235,9 @@ write_datum(const MongoWriteTarget *target, Datum value, Oid typid)
 
 /*
  * write_number
- *		Without point and exponent as Int32, else Int64.  Otherwise, or when too large, as
- *		Double when its shortest form is this number, else as Decimal128.
+ *		Append an integer as Int32 or else as Int64.  A number with a point or an exponent,
+ *		or a larger one, becomes a Double if the Double's shortest text is the same number,
+ *		else a Decimal128.
  */
 static void
 write_number(const MongoWriteTarget *target, const char *digits, uint32 length)
@@ -281,8 +284,8 @@ typedef struct Wrapper
 {
 	const char *key;
 	bson_type_t type;
-	bool		is_text;		/* has the key a String? */
-	const char *second_key;		/* a second member it may have, or NULL */
+	bool		is_text;		/* must the value be a String? */
+	const char *second_key;		/* of an optional second member, or NULL */
 } Wrapper;
 
 static const Wrapper wrappers[] = {
@@ -304,14 +307,14 @@ static const Wrapper wrappers[] = {
 	{"$dbPointer", BSON_TYPE_DBPOINTER, false, NULL},
 };
 
-/* wrapped_text: a String's text, or NULL. */
+/* wrapped_text: return a String's text; NULL if the value is not a String. */
 static const char *
 wrapped_text(const bson_iter_t *value)
 {
 	return BSON_ITER_HOLDS_UTF8(value) ? bson_iter_utf8(value, NULL) : NULL;
 }
 
-/* wrapped_member: of a document. */
+/* wrapped_member: find a member of a document; false if there is none. */
 static bool
 wrapped_member(const bson_iter_t *value, const char *key, bson_iter_t *member)
 {
@@ -319,7 +322,7 @@ wrapped_member(const bson_iter_t *value, const char *key, bson_iter_t *member)
 		bson_iter_find(member, key);
 }
 
-/* member_text: of a document's member that is a String, or NULL. */
+/* member_text: return the text of a document's member; NULL if it is not a String. */
 static const char *
 member_text(const bson_iter_t *value, const char *key)
 {
@@ -328,7 +331,7 @@ member_text(const bson_iter_t *value, const char *key)
 	return wrapped_member(value, key, &member) ? wrapped_text(&member) : NULL;
 }
 
-/* member_uint32: of a document's member that is such an integer. */
+/* member_uint32: get a document's member; false if it is not an integer in range. */
 static bool
 member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
 {
@@ -341,7 +344,7 @@ member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
 	return true;
 }
 
-/* number_at: so many digits as a number. */
+/* number_at: convert so many digits to a number. */
 static int
 number_at(const char *text, int length)
 {
@@ -354,8 +357,8 @@ number_at(const char *text, int length)
 
 /*
  * iso_date_millis
- *		Read "2020-01-31T12:30:00.123Z", with or without the fraction, as dates are
- *		mostly written; false for any other form, and for no such date.
+ *		Parse "2020-01-31T12:30:00.123Z", the usual form of dates, with or without the
+ *		fraction; return false for any other form and for dates that do not exist.
  */
 static bool
 iso_date_millis(const char *text, int length, int64 *millis)
@@ -390,7 +393,7 @@ iso_date_millis(const char *text, int length, int64 *millis)
 	return true;
 }
 
-/* write_wrapped_date: a text, or a number; raises what timestamptz says of a bad date. */
+/* write_wrapped_date: append $date's text or number; a bad text raises as timestamptz. */
 static bool
 write_wrapped_date(const MongoWriteTarget *target, const bson_iter_t *value, bool plain)
 {
@@ -414,7 +417,7 @@ write_wrapped_date(const MongoWriteTarget *target, const bson_iter_t *value, boo
 	return true;
 }
 
-/* write_binary: base64 and a subtype in hexadecimal. */
+/* write_binary: append base64 with a subtype in hexadecimal. */
 static bool
 write_binary(const MongoWriteTarget *target, const char *base64, const char *subtype)
 {
@@ -434,7 +437,7 @@ write_binary(const MongoWriteTarget *target, const char *base64, const char *sub
 	return true;
 }
 
-/* write_regex: its options sorted, but all of them; libbson drops those it does not know. */
+/* write_regex: append with sorted options, also those that libbson would drop as unknown. */
 static void
 write_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
 {
@@ -442,7 +445,7 @@ write_regex(const MongoWriteTarget *target, const char *pattern, const char *opt
 	uint32		length;
 	bson_t		element;
 
-	/* a document with this one element */
+	/* a document whose only element is the regular expression */
 	initStringInfo(&bytes);
 	appendStringInfo(&bytes, "size%c%.*s", BSON_TYPE_REGEX, target->key_length, target->key);
 	appendStringInfoChar(&bytes, '\0');
@@ -464,7 +467,7 @@ write_regex(const MongoWriteTarget *target, const char *pattern, const char *opt
 	mongo_write_check(bson_concat(target->document, &element));
 }
 
-/* write_number_text: of $numberInt, $numberLong, $numberDouble and $numberDecimal. */
+/* write_number_text: append $numberInt, $numberLong, $numberDouble or $numberDecimal. */
 static bool
 write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *text)
 {
@@ -487,7 +490,7 @@ write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *
 		integer = strtoll(text, &end, 10);
 	if (*text == '\0' || *end != '\0')
 		return false;
-	/* BSON has many NaNs, with signs and payloads; JSON has one word for them */
+	/* every NaN becomes the same one, as JSON has no signs and payloads of NaNs */
 	if (type == BSON_TYPE_DOUBLE)
 		MONGO_WRITE(target, double, isnan(number) ? NAN : number);
 	else if (errno != 0 || (type == BSON_TYPE_INT32 && integer != (int32) integer))
@@ -501,11 +504,12 @@ write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *
 
 /*
  * write_wrapped
- *		Append what a wrapper's key, and its second one or NULL, stand for; false when that
- *		is not what the specification says.
+ *		Append the value that a wrapper represents, from the values of its key and of its
+ *		second key (or NULL); return false if the specification does not allow them.
  *
- * A number that was a wrapper itself is not 'plain': canonical JSON has a document like
- * that for what only looks like a wrapper.
+ * 'plain' is false if the object contained wrappers.  Then a number in it was written as
+ * {"$numberInt": ...}, which canonical Extended JSON has only in a document that merely
+ * looks like a wrapper.
  */
 static bool
 write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson_iter_t *value,
@@ -534,7 +538,7 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 			if (wrapper->is_text)
 				write_datum(target, DirectFunctionCall1(uuid_in, CStringGetDatum(mongo_from_utf8(text))),
 							UUIDOID);
-			/* the second is the form before version 2 */
+			/* "$type" is from Extended JSON version 1 */
 			return wrapper->is_text ||
 				(text == NULL ?
 				 write_binary(target, member_text(value, "base64"), member_text(value, "subType")) :
@@ -589,7 +593,7 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 	}
 }
 
-/* wrapper_with: the one that an object whose first key this is can be, or NULL. */
+/* wrapper_with: return the wrapper that an object with this first key may be, or NULL. */
 static const Wrapper *
 wrapper_with(const char *key, uint32 length)
 {
@@ -610,12 +614,12 @@ wrapper_with(const char *key, uint32 length)
 
 /*
  * write_wrapper
- *		Append the value that an object stands for; false when it is a document.
+ *		Append the value that an object represents; return false if it is a document.
  *
- * An object with the wrapper's key and nothing it may not have is one, and then has to
- * be well-formed.  Any other key with a dollar sign is a field's name like any other:
- * commands and pipelines are full of them.  Wrappers in it are values already; 'plain'
- * when there was none.
+ * An object is a wrapper if it has the wrapper's key and no key other than the optional
+ * one.  A malformed one raises 22P02.  Other keys with a dollar sign are ordinary names
+ * of fields, as in commands and pipelines.  Wrappers inside the object have already been
+ * converted; 'plain' if there were none.
  */
 static bool
 write_wrapper(const MongoWriteTarget *target, const Wrapper *wrapper, const bson_t *object,
@@ -638,14 +642,14 @@ write_wrapper(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 
 /* ----------------------------- Values of JSON ----------------------------- */
 
-/* The most that a server's parameter maxBSONDepth can be. */
+/* The maximum of the server parameter maxBSONDepth. */
 #define MAX_DEPTH	200
 
 #define POSITION_SIZE	16		/* of an array's key */
 
 static void write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *target);
 
-/* write_members: of an object, from its first key or its end on. */
+/* write_members: append an object's members, starting at the token after its brace. */
 static void
 write_members(JsonInput *input, JsonTokenType token, bson_t *document)
 {
@@ -659,7 +663,7 @@ write_members(JsonInput *input, JsonTokenType token, bson_t *document)
 		report_bad_json(input);
 }
 
-/* write_json_object: what its first key says that it can be. */
+/* write_json_object: append an object, or the value if it is a wrapper. */
 static void
 write_json_object(JsonInput *input, const MongoWriteTarget *target)
 {
@@ -709,7 +713,7 @@ write_json_array(JsonInput *input, const MongoWriteTarget *target)
 	mongo_write_check(bson_append_array_end(target->document, &nested));
 }
 
-/* write_json_value: the one that begins with this token. */
+/* write_json_value: append the value that begins with this token. */
 static void
 write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *target)
 {
@@ -750,7 +754,7 @@ write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *
 	}
 }
 
-/* write_json: a value, or the members of an object; all that is palloc'd is freed. */
+/* write_json: append a value, or an object's members; frees all memory that it needed. */
 static void
 write_json(const MongoWriteTarget *target, bson_t *members, Datum value, Oid typid)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * number.c
- *		Numbers of every BSON type, and Decimal128 beside numeric.
+ *		Converts numbers of all BSON types; Decimal128 to and from numeric.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,7 @@
 #error "mongo_fdw needs a compiler with 128-bit integers"
 #endif
 
-/* Powers of ten that an int64 holds. */
+/* The powers of ten that fit into an int64. */
 #define MAX_INT64_POWER		18
 
 static const int64 int64_powers[MAX_INT64_POWER + 1] = {
@@ -35,9 +35,9 @@ static const int64 int64_powers[MAX_INT64_POWER + 1] = {
 };
 
 /*-------------------------------------------------------------------------
- * Decimal128 in parts, and as PostgreSQL's numbers.
+ * Decimal128 in parts, and its conversions to PostgreSQL's types.
  *
- * numeric's insides are private to PostgreSQL.  What is public is its text.
+ * The inner format of numeric is private to PostgreSQL, so it is converted as text.
  *-------------------------------------------------------------------------
  */
 
@@ -54,8 +54,8 @@ typedef struct DecimalParts
 	DecimalKind kind;
 	bool		negative;
 	int			exponent;
-	uint128		coefficient;	/* less than 10^34; 0 for greater ones, which
-								 * are not canonical */
+	uint128		coefficient;	/* less than 10^34; 0 if it is not, as such a
+								 * Decimal128 is not canonical */
 } DecimalParts;
 
 #define EXPONENT_BIAS		6176
@@ -72,7 +72,7 @@ mongo_numeric_of_text(const char *text)
 							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 }
 
-/* unpack: every bit pattern has a meaning. */
+/* unpack: split a Decimal128, of any bit pattern, into its parts. */
 static void
 unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 {
@@ -90,7 +90,7 @@ unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 		parts->kind = DECIMAL_NAN;
 	else if (((high >> 61) & 0x3) == 0x3)
 	{
-		/* a coefficient of 114 bits, always above 10^34: not canonical, zero */
+		/* a coefficient of 114 bits exceeds 10^34: not canonical, so zero */
 		parts->exponent = (int) ((high >> 47) & 0x3fff) - EXPONENT_BIAS;
 	}
 	else
@@ -98,13 +98,13 @@ unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 		parts->exponent = (int) ((high >> 49) & 0x3fff) - EXPONENT_BIAS;
 		parts->coefficient = ((uint128) (high & UINT64CONST(0x1ffffffffffff)) << 64) |
 			decimal->low;
-		/* 10^34 and more are not canonical either */
+		/* 10^34 or more is not canonical either */
 		if (parts->coefficient >= (uint128) int64_powers[17] * int64_powers[17])
 			parts->coefficient = 0;
 	}
 }
 
-/* pack: the caller sees to coefficient and exponent being in range. */
+/* pack: build a Decimal128 whose coefficient and exponent are in range. */
 static void
 pack(const DecimalParts *parts, bson_decimal128_t *decimal)
 {
@@ -129,14 +129,14 @@ mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 	DecimalParts parts;
 	bson_decimal128_t canonical = *decimal;
 
-	/* libbson takes a coefficient of 35 digits for one */
+	/* libbson would print a non-canonical coefficient of 35 digits */
 	unpack(decimal, &parts);
 	if (parts.coefficient == 0)
 		pack(&parts, &canonical);
 	bson_decimal128_to_string(&canonical, text);
 }
 
-/* decimal_to_int64: true when the number is integral and fits. */
+/* decimal_to_int64: convert if the number is integral and in range, else return false. */
 static bool
 decimal_to_int64(const DecimalParts *parts, int64 *result)
 {
@@ -163,11 +163,12 @@ decimal_to_int64(const DecimalParts *parts, int64 *result)
 
 /*
  * decimal_to_float8
- *		True when a double holds exactly this number (or NaN, infinity).
+ *		Convert if a double represents exactly this number (or NaN, infinity), else return
+ *		false.
  *
- * coefficient * 10^exponent is coefficient * 5^exponent * 2^exponent; a double
- * holds it when what is left of coefficient * 5^exponent without its factors
- * of two has at most 53 bits, and the power of two is in range.
+ * coefficient * 10^exponent is coefficient * 5^exponent * 2^exponent.  A double represents
+ * it if coefficient * 5^exponent, divided by all its factors of two, has at most 53 bits
+ * and the power of two is in range.
  */
 static bool
 decimal_to_float8(const DecimalParts *parts, double *result)
@@ -186,7 +187,7 @@ decimal_to_float8(const DecimalParts *parts, double *result)
 	for (int fives = parts->exponent; fives > 0 && odd != 0; fives--)
 	{
 		odd *= 5;
-		/* 2^53 * 5 has fewer bits than that */
+		/* stop before an overflow: 2^53 * 5 has at most 56 bits */
 		if (odd >> 56 != 0)
 			return false;
 	}
@@ -194,7 +195,7 @@ decimal_to_float8(const DecimalParts *parts, double *result)
 		return false;
 
 	*result = ldexp((double) LOW_HALF(odd), twos);
-	/* a denormal that lost bits, or an overflow: not the same number */
+	/* an overflow, or a denormal that lost bits */
 	if (isinf(*result) || ldexp(*result, -twos) != (double) LOW_HALF(odd))
 		return false;
 	if (parts->kind != DECIMAL_FINITE)
@@ -206,8 +207,8 @@ decimal_to_float8(const DecimalParts *parts, double *result)
 
 /*
  * parts_of_text
- *		The coefficient and exponent of what numeric_out() gives; false when they are
- *		out of range, or there are more than 34 digits but for zeros at the end.
+ *		Parse the unsigned text of a numeric; return false if its exponent is out of range,
+ *		or if it has more than 34 digits before its trailing zeros.
  */
 static bool
 parts_of_text(const char *text, DecimalParts *parts)
@@ -240,8 +241,8 @@ parts_of_text(const char *text, DecimalParts *parts)
 }
 
 /*
- * By way of its text, which is faster than by the digits of its binary format.
- * libbson's own bson_decimal128_from_string() rounds where zeros are in front.
+ * Parses the text of the numeric, which is faster than taking the digits from its binary
+ * format.  libbson's bson_decimal128_from_string() would round a number with leading zeros.
  */
 bool
 mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
@@ -277,8 +278,8 @@ mongo_numeric_typmod(int32 typmod, int *precision, int *scale)
 /*-------------------------------------------------------------------------
  * Reading numbers.
  *
- * A number is read when the column's type holds the same number, whatever
- * BSON type it came in; filters are sent to MongoDB on that understanding.
+ * A column reads a number of any BSON type if its type can represent the same number.
+ * The filters that are sent to MongoDB rely on that.
  *-------------------------------------------------------------------------
  */
 
@@ -286,8 +287,8 @@ mongo_numeric_typmod(int32 typmod, int *precision, int *scale)
 	"A double cannot hold this number exactly; the column could be numeric."
 
 /*
- * A decimal of so many digits is the one that a Double nearest to it reads as
- * (DBL_DIG of them), and so many decimals are worth trying to find it.
+ * A decimal below this limit has at most 15 digits (DBL_DIG), so the Double nearest to it
+ * reads as this decimal.  Up to 6 decimal places are tried to find it.
  */
 #define DOUBLE_DIGITS_LIMIT	1e15
 #define MAX_DOUBLE_SCALE	6
@@ -299,7 +300,7 @@ mongo_read_bool(MONGO_READ_ARGS)
 	return true;
 }
 
-/* unpack_value: the parts of the Decimal128 at 'iter'. */
+/* unpack_value: split the Decimal128 at 'iter' into its parts. */
 static void
 unpack_value(const bson_iter_t *iter, DecimalParts *parts)
 {
@@ -333,7 +334,7 @@ mongo_integer_of_value(const bson_iter_t *iter, int64 *integer)
 	}
 }
 
-/* mongo_read_integer: any number that is integral and within the type's bounds. */
+/* mongo_read_integer: read a number that is integral and within the type's range. */
 bool
 mongo_read_integer(MONGO_READ_ARGS)
 {
@@ -383,8 +384,8 @@ mongo_read_float8(MONGO_READ_ARGS)
 }
 
 /*
- * real is a lossy type and taken as one: every number is rounded to it, and
- * nothing about a real column is decided by MongoDB.
+ * Rounds every number to real, which is lossy.  Therefore no condition on a real column is
+ * pushed down.
  */
 bool
 mongo_read_float4(MONGO_READ_ARGS)
@@ -409,7 +410,7 @@ mongo_read_float4(MONGO_READ_ARGS)
 				bson_decimal128_t decimal;
 				char		text[BSON_DECIMAL128_STRING];
 
-				/* the text, so that there is one rounding, not two */
+				/* rounds once; by way of a double it would round twice */
 				bson_iter_decimal128(iter, &decimal);
 				mongo_decimal128_to_text(&decimal, text);
 				number = strtof(text, NULL);
@@ -425,11 +426,12 @@ mongo_read_float4(MONGO_READ_ARGS)
 }
 
 /*
- * unscale_double: is the number, as 15 digits show it, digits * 10^-scale?
+ * unscale_double: find digits such that the number, with 15 significant digits, is
+ * digits * 10^-scale; return false if there are none.
  *
- * Both digits and the power of ten are exact doubles, so that their quotient is
- * the double nearest to that decimal; when it has no more than 15 digits, no
- * other one has the same nearest double.
+ * The digits and the power of ten are exact doubles, so their quotient is the double
+ * nearest to that decimal.  No other decimal with at most 15 digits has the same nearest
+ * double.
  */
 static bool
 unscale_double(double number, int scale, int64 *digits)
@@ -437,7 +439,7 @@ unscale_double(double number, int scale, int64 *digits)
 	double		power = (double) int64_powers[scale];
 	double		shifted = rint(number * power);
 
-	/* NaN and infinities are not below the limit */
+	/* the comparison is also false for NaN and infinities */
 	if (!(fabs(shifted) < DOUBLE_DIGITS_LIMIT) || shifted / power != number)
 		return false;
 	*digits = (int64) shifted;
@@ -445,8 +447,9 @@ unscale_double(double number, int scale, int64 *digits)
 }
 
 /*
- * unscale: a number as digits * 10^-scale, a Double with as many decimals as 15 digits
- * show, from 'least' on; false where that takes more than an int64, or longer.
+ * unscale: split a number into digits * 10^-scale; a Double with the fewest decimal places,
+ * at least 'least', that give its 15 significant digits.  Returns false if the digits do
+ * not fit an int64, or if numeric's own functions have to find them.
  */
 static bool
 unscale(const bson_iter_t *iter, int least, int64 *digits, int *scale)
@@ -476,7 +479,7 @@ unscale(const bson_iter_t *iter, int least, int64 *digits, int *scale)
 	}
 }
 
-/* fit_digits: as numeric(precision, scale); false where that takes rounding, or longer. */
+/* fit_digits: rescale to numeric(precision, scale); false if that rounds or overflows. */
 static bool
 fit_digits(int64 *digits, int from, int precision, int scale)
 {
@@ -490,7 +493,7 @@ fit_digits(int64 *digits, int from, int precision, int scale)
 	return true;
 }
 
-/* Mostly without any arithmetic of numerics. */
+/* Avoids numeric's arithmetic for most numbers. */
 bool
 mongo_read_numeric(MONGO_READ_ARGS)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * objectid.c
- *		The type objectid.
+ *		The SQL type objectid.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,12 +60,12 @@ mongo_read_objectid(MONGO_READ_ARGS)
 
 /* -------------------- The OID of the SQL type objectid -------------------- */
 
-/* InvalidOid: to be looked up; and the one that is being looked up. */
+/* The type's OID, or InvalidOid; and the type that is being looked up. */
 static Oid	cached_type_oid = InvalidOid;
 static Oid	looked_up = InvalidOid;
 static Oid	cached_namespace;
 
-/* Syscache callback: the type may be another one. */
+/* forget: syscache callback; another type may be objectid now. */
 static void
 forget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 	   uint32 hashvalue pg_attribute_unused())
@@ -81,7 +81,7 @@ mongo_objectid_type_oid(void)
 	return OidIsValid(extension) ? getExtensionType(extension, "objectid") : InvalidOid;
 }
 
-/* By its input function, which takes no scan of pg_extension in a new session. */
+/* Recognizes the type's input function, which saves a new session a scan of pg_extension. */
 bool
 mongo_is_objectid_type(Oid typid)
 {
@@ -131,15 +131,15 @@ mongo_objectid_opfamily(void)
 /*-------------------------------------------------------------------------
  * The functions of the SQL type objectid.
  *
- * Twelve bytes: four of seconds since 1970, big-endian, five that tell
- * processes apart, three of a counter.  Byte order is the order of MongoDB.
+ * Its twelve bytes are: four of seconds since 1970, big-endian, five that differ between
+ * processes, three of a counter.  MongoDB orders ObjectIds as memcmp() does.
  *-------------------------------------------------------------------------
  */
 
 #define PG_GETARG_OBJECTID(n)	((const uint8 *) PG_GETARG_POINTER(n))
 
 /*
- * Text
+ * Input and output, as text and binary
  */
 
 PG_FUNCTION_INFO_V1(mongo_objectid_in);
@@ -176,7 +176,7 @@ mongo_objectid_recv(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(objectid_datum((const uint8 *) pq_getmsgbytes(buffer, MONGO_OBJECTID_SIZE)));
 }
 
-/* The cast to bytea, too. */
+/* mongo_objectid_send: binary output; also the cast to bytea. */
 PG_FUNCTION_INFO_V1(mongo_objectid_send);
 Datum
 mongo_objectid_send(PG_FUNCTION_ARGS)
@@ -189,7 +189,7 @@ mongo_objectid_send(PG_FUNCTION_ARGS)
 }
 
 /*
- * Order
+ * Comparisons, sort support and hashing
  */
 
 #define COMPARISON(name, operator) \
@@ -265,7 +265,7 @@ mongo_objectid_from_bytea(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(objectid_datum((const uint8 *) VARDATA_ANY(bytes)));
 }
 
-/* The second in which an ObjectId was made. */
+/* mongo_objectid_to_timestamptz: return the second in which an ObjectId was generated. */
 PG_FUNCTION_INFO_V1(mongo_objectid_to_timestamptz);
 Datum
 mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
@@ -278,7 +278,7 @@ mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
 						   MONGO_EPOCH_DAYS * SECS_PER_DAY) * USECS_PER_SEC);
 }
 
-/* A new ObjectId. */
+/* mongo_objectid_generate: return a new ObjectId. */
 PG_FUNCTION_INFO_V1(mongo_objectid_generate);
 Datum
 mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -290,8 +290,9 @@ mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
 }
 
 /*
- * The lowest ObjectId of the second that a time lies in: a bound for ranges.
- * Raises 22008 for times before 1970 and after 2106.
+ * mongo_objectid_from_timestamptz
+ *		Return the lowest ObjectId of the second that contains a time, as a bound for
+ *		ranges.  Raises 22008 for times before 1970 and after 2106.
  */
 PG_FUNCTION_INFO_V1(mongo_objectid_from_timestamptz);
 Datum

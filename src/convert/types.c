@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * types.c
- *		The table of types, and writing values as it says.
+ *		The table of types, and writing values by it.
  *
  *-------------------------------------------------------------------------
  */
@@ -98,7 +98,7 @@ write_numeric(MONGO_WRITE_ARGS)
 	MONGO_WRITE(target, decimal128, &decimal);
 }
 
-/* write_string: bytes in the database's encoding as a String. */
+/* write_string: append bytes in the database's encoding as a String. */
 static void
 write_string(const MongoWriteTarget *target, const char *text, int length)
 {
@@ -109,7 +109,7 @@ write_string(const MongoWriteTarget *target, const char *text, int length)
 	MONGO_WRITE(target, utf8, utf8, length);
 }
 
-/* text, varchar and char(n), whose blanks are part of what is written */
+/* write_text: text, varchar and char(n), which is written with its trailing blanks. */
 static void
 write_text(MONGO_WRITE_ARGS)
 {
@@ -146,12 +146,12 @@ write_objectid(MONGO_WRITE_ARGS)
 {
 	bson_oid_t	oid;
 
-	/* the Datum has no alignment */
+	/* copied, as the Datum is not aligned */
 	memcpy(oid.bytes, DatumGetPointer(value), MONGO_OBJECTID_SIZE);
 	MONGO_WRITE(target, oid, &oid);
 }
 
-/* date, timestamp and timestamptz; infinity and -infinity have no BSON form. */
+/* write_date: date, timestamp and timestamptz; an infinite one raises 22008. */
 static void
 write_date(MONGO_WRITE_ARGS)
 {
@@ -166,7 +166,7 @@ write_date(MONGO_WRITE_ARGS)
 				mongo_timestamp_to_millis(DatumGetTimestamp(value), NULL));
 }
 
-/* ISO 8601 whatever IntervalStyle is, so that every session reads it back. */
+/* write_interval: ISO 8601, which every session reads, whatever its IntervalStyle. */
 static void
 write_interval(MONGO_WRITE_ARGS)
 {
@@ -178,7 +178,7 @@ write_interval(MONGO_WRITE_ARGS)
 	write_string(target, text, strlen(text));
 }
 
-/* Everything else that has a text form of its own, enums too. */
+/* write_text_form: a String of the type's text form; also for enums. */
 static void
 write_text_form(MONGO_WRITE_ARGS)
 {
@@ -194,10 +194,10 @@ write_text_form(MONGO_WRITE_ARGS)
 
 /* ----------- Arrays, composite types and domains as BSON values ----------- */
 
-/* Digits of an array position as a key. */
+/* Size of a buffer for an array index as a key. */
 #define POSITION_TEXT_SIZE	16
 
-/* The array being written, and where in it we are. */
+/* The state of writing an array. */
 typedef struct ArrayWriting
 {
 	ArrayType  *array;
@@ -207,7 +207,7 @@ typedef struct ArrayWriting
 	int			next;
 } ArrayWriting;
 
-/* write_dimension: the elements, or the arrays of the next dimension. */
+/* write_dimension: append the elements, or the arrays of the next dimension. */
 static void
 write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 {
@@ -264,7 +264,7 @@ write_array(MONGO_WRITE_ARGS)
 	mongo_write_check(bson_append_array_end(target->document, &nested));
 }
 
-/* A NULL attribute is left out, as reading takes a missing field for NULL. */
+/* write_composite: leave out NULL attributes, as a missing field reads as NULL. */
 static void
 write_composite(MONGO_WRITE_ARGS)
 {
@@ -303,7 +303,7 @@ write_domain(MONGO_WRITE_ARGS)
 					   typmod);
 }
 
-/* A point as GeoJSON. */
+/* write_point: a GeoJSON Point. */
 static void
 write_point(MONGO_WRITE_ARGS)
 {
@@ -329,22 +329,22 @@ write_point(MONGO_WRITE_ARGS)
 #define STRINGS			(BIT(UTF8) | BIT(SYMBOL))
 #define TEXTS			(STRINGS | BIT(OID))
 
-/* What can be declared.  Floats can write few of their values as a Decimal128. */
+/* Values of option bson_type.  Few floats have an exact Decimal128, so it is missing. */
 #define UTF8_OR_OID		(BIT(UTF8) | BIT(OID))
 #define FLOATS			(BIT(INT32) | BIT(INT64) | BIT(DOUBLE))
 
 #define KIND(kind)		MONGO_KIND_##kind
 
 /*
- * $convert knows no Symbols; $substrBytes does, and takes no ObjectIds.
+ * $convert does not support Symbols; $substrBytes does, but not ObjectIds.
  */
 #define NORMAL_TEXT \
 	"{$convert: {input: @1, to: 'string', onError: {$substrBytes: [@1, 0, -1]}}}"
 
 /*
- * Equal numerics may be read from Doubles that MongoDB has for different, by their
- * 15 digits, a uuid from two subtypes of Binary, and behind a date is the time of
- * day.  The normal form of numeric is normalize_numeric() in expression.c.
+ * Some kinds are not keys: numerics that are equal may be read from Doubles that differ
+ * after their 15 digits, a uuid from two subtypes of Binary, and a date from any time of
+ * its day.  The normal form of numeric is normalize_numeric() in expression.c.
  */
 const MongoKind mongo_kinds[] = {
 	[KIND(OTHER)] = {.class = KIND(OTHER)},
@@ -363,7 +363,7 @@ const MongoKind mongo_kinds[] = {
 	[KIND(JSONB)] = {.class = KIND(JSONB)},
 };
 
-/* Read and written as a String in the type's own text form. */
+/* A type that is stored as a String in its text form. */
 #define TEXT_FORM(writer) \
 	KIND(OTHER), STRINGS, .read = mongo_read_text_form, .write = (writer), \
 	.prepare = mongo_prepare_text_form
@@ -371,9 +371,9 @@ const MongoKind mongo_kinds[] = {
 #define NOT_STORED		KIND(OTHER), 0, .read = NULL
 
 /*
- * One row a type, the frequent ones first.  A type read and written in its
- * own text form stands here only when its input function is known to be safe
- * to fail, see read_text_form in decode_value.c.
+ * One row per type, frequent types first.  A type that is stored in its text form has a
+ * row only if errors of its input function can be caught, see mongo_call_softly() in
+ * decode_value.c.
  */
 static const MongoType type_rows[] = {
 	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT32_MAX},
@@ -407,14 +407,14 @@ static const MongoType type_rows[] = {
 	{MONEYOID, "money", TEXT_FORM(write_text_form)},
 	{POINTOID, "point", KIND(OTHER), STRINGS | BIT(DOCUMENT) | BIT(ARRAY), .read = mongo_read_point, .write = write_point, .prepare = mongo_prepare_text_form},
 
-	/* array types by their look, but with rules of their own */
+	/* stored like arrays, but with rules of their own */
 	{INT2VECTOROID, "int2vector", NOT_STORED},
 	{OIDVECTOROID, "oidvector", NOT_STORED},
 	{XMLOID, "xml", NOT_STORED},
 	{CHAROID, "\"char\"", NOT_STORED},
 };
 
-/* Types without an OID known beforehand. */
+/* Types whose OID is not known at compile time. */
 typedef enum TypeCategory
 {
 	CATEGORY_OBJECTID,
@@ -434,7 +434,7 @@ static const MongoType category_rows[] = {
 	[CATEGORY_OTHER] = {InvalidOid, "other base types and ranges", TEXT_FORM(write_text_form)},
 };
 
-/* own_row: the row for this type alone, or NULL. */
+/* own_row: return the row of this type alone, or NULL. */
 static const MongoType *
 own_row(Oid typid)
 {
@@ -448,7 +448,7 @@ own_row(Oid typid)
 	return NULL;
 }
 
-/* category_row: the row that a type's pg_type entry leads to, or NULL. */
+/* category_row: return the row of the category of a type in pg_type, or NULL. */
 static const MongoType *
 category_row(Oid typid)
 {
@@ -472,7 +472,7 @@ category_row(Oid typid)
 			return mongo_type_lookup(getBaseType(typid)) != NULL ?
 				&category_rows[CATEGORY_DOMAIN] : NULL;
 		default:
-			return NULL;		/* pseudo-types, types that are gone */
+			return NULL;		/* pseudo-types, types that were dropped */
 	}
 }
 
@@ -508,7 +508,7 @@ static const struct
 {
 	bson_type_t type;
 	const char *name;
-	const char *alias;			/* of $type */
+	const char *alias;			/* for $type */
 }			bson_types[] =
 {
 	{BSON_TYPE_DOUBLE, "Double", "double"},
@@ -558,9 +558,9 @@ mongo_bson_type_aliases(uint32 set)
 	return aliases;
 }
 
-/* ----------------- What the column option bson_type says ------------------ */
+/* ----------------------- The column option bson_type ---------------------- */
 
-/* names_of_types: as the option spells them. */
+/* names_of_types: list the names of types as the option spells them. */
 static char *
 names_of_types(uint32 types)
 {
@@ -626,8 +626,8 @@ mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid)
 
 /*
  * append_declared_number
- *		Append a number that is written in another type; false where this one does not
- *		hold it.  A Double may also be one that reads as the same numeric.
+ *		Append a number as the declared BSON type; return false if it does not fit.
+ *		A numeric may also become a Double that only reads as the same numeric.
  */
 static bool
 append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum value, Oid typid)
@@ -643,7 +643,7 @@ append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum v
 		value = NumericGetDatum(int64_to_numeric(mongo_integer_of_datum(typid, value)));
 		typid = NUMERICOID;
 	}
-	/* without memory of its own, as it has the size of a number */
+	/* a number fits into bson_t itself, so no memory is to be freed */
 	bson_init(&written);
 	mongo_append_datum(&written, "", 0, value, false, typid, -1);
 	if (!bson_iter_init(&iter, &written) || !bson_iter_next(&iter))
@@ -677,7 +677,7 @@ append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum v
 	}
 }
 
-/* What is not a matter of course for the PostgreSQL types that can be declared so. */
+/* Hints for BSON types that cannot represent all values of a type that may declare them. */
 static const struct
 {
 	bson_type_t type;
