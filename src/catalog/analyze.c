@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * analyze.c
- *		ANALYZE, and counting rows.
+ *		ANALYZE of foreign tables, and counting their rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,13 +27,13 @@
 /*-------------------------------------------------------------------------
  * ANALYZE of a foreign table.
  *
- * MongoDB's $sample picks the rows, so that only they cross the network.
- * With analyze_sampling off, or when all documents fit in the sample anyway,
- * the whole collection is read and a reservoir keeps a sample of it.
+ * MongoDB's $sample chooses the rows, so that only the sample crosses the network.  If
+ * analyze_sampling is off, or if the sample has space for all documents, the whole
+ * collection is read and reservoir sampling chooses rows from it.
  *-------------------------------------------------------------------------
  */
 
-/* How often progress is reported, in documents. */
+/* Documents between two reports of progress. */
 #define PROGRESS_INTERVAL	1000
 
 /* One run of ANALYZE. */
@@ -42,8 +42,8 @@ typedef struct Sample
 	Relation	relation;
 	const MongoTableOptions *options;
 	UserMapping *user;
-	double		total;			/* documents in the collection, as counted */
-	bool		sampled_there;	/* does $sample pick the rows? */
+	double		total;			/* number of documents in the collection */
+	bool		sampled_there;	/* does $sample choose the rows? */
 
 	MongoRowDecoder *decoder;
 	Datum	   *values;
@@ -53,8 +53,8 @@ typedef struct Sample
 	int			target;
 	int			nrows;
 	size_t		size;			/* bytes of the tuples in 'rows' */
-	double		read;			/* documents that arrived */
-	double		rows_to_skip;	/* -1: not drawn yet */
+	double		read;			/* documents that were received */
+	double		rows_to_skip;	/* -1: not chosen yet */
 	ReservoirStateData reservoir;
 
 	MemoryContext sample_context;	/* of the tuples in 'rows' */
@@ -62,9 +62,8 @@ typedef struct Sample
 } Sample;
 
 /*
- * How many documents there are and their average size, from
- * mongo_analyze_foreign_table() to the acquire_sample_rows() that follows for the same
- * table.
+ * The number of documents and their average size, which mongo_analyze_foreign_table()
+ * passes to the next call of acquire_sample_rows() if that is for the same table.
  */
 static struct
 {
@@ -73,7 +72,7 @@ static struct
 	double		document_size;
 }			counted;
 
-/* mapping_of_owner: as everywhere in ANALYZE, the table's owner is asked for. */
+/* mapping_of_owner: return the owner's user mapping, as ANALYZE acts as the owner. */
 static UserMapping *
 mapping_of_owner(Relation relation)
 {
@@ -82,7 +81,7 @@ mapping_of_owner(Relation relation)
 	return mongo_user_mapping(relation->rd_rel->relowner, table->serverid);
 }
 
-/* ------------------------------ the command -------------------------------- */
+/* ------------------------------ the aggregation ----------------------------- */
 
 MongoCursor *
 sample_open(UserMapping *user, const MongoTableOptions *options, int size,
@@ -97,7 +96,7 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 	if (last_stage != NULL)
 		bson_array_append(&pipeline, bson_document(last_stage));
 
-	/* a large part of a collection is sampled by sorting it at random */
+	/* $sample sorts if the sample is a large part of the collection */
 	command = mongo_aggregate_command(options, pipeline.bson);
 	bson_append_template(command, batch > 0 ? "{allowDiskUse: true, cursor: {batchSize: @1}}" :
 						 "{allowDiskUse: true, cursor: {}}", bson_int32(batch));
@@ -144,9 +143,9 @@ sample_columns(Relation relation, int *ncolumns)
 
 /*
  * sample_position
- *		Where in the sample the document just read goes; -1 for nowhere.
+ *		Return the position in the sample for the document just read; -1: discard it.
  *
- * The same as in PostgreSQL's acquire_sample_rows(), by Vitter's algorithm.
+ * Uses Vitter's algorithm as PostgreSQL's acquire_sample_rows() does.
  */
 static int
 sample_position(Sample *sample)
@@ -190,11 +189,10 @@ keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
 
 /*
  * bound_memory
- *		Content ourselves with the rows we have when they are as large as
- *		maintenance_work_mem.
+ *		Reduce the target to the rows collected so far if these fill maintenance_work_mem.
  *
- * Documents may have 16 MB each.  The first rows of a reservoir are as good as
- * if no more had been asked for; and those of $sample come in random order.
+ * Documents may have 16 MB each.  The result is still a random sample: the first rows of
+ * a reservoir are, and $sample returns documents in random order.
  */
 static void
 bound_memory(Sample *sample)
@@ -207,6 +205,7 @@ bound_memory(Sample *sample)
 	}
 }
 
+/* read_sample: read the cursor's documents, and keep a sample of them. */
 static void
 read_sample(Sample *sample, MongoCursor *cursor)
 {
@@ -235,8 +234,8 @@ read_sample(Sample *sample, MongoCursor *cursor)
 }
 
 /*
- * open_cursor
- *		Prepare to decode the documents, and ask for them: of each what a find would.
+ * open_sample
+ *		Create the decoder, and open a cursor that returns the fields of the table's columns.
  */
 static MongoCursor *
 open_sample(Sample *sample)
@@ -274,9 +273,8 @@ open_sample(Sample *sample)
  * acquire_sample_rows
  *		Fill 'rows' with a random sample, in the current memory context.
  *
- * Fields that do not fit their columns count as NULL whatever
- * type_mismatch says: one document must not keep a table from having
- * statistics.
+ * Fields that do not fit their columns are NULL even under type_mismatch 'error', as one
+ * document must not keep a table from having statistics.
  */
 static int
 acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
@@ -292,18 +290,18 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	sample.options = mongo_table_options(RelationGetRelid(relation));
 	sample.user = mapping_of_owner(relation);
 	sample.total = counted.relid == RelationGetRelid(relation) ? counted.documents :
-		mongo_ask_row_count(sample.user, sample.options);
+		mongo_fetch_row_count(sample.user, sample.options);
 	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
 
 	sample.rows_to_skip = -1;
 	reservoir_init_selection_state(&sample.reservoir, targrows);
 
-	/* the progress view counts blocks of a heap; ours counts documents */
+	/* the progress view counts a heap's blocks; here they are documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
 	read_sample(&sample, open_sample(&sample));
 
-	/* what was counted may be a little off; what was read whole is not */
+	/* the count may be inexact; the number of documents read is exact */
 	*totalrows = sample.sampled_there ? Max(sample.total, sample.nrows) : sample.read;
 	*totaldeadrows = 0;
 
@@ -313,23 +311,23 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 					sample.options->collection, *totalrows, sample.nrows)));
 
 	/*
-	 * once, where a table with children is sampled twice; and not from its
-	 * share in the sample of a parent, which takes another lock, as
-	 * PostgreSQL has no statistics of the table from that either
+	 * Store statistics once, even if PostgreSQL samples a table with children twice.
+	 * Store none if the table is only sampled as part of its parent, which takes
+	 * another lock, as PostgreSQL stores none of the table then either.
 	 */
 	if (counted.relid == RelationGetRelid(relation) &&
 		CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))
-		mongo_learn(relation, sample.user, sample.options, *totalrows, counted.document_size);
+		mongo_store_statistics(relation, sample.user, sample.options, *totalrows, counted.document_size);
 	counted.relid = InvalidOid;
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);
 	return sample.nrows;
 }
 
-/* As many as tell the size of documents well enough to plan with. */
+/* Enough documents to estimate their average size for planning. */
 #define SAMPLED_DOCUMENTS	100
 
-/* average_document_size: bytes of BSON, by a small sample; 0 when there are none. */
+/* average_document_size: return the bytes of BSON of a small sample; 0 if it is empty. */
 static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
@@ -354,31 +352,31 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	UserMapping *user = mapping_of_owner(relation);
-	double		rows = mongo_ask_row_count(user, options);
+	double		rows = mongo_fetch_row_count(user, options);
 	double		width = average_document_size(user, options);
 
 	counted.relid = RelationGetRelid(relation);
 	counted.documents = rows;
 	counted.document_size = width;
 
-	/* planning finds the size of documents in this: see projection_pays() */
+	/* projection_pays() derives the size of documents from this */
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
 	*func = acquire_sample_rows;
 	return true;
 }
 
 /*-------------------------------------------------------------------------
- * How many documents a collection has, asked once and remembered.
+ * The number of a collection's documents, cached in this session.
  *
- * The planner must not send a command for each query, and a plan is not
- * better for a count that is right to the last document.
+ * The planner must not send a command for each query, and an exact count would not
+ * improve plans.
  *-------------------------------------------------------------------------
  */
 
 #define REMEMBERED_FOR_MS	(5 * 60 * 1000)
 
 double
-mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
+mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "mongo_fdw row count",
@@ -391,7 +389,7 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 	bson_iter_t count;
 	double		rows = 0;
 
-	/* it works on views too, but not on what stages make */
+	/* count works on views, but not on the rows that stages produce */
 	if (mongo_is_pipeline_table(options))
 	{
 		BsonArray	stages = bson_array_create();
@@ -404,7 +402,7 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command,
 							  psprintf("could not count collection \"%s.%s\"",
 									   options->database, options->collection));
-	/* an aggregate that counts nothing gives no document */
+	/* $count returns no document if there are no rows */
 	if (bson_iter_init_find(&count, reply, "n") ||
 		(bson_iter_init(&iter, reply) &&
 		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &count)))
@@ -423,7 +421,7 @@ mongo_remote_row_count(Oid relid, UserMapping *user)
 	if (kept->counted_by != user->umid ||
 		TimestampDifferenceExceeds(kept->counted_at, GetCurrentTimestamp(), REMEMBERED_FOR_MS))
 	{
-		kept->documents = mongo_ask_row_count(user, mongo_table_options(relid));
+		kept->documents = mongo_fetch_row_count(user, mongo_table_options(relid));
 		kept->counted_at = GetCurrentTimestamp();
 		kept->counted_by = user->umid;
 	}

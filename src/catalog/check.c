@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * check.c
- *		mongo_fdw_check(): how far have a table and its collection come apart?
+ *		mongo_fdw_check(): compares a table's definition with its collection.
  *
- * A sample of the documents is read by the table's columns, and the indexes are
- * listed.  Nothing is changed.
- *
+ * Reads a sample of the documents with the table's columns and lists the indexes.
+ * Changes nothing.
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -26,15 +25,15 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-/* Bytes shown of an _id. */
+/* Bytes of an _id that a finding quotes. */
 #define SHOWN_ID_SIZE	100
 
-/* A column that reads a field, and its values that did not fit. */
+/* A column that reads a field, with the values that do not fit. */
 typedef struct CheckedColumn
 {
 	MongoColumn column;
 	const SampledField *field;
-	MongoRowDecoder *decoder;	/* for it alone; NULL: not needed yet */
+	MongoRowDecoder *decoder;	/* for this column alone; NULL until needed */
 	double		mismatches;
 	uint32		types;			/* set of MONGO_BSON_BIT */
 	char	   *example;		/* _id of a document, or NULL */
@@ -63,8 +62,8 @@ PG_FUNCTION_INFO_V1(mongo_fdw_check);
 
 /*
  * add_finding
- *		A row of the result, in which what is NULL, 0 or -1 documents is NULL; 'field' is
- *		UTF-8.
+ *		Add a row to the result.  An argument that is NULL, no types or -1 documents gives
+ *		NULL; 'field' is UTF-8.
  */
 static void
 add_finding(const Check *check, const char *finding, const char *field, const char *column,
@@ -95,7 +94,7 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 
 /* ------------------------------ the table ---------------------------------- */
 
-/* list_columns: those that read a field. */
+/* list_columns: collect the columns that read a field. */
 static void
 list_columns(Check *check)
 {
@@ -112,7 +111,7 @@ list_columns(Check *check)
 	}
 }
 
-/* create_decoder: of columns that lie one behind the other. */
+/* create_decoder: for some adjacent columns. */
 static MongoRowDecoder *
 create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 {
@@ -149,7 +148,7 @@ prepare(Check *check)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/* id_of: a document's _id as JSON, or NULL. */
+/* id_of: return a document's _id as JSON, or NULL. */
 static char *
 id_of(const Check *check, const uint8_t *data, uint32 length)
 {
@@ -162,7 +161,7 @@ id_of(const Check *check, const uint8_t *data, uint32 length)
 	return text != NULL ? MemoryContextStrdup(check->context, mongo_printable(text)) : NULL;
 }
 
-/* is_about_data: is this what an input function or a constraint says of a value? */
+/* is_about_data: is this an error of an input function or a constraint about a value? */
 static bool
 is_about_data(int sqlstate)
 {
@@ -172,7 +171,7 @@ is_about_data(int sqlstate)
 		category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION;
 }
 
-/* Does a document fit a column? */
+/* The arguments and result of fit(). */
 typedef struct Fitting
 {
 	const Check *check;
@@ -197,7 +196,7 @@ fit(void *argument)
  * fits_alone
  *		Does a document fit this column, whose type may raise errors?
  *
- * In a subtransaction, as they may come from anybody's code.
+ * Runs in a subtransaction, because any code may raise these errors.
  */
 static bool
 fits_alone(const Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
@@ -210,6 +209,7 @@ fits_alone(const Check *check, CheckedColumn *column, const uint8_t *data, uint3
 	return mongo_try(fit, &fitting, is_about_data, &error) && fitting.fits;
 }
 
+/* check_document: add a document to the sample, and count mismatches of columns. */
 static void
 check_document(Check *check, const uint8_t *data, uint32 length)
 {
@@ -239,7 +239,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 static void
 check_documents(Check *check, int sample)
 {
-	bool		has_more = mongo_ask_row_count(check->user, check->options) > sample;
+	bool		has_more = mongo_fetch_row_count(check->user, check->options) > sample;
 	MongoCursor *cursor = sample_open(check->user, check->options, has_more ? sample : 0, NULL,
 									  SAMPLE_BATCH);
 	const uint8_t *data;
@@ -282,7 +282,7 @@ report_columns(const Check *check)
 	}
 }
 
-/* report_fields: those at the top, or beside fields with columns, that no column reads. */
+/* report_fields: report top-level fields, and siblings of read fields, without column. */
 static void
 report_fields(const Check *check, const SampledField *parent, const char *prefix)
 {
@@ -302,7 +302,7 @@ report_fields(const Check *check, const SampledField *parent, const char *prefix
 	}
 }
 
-/* leading_index: one that can find values of this field; NULL when there is none. */
+/* leading_index: find a usable index that begins with this path; or return NULL. */
 static const MongoIndex *
 leading_index(const MongoStatistics *indexes, const char *path)
 {
@@ -316,7 +316,7 @@ leading_index(const MongoStatistics *indexes, const char *path)
 	return NULL;
 }
 
-/* report_indexes: where the collection's differ from what planning goes by. */
+/* report_indexes: report where the collection's indexes differ from those planning assumes. */
 static void
 report_indexes(const Check *check, const MongoStatistics *indexes)
 {
@@ -333,8 +333,8 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 		const MongoIndex *found = leading_index(indexes, path);
 
 		/*
-		 * of _id the planner knows anyway, and 'false' has been said on
-		 * purpose
+		 * The planner assumes an index on _id anyway, and option indexed 'false' is
+		 * intentional.
 		 */
 		if (known == (found != NULL) || strcmp(path, "_id") == 0 ||
 			indexed == MONGO_INDEXED_NO)
@@ -347,10 +347,10 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 
 /*
  * mongo_fdw_check(table regclass, sample int)
- *		A row for each finding.
+ *		Return a row for each finding.
  *
- * Raises 42809 for a table of another wrapper, 42501 without SELECT on it, 22023
- * for a sample of nothing.
+ * Raises 42809 for a table of another wrapper, 42501 without SELECT on it, 22023 for a
+ * sample size below 1.
  */
 Datum
 mongo_fdw_check(PG_FUNCTION_ARGS)
@@ -361,7 +361,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	int			sample = PG_GETARG_INT32(1);
 	MongoStatistics indexes;
 	const char *refusal;
-	IndexAnswer answer;
+	IndexListing listing;
 
 	if (pg_class_aclcheck(RelationGetRelid(check.relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, name);
@@ -374,9 +374,9 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	check.options = mongo_table_options(RelationGetRelid(check.relation));
 	check.user = mongo_user_mapping(GetUserId(), serverid);
 
-	answer = index_list(check.user, check.options->database, check.options->collection,
-						&indexes, &refusal);
-	if (answer == INDEXES_OF_NOTHING)
+	listing = index_list(check.user, check.options->database, check.options->collection,
+						 &indexes, &refusal);
+	if (listing == INDEXES_OF_NOTHING)
 		add_finding(&check, "collection does not exist", NULL, NULL, -1, 0,
 					psprintf("%s.%s", check.options->database, check.options->collection));
 	else
@@ -386,8 +386,8 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 		if (!check.whole_document)
 			report_fields(&check, &check.sample->root, "");
 		report_columns(&check);
-		/* none of them serves what stages make */
-		if (answer == INDEXES_LISTED && !mongo_is_pipeline_table(check.options))
+		/* MongoDB uses no index for the rows that stages produce */
+		if (listing == INDEXES_LISTED && !mongo_is_pipeline_table(check.options))
 			report_indexes(&check, &indexes);
 	}
 	table_close(check.relation, AccessShareLock);

@@ -3,9 +3,9 @@
  * functions.c
  *		mongo_fdw_version(), mongo_command() and mongo_aggregate().
  *
- * Whoever has USAGE on a server may run what the user mapping's MongoDB user
- * may run; MongoDB's own roles say what that is.  Arguments become BSON
- * values, nothing is pasted into a text.
+ * A role with USAGE on a server may run what the user mapping's MongoDB user may run,
+ * which depends on the user's roles in MongoDB.  Arguments become BSON values and are
+ * never pasted into text.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,18 +23,15 @@
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
-/* major * 10000 + minor * 100 + patch, as the older wrapper counts */
+/* major * 10000 + minor * 100 + patch, as in the mongo_fdw of EnterpriseDB */
 #define MONGO_FDW_VERSION	10000
 
-/*
- * Commands that change who is at the other end of a pooled connection, which
- * later statements rely on.
- */
+/* Commands that change the user of a pooled connection, which later statements share. */
 static const char *const refused_commands[] = {
 	"authenticate", "logout", "saslStart", "saslContinue", NULL
 };
 
-/* Members that the transport adds itself, and one with which hello logs in. */
+/* Members that the transport adds itself, and a member of hello that authenticates. */
 static const char *const refused_members[] = {
 	"$db", "lsid", "txnNumber", "speculativeAuthenticate"
 };
@@ -43,15 +40,15 @@ PG_FUNCTION_INFO_V1(mongo_fdw_version);
 PG_FUNCTION_INFO_V1(mongo_command);
 PG_FUNCTION_INFO_V1(mongo_aggregate);
 
-/* ------------------------------ what a command does ------------------------- */
+/* -------------------- Commands and stages that only read -------------------- */
 
 /* https://www.mongodb.com/docs/manual/reference/command/ */
 
 /*
- * Commands that change nothing, whatever their arguments.  Not among these: getMore,
- * which starts an aggregation with $out that was opened with batchSize 0; validate,
- * which corrects counts; commands on sessions, which MongoDB stores; profile and
- * mapReduce, which write with some arguments.
+ * Commands that change nothing, whatever their arguments.  Not listed are: getMore, as it
+ * starts an aggregation with $out that was opened with batchSize 0; validate, which
+ * corrects counts; commands on sessions, which MongoDB stores; profile and mapReduce,
+ * which write with some arguments.
  */
 static const char *const reading_commands[] = {
 	"_isSelf", "availableQueryOptions", "balancerCollectionStatus", "balancerStatus",
@@ -68,8 +65,8 @@ static const char *const reading_commands[] = {
 };
 
 /*
- * Stages that only read.  $out and $merge write, and what a later MongoDB brings
- * is not known to only read before it is listed.
+ * Stages that only read.  $out and $merge write, and stages of later MongoDB versions are
+ * assumed to write until they are listed here.
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation-pipeline/
  */
 static const char *const reading_stages[] = {
@@ -83,7 +80,7 @@ static const char *const reading_stages[] = {
 	"$unionWith", "$unset", "$unwind", "$vectorSearch", NULL
 };
 
-/* is_listed: a list that ends with NULL. */
+/* is_listed: is the name in a list that ends with NULL? */
 static bool
 is_listed(const char *name, const char *const *list)
 {
@@ -95,17 +92,17 @@ is_listed(const char *name, const char *const *list)
 	return false;
 }
 
-/* ------------------------------ reading ------------------------------------ */
+/* --------------------- Does a command write or read? ----------------------- */
 
 /* Stages that write. */
 static const char *const writing_stages[] = {"$out", "$merge", NULL};
 
 /*
  * find_stage
- *		The name of the first stage of a pipeline that is in the list, or that is not; NULL
- *		if there is none.  "a pipeline that is not an array of stages" is in no list.
+ *		Return the name of the first stage of a pipeline that is (or is not) listed; NULL if
+ *		there is none.  A pipeline that is not an array of stages has one that is not.
  *
- * Pipelines within stages are not looked at: MongoDB lets none of them write.
+ * Pipelines nested in stages are not searched: MongoDB allows no writing stage in them.
  */
 static const char *
 find_stage(const bson_iter_t *pipeline, const char *const *list, bool listed)
@@ -131,7 +128,7 @@ find_stage(const bson_iter_t *pipeline, const char *const *list, bool listed)
 
 /*
  * every_member
- *		Is there a member of this name, and does each of them pass the test?
+ *		Does the command have a member of this name, and do all of them pass the test?
  */
 static bool
 every_member(const bson_t *command, const char *name,
@@ -180,8 +177,8 @@ is_query_planner(const bson_iter_t *verbosity)
  * command_only_reads
  *		Is this command, whose first member is its name, known to change nothing?
  *
- * False is also the answer for what is not known.  Of a member that is given
- * twice each is looked at, as MongoDB may take either.
+ * False for unknown commands.  If a member is repeated, each one is checked, because
+ * MongoDB may use either.
  */
 static bool
 command_only_reads(const bson_t *command)
@@ -198,9 +195,8 @@ command_only_reads(const bson_t *command)
 		return every_member(command, "pipeline", pipeline_reads);
 
 	/*
-	 * as EXPLAIN without ANALYZE may plan a write in a read-only transaction,
-	 * so may "queryPlanner"; the other verbosities, and so the default, run
-	 * the command
+	 * Like EXPLAIN without ANALYZE, "queryPlanner" may plan a write in a read-only
+	 * transaction.  The other verbosities, and so the default, run the command.
 	 */
 	if (strcmp(name, "explain") == 0)
 		return every_member(command, "verbosity", is_query_planner) ||
@@ -208,7 +204,7 @@ command_only_reads(const bson_t *command)
 	return is_listed(name, reading_commands);
 }
 
-/* prevent_write: raise 25006 or 25000 where 'what' cannot be executed. */
+/* prevent_write: raise 25006 or 25000 if writes are not allowed now. */
 static void
 prevent_write(const char *what)
 {
@@ -266,7 +262,7 @@ mongo_require_own_table(Relation relation)
 	return serverid;
 }
 
-/* utf8_argument is a text argument as the C string that BSON wants. */
+/* utf8_argument: convert a text argument to a C string in UTF-8. */
 static const char *
 utf8_argument(text *argument)
 {
@@ -282,7 +278,7 @@ append_json_at(bson_t *document, const char *key, Datum value, bson_iter_t *iter
 		elog(ERROR, "value was not appended");
 }
 
-/* jsonb_decoder reads whole documents into one jsonb. */
+/* jsonb_decoder: create a decoder that reads a whole document as one jsonb. */
 static MongoRowDecoder *
 jsonb_decoder(MemoryContext context, const char *database, const char *collection)
 {
@@ -337,7 +333,8 @@ command_from_datum(Datum value)
 
 /*
  * mongo_command(server name, database text, command json | text) -> jsonb
- *		The first member is the command's name.  jsonb would not keep it first.
+ *		Run a command and return MongoDB's reply.  The command is not a jsonb because its
+ *		first member must be its name, and jsonb does not keep the order.
  */
 Datum
 mongo_command(PG_FUNCTION_ARGS)
@@ -380,14 +377,14 @@ mongo_command(PG_FUNCTION_ARGS)
 
 /* ------------------------------ mongo_aggregate ---------------------------- */
 
-/* What an open mongo_aggregate() keeps between two rows. */
+/* The state of mongo_aggregate() between two rows. */
 typedef struct AggregateState
 {
-	MongoCursor *cursor;		/* NULL: nothing more will come */
+	MongoCursor *cursor;		/* NULL: there are no more rows */
 	MongoRowDecoder *decoder;
 } AggregateState;
 
-/* The members of the command aggregate that mongo_aggregate() takes as options. */
+/* Members of the aggregate command that are allowed as options of mongo_aggregate(). */
 static const char *const aggregate_options[] = {
 	"allowDiskUse", "hint", "comment", "collation", "let", "maxTimeMS", "readConcern", NULL
 };
@@ -418,11 +415,10 @@ append_options(bson_t *command, Datum options)
 
 /*
  * open_aggregate
- *		Send the pipeline and give a cursor in 'context'; NULL if it can have
- *		no result.
+ *		Send the pipeline and return a cursor in 'context'; NULL if it has no result.
  *
- * A pipeline that writes goes as a plain command: a broken connection must
- * not make it run twice.
+ * A pipeline that writes is sent as a write command, so that it is not run again if the
+ * connection breaks.
  */
 static MongoCursor *
 open_aggregate(MemoryContext context, UserMapping *user, const char *database,
@@ -472,7 +468,7 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context)
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	AggregateState *state = palloc0(sizeof(AggregateState));
 
-	/* not strict: a pipeline may begin without a collection */
+	/* the function is not strict, as the collection may be NULL */
 	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(3))
 	{
 		UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
@@ -489,7 +485,7 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context)
 	return state;
 }
 
-/* close_aggregate: also where the query ends before it. */
+/* close_aggregate: close the cursor; also called if the query ends early. */
 static void
 close_aggregate(Datum state)
 {
@@ -499,6 +495,7 @@ close_aggregate(Datum state)
 /*
  * mongo_aggregate(server name, database text, collection text,
  *				   pipeline json | text, options json) -> setof jsonb
+ *		Run an aggregation pipeline and return its documents.
  */
 Datum
 mongo_aggregate(PG_FUNCTION_ARGS)

@@ -30,9 +30,8 @@ static List *import_array_tables(const ImportSource *source, const ImportTable *
 /*-------------------------------------------------------------------------
  * IMPORT FOREIGN SCHEMA: the collections of a database as foreign tables.
  *
- * A table's columns are the fields that a sample of the documents shows.  Every
- * column says by the option path where its field is, so that names can be made
- * fit for SQL.
+ * A table has a column for each field of a sample of the documents.  The column's option
+ * path is the location of the field, so its name can be adapted to SQL.
  *-------------------------------------------------------------------------
  */
 
@@ -51,7 +50,7 @@ import_source(List *definitions, ForeignServer *server, const char *database)
 	return source;
 }
 
-/* ------------- SQL names that are not too long and not taken -------------- */
+/* ----------------- SQL names: not too long and not in use ----------------- */
 
 HTAB *
 import_names_create(void)
@@ -77,7 +76,7 @@ import_name_reserve(HTAB *names, const char *name)
 	return !found;
 }
 
-/* choose_name: what is most like it: cut to 63 bytes between characters, with _1, _2, ... */
+/* choose_name: cut a name to 63 bytes between characters, and append _1, _2, ... if in use. */
 static char *
 choose_name(HTAB *names, const char *wanted)
 {
@@ -118,6 +117,7 @@ import_append_column(StringInfo command, const ImportColumn *column)
 	appendStringInfoChar(command, ')');
 }
 
+/* create_command: build the CREATE FOREIGN TABLE command for a table. */
 static char *
 create_command(const ImportSource *source, const ImportTable *table)
 {
@@ -152,7 +152,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 	return command.data;
 }
 
-/* warn_about tells what of the documents the table's columns do not show. */
+/* warn_about: warn of fields of the documents that the table's columns do not show. */
 static void
 warn_about(const ImportTable *table)
 {
@@ -173,7 +173,7 @@ warn_about(const ImportTable *table)
 				 errhint("The table has the option type_mismatch 'null', by which they read as NULL.")));
 }
 
-/* add_default_columns: for a collection of which nothing is known. */
+/* add_default_columns: add _id and __doc for an empty collection. */
 static void
 add_default_columns(const ImportSource *source, ImportTable *table)
 {
@@ -189,7 +189,7 @@ add_default_columns(const ImportSource *source, ImportTable *table)
 			 errdetail("Its table has the columns _id and %s.", MONGO_DOCUMENT_COLUMN)));
 }
 
-/* table_command: CREATE FOREIGN TABLE, and the warnings that come with it. */
+/* table_command: build CREATE FOREIGN TABLE, and issue the warnings about the table. */
 static char *
 table_command(const ImportSource *source, ImportTable *table)
 {
@@ -205,9 +205,9 @@ table_command(const ImportSource *source, ImportTable *table)
 
 /*
  * is_type_name
- *		Would a table of that name clash with a type (objectid, say)?
+ *		Would a table's row type of that name conflict with a type, such as objectid?
  *
- * Clashes with tables are left for the user to see.
+ * Conflicts with other tables are reported by CREATE FOREIGN TABLE.
  */
 static bool
 is_type_name(const char *name, Oid namespace)
@@ -225,7 +225,7 @@ is_type_name(const char *name, Oid namespace)
 	return result;
 }
 
-/* wanted_name: in lower case if that is asked for, as SQL folds it. */
+/* wanted_name: fold a name to lower case as SQL does, if the import's options specify that. */
 static const char *
 wanted_name(const ImportSource *source, const char *name)
 {
@@ -235,8 +235,8 @@ wanted_name(const ImportSource *source, const char *name)
 
 /*
  * name_tables
- *		Fill in the names of the tables for all collections, the excluded ones too, so that
- *		a name does not depend on what else is imported.  Returns them all.
+ *		Choose names for the tables of all collections, also of excluded ones, so that a
+ *		name does not depend on what else is imported.  Returns the set of names.
  */
 static HTAB *
 name_tables(const ImportSource *source, List *collections, Oid namespace)
@@ -265,7 +265,7 @@ name_tables(const ImportSource *source, List *collections, Oid namespace)
 	return names;
 }
 
-/* may_be_named: is this the table of the collection, or maybe of an array in it? */
+/* may_be_named: may a table of that name come from the collection, or an array in it? */
 static bool
 may_be_named(const ImportSource *source, const ImportCollection *collection, const char *name)
 {
@@ -275,7 +275,7 @@ may_be_named(const ImportSource *source, const ImportCollection *collection, con
 		(name[length] == '\0' || (source->options.array_tables && name[length] == '_'));
 }
 
-/* note_missing: what LIMIT TO names and MongoDB has not. */
+/* note_missing: issue a NOTICE for each table in LIMIT TO without a collection. */
 static void
 note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statement,
 			 List *collections)
@@ -299,7 +299,7 @@ note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statemen
 	}
 }
 
-/* import_collection: the statements (char *) for it, made in a context for that. */
+/* import_collection: return a collection's statements (char *); 'context' is temporary. */
 static List *
 import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement,
 				  const ImportCollection *collection, HTAB *names, MemoryContext context)
@@ -369,8 +369,8 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 }
 
 /*-------------------------------------------------------------------------
- * What IMPORT FOREIGN SCHEMA asks MongoDB: which collections there are,
- * some of their documents, and their indexes.
+ * Reading from MongoDB: the names of collections, some of their documents, and their
+ * indexes.
  *-------------------------------------------------------------------------
  */
 
@@ -383,7 +383,7 @@ compare_collections(const ListCell *a, const ListCell *b)
 				  ((ImportCollection *) lfirst(b))->name);
 }
 
-/* collection_from_entry: NULL for one that is not for users. */
+/* collection_from_entry: parse an entry of listCollections; NULL for system.* collections. */
 static ImportCollection *
 collection_from_entry(const bson_t *entry)
 {
@@ -438,7 +438,7 @@ import_list_collections(const ImportSource *source, const char *name)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/* sample_collection: the fields of a sample of its documents. */
+/* sample_collection: collect the fields of a sample of a collection's documents. */
 static FieldSample *
 sample_collection(const ImportSource *source, const ImportCollection *collection)
 {
@@ -452,7 +452,7 @@ sample_collection(const ImportSource *source, const ImportCollection *collection
 	uint32		length;
 
 	cursor = sample_open(source->user, &options,
-						 mongo_ask_row_count(source->user, &options) > size ? size : 0,
+						 mongo_fetch_row_count(source->user, &options) > size ? size : 0,
 						 NULL, SAMPLE_BATCH);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 		field_sample_observe(sample, data, length);
@@ -462,7 +462,7 @@ sample_collection(const ImportSource *source, const ImportCollection *collection
 
 /* ------------------------------ indexes ------------------------------------ */
 
-/* list_indexes: with a NOTICE where MongoDB does not tell them; a view has none. */
+/* list_indexes: read the collection's indexes; a NOTICE if MongoDB refuses. */
 static void
 list_indexes(const ImportSource *source, ImportTable *table)
 {
@@ -486,19 +486,19 @@ import_leads_index(const ImportTable *table, const char *utf8_path)
 	{
 		const MongoIndex *index = &table->indexes.indexes[i];
 
-		/* the option indexed is taken for values and ranges */
+		/* option indexed 'true' means that the index serves values and ranges */
 		if ((index->uses & MONGO_INDEX_RANGE) != 0 && strcmp(index->keys[0].path, utf8_path) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* ------- A collection as a table to be: its columns and their names ------- */
+/* ----------------- The columns of a table and their names ----------------- */
 
 /*
  * collect_columns
- *		Add columns for the children of 'parent', whose paths and names begin
- *		with these prefixes.
+ *		Add columns for the children of 'parent'; the prefixes are those of their paths and
+ *		names.
  */
 static void
 collect_columns(const ImportSource *source, ImportTable *table, const SampledField *parent,
@@ -532,7 +532,7 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 		if ((field->kinds & IMPORT_UNREADABLE) != 0)
 			table->unreadable = column->path;
 
-		/* _id leads, wherever documents have it */
+		/* _id is the first column, wherever documents have it */
 		if (strcmp(utf8_path, "_id") == 0)
 			table->columns = lcons(column, table->columns);
 		else
@@ -569,7 +569,7 @@ import_table_name_columns(List *columns, HTAB *names)
 
 /* ------------------------------ tables ------------------------------------- */
 
-/* read_table: raises what MongoDB answers. */
+/* read_table: derive a table from its collection; raises MongoDB's errors. */
 static ImportTable *
 read_table(const ImportSource *source, const ImportCollection *collection)
 {
@@ -586,8 +586,8 @@ read_table(const ImportSource *source, const ImportCollection *collection)
 }
 
 /*
- * is_of_view: could the view's pipeline, or its rights, be at fault?  Not where
- * the connection is, or where somebody wants us to stop.
+ * is_of_view: may the view's pipeline, or its privileges, have caused this error?  False
+ * for errors of the connection, lack of resources and cancellation.
  */
 static bool
 is_of_view(int sqlstate)
@@ -669,7 +669,7 @@ import_table_read(const ImportSource *source, const ImportCollection *collection
 
 /* ------------------------------ arrays ------------------------------------- */
 
-/* add_column: the first ones of an array's table, whose names nothing takes. */
+/* add_column: add one of the first columns of an array's table, whose names are free. */
 static void
 add_column(ImportTable *table, const char *path, const char *type)
 {
@@ -681,7 +681,7 @@ add_column(ImportTable *table, const char *path, const char *type)
 	table->columns = lappend(table->columns, column);
 }
 
-/* id_type: of the documents' _id. */
+/* id_type: return the SQL type of the documents' _id. */
 static const char *
 id_type(const ImportSource *source, const ImportTable *table)
 {
@@ -691,7 +691,7 @@ id_type(const ImportSource *source, const ImportTable *table)
 	return type != NULL ? type : "jsonb";
 }
 
-/* array_table: one for the array at this path. */
+/* array_table: derive a table from the array at this path. */
 static ImportTable *
 array_table(const ImportSource *source, const ImportTable *parent, const SampledField *array,
 			const char *utf8_path, const char *name)
@@ -714,7 +714,7 @@ array_table(const ImportSource *source, const ImportTable *parent, const Sampled
 	return table;
 }
 
-/* collect_arrays: of the children of 'parent', as collect_columns() does columns. */
+/* collect_arrays: return tables for arrays in 'parent'; prefixes as in collect_columns(). */
 static List *
 collect_arrays(const ImportSource *source, const ImportTable *table, const SampledField *parent,
 			   const char *path_prefix, const char *name_prefix, HTAB *names)
@@ -727,7 +727,7 @@ collect_arrays(const ImportSource *source, const ImportTable *table, const Sampl
 		char	   *name = psprintf("%s%s", name_prefix,
 									wanted_name(source, mongo_from_utf8(field->name)));
 
-		/* what the option unwind cannot say; no _id holds an array */
+		/* option unwind cannot express these paths; _id never contains an array */
 		if (strpbrk(path, ", $") != NULL || mongo_path_is_under(path, "_id"))
 			continue;
 		if (import_is_array_of_documents(field))

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * monitoring.c
- *		Connections and counts: the functions that show, close and reset them.
+ *		Functions that show, close and reset connections and counters.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,7 @@ PG_FUNCTION_INFO_V1(mongo_fdw_stat_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_reset);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_reset);
 
-/* text_or_null: NULL is a null. */
+/* text_or_null: convert a C string to a text; NULL becomes an SQL NULL. */
 static Datum
 text_or_null(const char *text, bool *is_null)
 {
@@ -46,7 +46,7 @@ put_view_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 
 /* ------------------------------- connections -------------------------------- */
 
-/* Whose mapping it is: "public" for everyone's, NULL for one that is gone. */
+/* mapping_user: return a mapping's user, "public", or NULL if the mapping was dropped. */
 static const char *
 mapping_user(Oid mapping)
 {
@@ -60,6 +60,7 @@ mapping_user(Oid mapping)
 	return OidIsValid(user) ? GetUserNameFromId(user, true) : "public";
 }
 
+/* put_connection: add a connection's row to the result. */
 static void
 put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 {
@@ -90,7 +91,7 @@ put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 
 /*
  * mongo_fdw_get_connections
- *		A row for each connection of this session.
+ *		Return a row for each connection of this session.
  */
 Datum
 mongo_fdw_get_connections(PG_FUNCTION_ARGS)
@@ -105,7 +106,7 @@ mongo_fdw_get_connections(PG_FUNCTION_ARGS)
 
 /*
  * mongo_fdw_disconnect, mongo_fdw_disconnect_all
- *		Close what is not in use; true if there was something to close.
+ *		Close idle connections to one server, or to all; true if there were any.
  */
 Datum
 mongo_fdw_disconnect(PG_FUNCTION_ARGS)
@@ -121,11 +122,11 @@ mongo_fdw_disconnect_all(PG_FUNCTION_ARGS pg_attribute_unused())
 	PG_RETURN_BOOL(mongo_connections_close(InvalidOid));
 }
 
-/* --------------------------------- counts ----------------------------------- */
+/* -------------------------------- counters ---------------------------------- */
 
 /*
  * mongo_fdw_stat_get(statements boolean)
- *		A row for each server and user, or for each query, that the caller may see.
+ *		Return a row for each server and user, or for each query, that the caller may see.
  */
 Datum
 mongo_fdw_stat_get(PG_FUNCTION_ARGS)
@@ -151,7 +152,7 @@ mongo_fdw_stat_get(PG_FUNCTION_ARGS)
 		if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
 			!has_privs_of_role(GetUserId(), row->userid))
 			continue;
-		/* times in milliseconds, as PostgreSQL's own statistics have them */
+		/* times in milliseconds, as in PostgreSQL's own statistics */
 		for (int j = 0; j < MONGO_COUNTERS; j++)
 			values[6 + j] = j == MONGO_COUNT_WAIT_US ? Float8GetDatum(counters[j] / 1000.0) :
 				Int64GetDatum(counters[j]);
@@ -162,7 +163,7 @@ mongo_fdw_stat_get(PG_FUNCTION_ARGS)
 
 /*
  * mongo_fdw_stat_reset, mongo_fdw_stat_statements_reset
- *		Begin to count anew, for all.
+ *		Reset the counters of all sessions.
  */
 Datum
 mongo_fdw_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())

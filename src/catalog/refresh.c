@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * refresh.c
- *		mongo_fdw_alteration(): the statement that brings an imported table up to date,
- *		for mongo_fdw_refresh().
+ *		mongo_fdw_alteration(): builds the statement that brings an imported table up to
+ *		date, for mongo_fdw_refresh().
  *
- * The collection is sampled as IMPORT FOREIGN SCHEMA does.  Columns are added for what
- * the table lacks, and types are widened; nothing is dropped.
+ * Samples the collection as IMPORT FOREIGN SCHEMA does.  Adds missing columns and widens
+ * types; drops nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,8 @@ PG_FUNCTION_INFO_V1(mongo_fdw_alteration);
 
 /*
  * wider_type
- *		The type, as SQL, for what a column may have held and what was seen now;
- *		NULL where the present one will do, or is one that somebody has chosen.
+ *		Return a type, as SQL, for all values that the column's type can store and those
+ *		seen now.  NULL if the column's type suffices, or if no import chooses that type.
  */
 static const char *
 wider_type(const SampledField *seen, Oid present, const char *objectid_type)
@@ -60,19 +60,19 @@ wider_type(const SampledField *seen, Oid present, const char *objectid_type)
 
 /* ------------------------------ a table ------------------------------------ */
 
-/* One ALTER FOREIGN TABLE in the making. */
+/* The ALTER FOREIGN TABLE command being built. */
 typedef struct Alteration
 {
 	const ImportSource *source;
-	const ImportTable *table;	/* what its collection has */
+	const ImportTable *table;	/* derived from the collection now */
 	Relation	relation;
-	List	   *paths;			/* char *, UTF-8: what columns read */
+	List	   *paths;			/* char *, UTF-8: that columns read */
 	bool		has_document;	/* is there a column __doc? */
-	HTAB	   *names;			/* of columns, taken */
-	StringInfoData actions;		/* empty: nothing to be done */
+	HTAB	   *names;			/* of columns, in use */
+	StringInfoData actions;		/* empty: the table is up to date */
 } Alteration;
 
-/* begin_action: what follows is one more action. */
+/* begin_action: append a separator and return the buffer for one more action. */
 static StringInfo
 begin_action(Alteration *alteration)
 {
@@ -81,7 +81,7 @@ begin_action(Alteration *alteration)
 	return &alteration->actions;
 }
 
-/* alter_indexed: the option follows what leads an index now, unless it is 'false'. */
+/* alter_indexed: adapt a column's option indexed to the indexes, unless it is 'false'. */
 static void
 alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
 {
@@ -97,7 +97,7 @@ alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions
 						 quote_identifier(name));
 }
 
-/* alter_columns: the table's present columns; notes their paths. */
+/* alter_columns: adapt the table's existing columns, and collect their paths and names. */
 static void
 alter_columns(Alteration *alteration)
 {
@@ -132,7 +132,7 @@ alter_columns(Alteration *alteration)
 	}
 }
 
-/* is_read: does a column read this field, or one that it is inside of? */
+/* is_read: does a column read this field, or a field that contains it? */
 static bool
 is_read(const Alteration *alteration, const char *path)
 {
@@ -146,6 +146,7 @@ is_read(const Alteration *alteration, const char *path)
 	return false;
 }
 
+/* add_missing_columns: add columns for fields that no column reads. */
 static void
 add_missing_columns(Alteration *alteration)
 {
@@ -174,11 +175,11 @@ add_missing_columns(Alteration *alteration)
 
 /*
  * mongo_fdw_alteration(table regclass, options text[]) -> text
- *		ALTER FOREIGN TABLE; NULL, with a NOTICE or WARNING, for a collection that does not
- *		exist or a view that fails, and where nothing has to be done; also for tables with
- *		the options pipeline or unwind, whose columns no import knows.
+ *		Return ALTER FOREIGN TABLE.  NULL if the table is up to date or has option pipeline
+ *		or unwind, whose columns an import cannot derive; with a NOTICE or WARNING, if the
+ *		collection does not exist or is a view that fails.
  *
- * 'options' are those of an import.  Raises what IMPORT FOREIGN SCHEMA raises.
+ * 'options' are options of an import.  Raises what IMPORT FOREIGN SCHEMA raises.
  */
 Datum
 mongo_fdw_alteration(PG_FUNCTION_ARGS)

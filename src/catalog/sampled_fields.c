@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sampled_fields.c
- *		The fields of sampled documents, their types, and the columns they call for.
+ *		Collects the fields of sampled documents and their types, and derives columns.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,10 +15,10 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
-/* More keys than this in a nested document: it is a map, not a record. */
+/* A nested document with more keys is used as a map, so its keys are not columns. */
 #define MAP_CHILDREN	200
 
-/* Integers up to here are doubles too. */
+/* Doubles represent all integers up to this one. */
 #define DOUBLE_INTEGER_MAX	(INT64CONST(1) << 53)
 
 #define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
@@ -27,16 +27,16 @@
 	(BIT(INT32) | BIT(INT64) | IMPORT_WIDE | BIT(DOUBLE) | BIT(DECIMAL128))
 #define ANY_STRING		(BIT(UTF8) | BIT(SYMBOL))
 
-/* What has no texts within, or has been looked at. */
+/* Kinds that contain no strings, or whose strings have been checked. */
 #define PLAIN_KINDS \
 	(ANY_NUMBER | ANY_STRING | BIT(BOOL) | BIT(OID) | BIT(DATE_TIME) | IMPORT_UUID | \
 	 BIT(BINARY) | IMPORT_UNREADABLE)
 
-/* Narrowest first: the first row that holds all kinds seen is the type. */
+/* Narrowest first: the first row that can store all kinds seen is the type. */
 static const struct
 {
 	uint32		holds;
-	const char *type;			/* NULL: objectid, wherever that is */
+	const char *type;			/* NULL: objectid, in the extension's schema */
 	Oid			oid;
 }			type_rows[] =
 {
@@ -56,11 +56,11 @@ static const struct
 
 /* ------------------------------ the tree ----------------------------------- */
 
-/* child_at: the child of that name, sought from 'previous' (NULL: the first) on; or NULL. */
+/* child_at: find a child by name, beginning after 'previous' and wrapping around; or NULL. */
 static SampledField *
 child_at(const SampledField *parent, const SampledField *previous, const char *name, int length)
 {
-	/* documents of one collection mostly have their fields in one order */
+	/* documents of a collection mostly have their fields in the same order */
 	SampledField *begin = previous != NULL && previous->next != NULL ? previous->next :
 		parent->first_child;
 	SampledField *child = begin;
@@ -76,7 +76,7 @@ child_at(const SampledField *parent, const SampledField *previous, const char *n
 	return NULL;
 }
 
-/* add_child: a new one just behind 'previous' (NULL: in front). */
+/* add_child: insert a new child after 'previous'; NULL: as the first child. */
 static SampledField *
 add_child(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
 		  int length)
@@ -97,9 +97,9 @@ add_child(FieldSample *sample, SampledField *parent, SampledField *previous, con
 
 /*
  * child_for_key
- *		The child of that name, new if need be, where the document has it.
+ *		Return the child with this name, inserted after 'previous' if it is new.
  *
- * NULL if it cannot be a column of its own; the parent then says why.
+ * Returns NULL, and sets a flag of the parent, if it cannot be a column of its own.
  */
 static SampledField *
 child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
@@ -110,7 +110,7 @@ child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous,
 
 	if (child != NULL)
 		return child;
-	/* could a path name it? */
+	/* can a path contain the name? */
 	if (length == 0 || strchr(name, '.') != NULL || !bson_utf8_validate(name, length, false))
 	{
 		parent->unnameable = true;
@@ -185,7 +185,7 @@ field_sample_find(FieldSample *sample, const char *path, bool add)
 
 /*
  * has_unreadable
- *		Is there a string or key inside that no text, nor jsonb, can hold?
+ *		Does the value contain a string or key that neither text nor jsonb can store?
  */
 static bool
 has_unreadable(const bson_iter_t *value)
@@ -201,6 +201,7 @@ has_unreadable(const bson_iter_t *value)
 	return !readable;
 }
 
+/* kinds_of_value: classify a value; 0 for null and undefined. */
 static uint32
 kinds_of_value(const bson_iter_t *iter)
 {
@@ -239,7 +240,7 @@ kinds_of_value(const bson_iter_t *iter)
 	}
 }
 
-/* is_geometry: {type: "Point", coordinates: [...]} and the like (RFC 7946). */
+/* is_geometry: is it {type: "Point", coordinates: [...]} or another geometry of RFC 7946? */
 static bool
 is_geometry(const bson_iter_t *document)
 {
@@ -266,7 +267,7 @@ is_geometry(const bson_iter_t *document)
 static void observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter,
 							uint32 length, int nesting, int most);
 
-/* observe_value adds a value, and for an import what is in it. */
+/* observe_value: add a value, and for an import also what it contains. */
 static void
 observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value, int nesting)
 {
@@ -298,7 +299,7 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 	}
 }
 
-/* observe_members adds the members of the document under 'iter'. */
+/* observe_members: add the members of the document at 'iter'. */
 static void
 observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, uint32 length,
 				int nesting, int most)
@@ -312,7 +313,7 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 		if (child == NULL)
 			continue;
 		previous = child;
-		/* of a repeated key only the first counts */
+		/* if a key is repeated, only its first value counts */
 		if (child->seen_in != sample->documents)
 		{
 			child->seen_in = sample->documents;
@@ -337,7 +338,7 @@ field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
 
 /* ------------------------------ types -------------------------------------- */
 
-/* scalar_type: NULL when no type but jsonb holds all these kinds. */
+/* scalar_type: return the narrowest type for all these kinds; NULL if only jsonb fits. */
 static const char *
 scalar_type(uint32 kinds, const char *objectid_type)
 {
@@ -398,7 +399,7 @@ sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], 
 	double		documents = 0;
 
 	memcpy(counts, field->counts, sizeof(field->counts));
-	/* an array counts for the whole path, as no column reads its inside */
+	/* an array counts for the whole path, as columns do not read its elements */
 	if (field->path != NULL)
 	{
 		for (const SampledField *above = field->parent; above != NULL; above = above->parent)

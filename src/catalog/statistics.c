@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * statistics.c
- *		What ANALYZE learns of a collection: asked for, kept in a table, and read by
- *		planning.
+ *		Statistics about collections: ANALYZE collects them and stores them in a table, and
+ *		planning reads them.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,9 +32,9 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-/* ------------------------------ indexes, asked for -------------------------- */
+/* ------------------------- listing indexes ---------------------------------- */
 
-/* More than the 64 that a collection may have. */
+/* More than the 64 indexes that a collection may have. */
 #define BATCH_SIZE	1000
 
 /* MongoDB's error codes, src/mongo/base/error_codes.yml */
@@ -55,12 +55,12 @@ key_kind(const bson_iter_t *key)
 
 /*
  * index_uses
- *		What can this index find documents for, whatever else a query asks: a set
- *		of MONGO_INDEX_*.  All of *index but 'uses' must be filled in.
+ *		Return a set of MONGO_INDEX_*: what the index can be used for, whatever other
+ *		conditions a query has.  All of *index except 'uses' must be set.
  *
- * One over some documents only, one that MongoDB's planner does not see and one
- * that compares strings in another way serve nothing; nor do those with a field of
- * a special kind anywhere, which leave out documents without that field.
+ * An index cannot be used if it covers only some documents, is hidden from MongoDB's
+ * planner, or compares strings by a collation.  Nor can an index with a field of a special
+ * kind at any position, because it leaves out documents without that field.
  */
 static int
 index_uses(const MongoIndex *index)
@@ -69,7 +69,7 @@ index_uses(const MongoIndex *index)
 
 	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
 		return 0;
-	/* over each of many fields by itself */
+	/* one field, which stands for many fields that are indexed separately */
 	if (index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
 		pg_str_endswith(path, "$**"))
 		return MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE;
@@ -82,14 +82,14 @@ index_uses(const MongoIndex *index)
 		return MONGO_INDEX_EQUALITY;
 
 	/*
-	 * where documents are missing, or stand in several places, there is no
-	 * order
+	 * An index gives no order if documents are missing from it or have several
+	 * entries.
 	 */
 	return index->sparse || index->multikey ?
 		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
 }
 
-/* parse_keys: false when there are none. */
+/* parse_keys: read an index's fields; false if there are none. */
 static bool
 parse_keys(const bson_t *listed, MongoIndex *index)
 {
@@ -114,7 +114,7 @@ flag_of(const bson_t *listed, const char *name)
 	return bson_iter_init_find(&iter, listed, name) && bson_iter_as_bool(&iter);
 }
 
-/* parse_index: false for what is no index.  Strings belong to 'listed'. */
+/* parse_index: false for anything but an index.  Strings point into 'listed'. */
 static bool
 parse_index(const bson_t *listed, MongoIndex *index)
 {
@@ -126,7 +126,10 @@ parse_index(const bson_t *listed, MongoIndex *index)
 	index->document = listed;
 	index->name = bson_iter_utf8(&iter, NULL);
 
-	/* MongoDB does not say it of its own; another one may be a time series' */
+	/*
+	 * MongoDB does not list the index of _id as unique.  By name, as a time series
+	 * collection may have another index on _id.
+	 */
 	index->unique = flag_of(listed, "unique") || strcmp(index->name, "_id_") == 0;
 	index->sparse = flag_of(listed, "sparse");
 	index->hidden = flag_of(listed, "hidden");
@@ -138,7 +141,7 @@ parse_index(const bson_t *listed, MongoIndex *index)
 	return true;
 }
 
-/* parse_indexes: of an array, in the current memory context. */
+/* parse_indexes: read an array of indexes, in the current memory context. */
 static void
 parse_indexes(const bson_iter_t *array, MongoStatistics *result)
 {
@@ -160,9 +163,9 @@ parse_indexes(const bson_iter_t *array, MongoStatistics *result)
 	}
 }
 
-/* answer_of: what an error of listIndexes means. */
-static IndexAnswer
-answer_of(const bson_t *reply, const char **refusal)
+/* listing_of_error: classify an error of listIndexes. */
+static IndexListing
+listing_of_error(const bson_t *reply, const char **refusal)
 {
 	bson_iter_t iter;
 	int64		code = 0;
@@ -179,7 +182,7 @@ answer_of(const bson_t *reply, const char **refusal)
 	return INDEXES_REFUSED;
 }
 
-IndexAnswer
+IndexListing
 index_list(UserMapping *user, const char *database, const char *collection,
 		   MongoStatistics *indexes, const char **refusal)
 {
@@ -194,7 +197,7 @@ index_list(UserMapping *user, const char *database, const char *collection,
 	*refusal = NULL;
 	*indexes = (MongoStatistics) {0};
 	if (!bson_iter_init_find(&iter, reply, "ok") || !bson_iter_as_bool(&iter))
-		return answer_of(reply, refusal);
+		return listing_of_error(reply, refusal);
 	if (bson_iter_init(&iter, reply) &&
 		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
 		parse_indexes(&batch, indexes);
@@ -205,8 +208,8 @@ index_list(UserMapping *user, const char *database, const char *collection,
 
 /*
  * find_is_multikey
- *		Look for isMultiKey in an explained plan: its stages are nested, and in
- *		other places in each version of MongoDB.
+ *		Search a plan from explain for isMultiKey.  Its stages are nested, and the nesting
+ *		differs between versions of MongoDB.
  */
 static bool
 find_is_multikey(bson_iter_t *iter, bool *multikey)
@@ -230,15 +233,15 @@ find_is_multikey(bson_iter_t *iter, bool *multikey)
 }
 
 /*
- * ask_multikey
- *		Has a document had an array in a field of this index?  False when MongoDB
- *		does not say.
+ * fetch_multikey
+ *		Set *multikey to whether some document has an array in a field of this index.
+ *		Returns false if MongoDB does not report that.
  *
- * Only explain tells.  It plans a scan of the index, and runs nothing.
+ * Only explain reports it.  It plans a scan of the index without running it.
  */
 static bool
-ask_multikey(UserMapping *user, const char *database, const char *collection,
-			 const char *utf8_name, bool *multikey)
+fetch_multikey(UserMapping *user, const char *database, const char *collection,
+			   const char *utf8_name, bool *multikey)
 {
 	const bson_t *command =
 		bson_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
@@ -250,12 +253,12 @@ ask_multikey(UserMapping *user, const char *database, const char *collection,
 	return bson_iter_init(&iter, reply) && find_is_multikey(&iter, multikey);
 }
 
-/* ------------------------------ describing --------------------------------- */
+/* -------------------------- describing indexes ------------------------------ */
 
 /*
  * describe_index
- *		As JSON, as MongoDB lists it, and with "multikey" where MongoDB tells that; NULL for
- *		one with a text that the database's encoding lacks.
+ *		Return an index as JSON: what listIndexes returned, and "multikey" if MongoDB reports
+ *		that.  NULL if the database's encoding cannot represent a text in it.
  */
 static char *
 describe_index(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index)
@@ -268,8 +271,8 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const MongoI
 
 	for (int i = 0; i < index->nkeys; i++)
 		ordinary &= index->keys[i].kind <= MONGO_KEY_DESCENDING;
-	if (ordinary && ask_multikey(user, options->database, options->collection,
-								 index->name, &multikey))
+	if (ordinary && fetch_multikey(user, options->database, options->collection,
+								   index->name, &multikey))
 		BSON_APPEND_BOOL(document, "multikey", multikey);
 	holder = bson_from_template("{index: @1}", bson_document(document));
 	return bson_iter_init_find(&iter, holder, "index") ?
@@ -286,22 +289,21 @@ mongo_reads_one_collection(Oid relid)
 }
 
 /*-------------------------------------------------------------------------
- * The rows in which what ANALYZE has learned is kept.
+ * The table that stores statistics.
  *
- * The table is read and written as PostgreSQL does with its catalogs: directly,
- * with the newest snapshot.  So no privilege is needed that a user could misuse,
- * and no code of a user runs.
+ * It is read and written as PostgreSQL does with its catalogs: directly, with the newest
+ * snapshot.  So it needs no privilege that a user could misuse, and runs no code of a
+ * user.
  *
- * A row belongs to its foreign table by OID.  Nothing can make it vanish with
- * that table but an event trigger, which every DROP in the database would have to
- * pass; instead the view shows only rows of tables that are there, and whoever
- * writes removes the others.
+ * A row belongs to its foreign table by OID.  Only an event trigger, which would slow down
+ * every DROP in the database, could remove the row with that table.  Instead the view hides
+ * rows of dropped tables, and the next write deletes them.
  *-------------------------------------------------------------------------
  */
 
 #define TABLE_NAME	"mongo_fdw_statistics_data"
 
-/* Its columns. */
+/* The table's columns. */
 enum
 {
 	COLUMN_RELID = 1,
@@ -317,10 +319,10 @@ static const Oid column_types[COLUMN_COUNT] = {
 	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, JSONOID
 };
 
-/* A table of no more blocks is read whole, which costs less than to open its index. */
+/* Up to so many blocks are scanned sequentially, which costs less than opening the index. */
 #define FEW_BLOCKS	16
 
-/* Where the extension has no such table, somebody may have made one. */
+/* has_our_columns: a user may have created a table of this name if the extension has none. */
 static bool
 has_our_columns(Relation table)
 {
@@ -340,7 +342,7 @@ has_our_columns(Relation table)
 	return true;
 }
 
-/* belongs_to_extension: or has somebody else made it? */
+/* belongs_to_extension: did CREATE EXTENSION create the table? */
 static bool
 belongs_to_extension(Relation table)
 {
@@ -352,8 +354,8 @@ belongs_to_extension(Relation table)
 
 /*
  * open_table
- *		For the row of a foreign table; NULL when there is no table that we know, or may
- *		write to.
+ *		Open the table for the row of a foreign table; NULL if it does not exist, does not
+ *		have our columns, or is to be written but is not the extension's.
  */
 static Relation
 open_table(Oid relid, LOCKMODE lock)
@@ -364,10 +366,10 @@ open_table(Oid relid, LOCKMODE lock)
 	Relation	table;
 
 	/*
-	 * It is beside the wrapper's handler function.  To follow the extension's
-	 * dependencies would be as sure of an extension whose objects are in
-	 * several schemas, but takes a third of what a new session does for its
-	 * first query; these catalog rows are in its caches already.
+	 * The table is in the schema of the wrapper's handler function.  Following the
+	 * extension's dependencies would also work if its objects were in several schemas, but
+	 * takes a third of the work of a new session's first query; the catalog rows used here
+	 * are already cached then.
 	 */
 	if (OidIsValid(handler))
 		oid = get_relname_relid(TABLE_NAME, get_func_namespace(handler));
@@ -382,7 +384,7 @@ open_table(Oid relid, LOCKMODE lock)
 	return table;
 }
 
-/* begin_scan: for the row of one table. */
+/* begin_scan: scan the table for the row of one foreign table. */
 static SysScanDesc
 begin_scan(Relation table, Oid relid, ScanKey key)
 {
@@ -400,9 +402,9 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 
 /*
  * read_statistics
- *		In the current memory context; NULL when there is no row, or one about a collection
- *		that the table had before, or when the extension's SQL objects are older than this
- *		library and have no table.
+ *		Read a foreign table's row, in the current memory context.  NULL if there is no row,
+ *		if it is about another collection that the table had before, or if the extension's
+ *		SQL objects are older than this library and lack the table.
  */
 static MongoStatistics *
 read_statistics(Oid relid)
@@ -431,7 +433,7 @@ read_statistics(Oid relid)
 
 		statistics = palloc0(sizeof(MongoStatistics));
 		statistics->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
-		/* NULL: MongoDB would not tell */
+		/* NULL: MongoDB did not list the indexes */
 		mongo_append_datum(holder, "indexes", -1, values[COLUMN_INDEXES - 1],
 						   isnull[COLUMN_INDEXES - 1], JSONOID, -1);
 		if (bson_iter_init_find(&iter, holder, "indexes"))
@@ -446,7 +448,7 @@ read_statistics(Oid relid)
  * remove_orphans
  *		Delete rows of foreign tables that have been dropped.
  *
- * Whoever else does so at the same time may win: nothing is waited for.
+ * Does not wait for a concurrent session that deletes the same rows.
  */
 static void
 remove_orphans(Relation table)
@@ -471,13 +473,12 @@ remove_orphans(Relation table)
 
 /*
  * write_row
- *		Put this row in the place of the table's former one, if any.
+ *		Insert a foreign table's row, or replace the former one.
  *
- * Other sessions see it when the transaction has committed, which also sends the
- * invalidation that makes them read it.  Needs no privilege and writes in
- * read-only transactions, as ANALYZE itself does.  The caller must hold a lock on
- * the foreign table that no other writer can hold.  Rows of tables that are no
- * longer there are removed on the way.  Does nothing without the table.
+ * Other sessions see it when the transaction has committed and sent the invalidation that
+ * makes them read it.  Needs no privilege and writes in read-only transactions, as ANALYZE
+ * itself does.  The caller must hold a lock on the foreign table that no other writer can
+ * hold.  Also deletes rows of dropped tables.  Does nothing if the table is missing.
  */
 static void
 write_row(Oid relid, Datum *values, bool *isnull)
@@ -508,25 +509,25 @@ write_row(Oid relid, Datum *values, bool *isnull)
 	CacheInvalidateRelcacheByRelid(relid);
 }
 
-/* ------------------------------ learning ------------------------------------ */
+/* --------------------------- storing statistics ----------------------------- */
 
 void
-mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *options,
-			double documents, double document_size)
+mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOptions *options,
+					   double documents, double document_size)
 {
 	char	   *collection = psprintf("%s.%s", options->database, options->collection);
 	Datum		values[COLUMN_COUNT];
 	bool		isnull[COLUMN_COUNT] = {false};
 	MongoStatistics indexes;
 	const char *refusal;
-	IndexAnswer answer = index_list(user, options->database, options->collection,
-									&indexes, &refusal);
+	IndexListing listing = index_list(user, options->database, options->collection,
+									  &indexes, &refusal);
 
-	if (answer == INDEXES_OF_NOTHING)
+	if (listing == INDEXES_OF_NOTHING)
 		ereport(NOTICE,
 				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
 						collection, RelationGetRelationName(relation))));
-	else if (answer == INDEXES_REFUSED)
+	else if (listing == INDEXES_REFUSED)
 		ereport(NOTICE,
 				(errmsg("could not list the indexes of collection \"%s\"", collection),
 				 errdetail("MongoDB answered: %s", refusal),
@@ -538,8 +539,8 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 	values[COLUMN_DOCUMENTS - 1] = Float8GetDatum(documents);
 	values[COLUMN_DOCUMENT_SIZE - 1] = Float8GetDatum(document_size);
 	values[COLUMN_INDEXES - 1] = (Datum) 0;
-	isnull[COLUMN_INDEXES - 1] = answer == INDEXES_REFUSED;
-	if (answer != INDEXES_REFUSED)
+	isnull[COLUMN_INDEXES - 1] = listing == INDEXES_REFUSED;
+	if (listing != INDEXES_REFUSED)
 	{
 		StringInfoData json;
 
@@ -557,11 +558,10 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 }
 
 /*-------------------------------------------------------------------------
- * What has been learned of collections, as planning reads it.
+ * The statistics, as planning reads them.
  *
- * Each table's row is read once a session and kept with its options until the
- * table's relation cache entry is invalidated, which ANALYZE does when it has written
- * the row.
+ * A foreign table's row is read once per session and cached with the table's options until
+ * the relation cache entry is invalidated, which ANALYZE does after writing the row.
  *-------------------------------------------------------------------------
  */
 
