@@ -23,7 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
-/* major * 10000 + minor * 100 + patch, as in the mongo_fdw of EnterpriseDB */
+/* major * 10000 + minor * 100 + patch, as in the older wrapper of that name */
 #define MONGO_FDW_VERSION	10000
 
 /* Commands that change the user of a pooled connection, which later statements share. */

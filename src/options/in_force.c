@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * in_force.c
- *		The options in force, remembered for tables and columns.
+ *		The effective options of connections, tables and columns; cached for tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,12 +19,12 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-/* ----------- The options in force, as the structs of options.h ------------ */
+/* ------------ Effective options, as the structs of options.h -------------- */
 
-/* documents a getMore asks for first, where fetch_size is not given */
+/* documents of the first getMore if fetch_size is not given */
 #define FIRST_FETCH_SIZE	10000
 
-/* read_defaults: what the rows of the table say that holds when nothing is given. */
+/* read_defaults: set a struct's fields to the defaults in the option table. */
 static void
 read_defaults(void *result, MongoOptionTarget target)
 {
@@ -36,32 +36,32 @@ read_defaults(void *result, MongoOptionTarget target)
 		if (option->target != target || option->initial == NULL)
 			continue;
 
-		/* a default may say "not given" by a value nobody else may give */
+		/* -1 as a default means "not given", although no user may give it */
 		unbounded.min = -DBL_MAX;
 		option->parse(&unbounded, option->initial, (char *) result + option->offset);
 	}
 }
 
 /*
- * What holds when nothing is given, parsed once in a session: each transaction
- * that writes asks for a connection's options.  Strings are those of the table.
+ * The defaults, parsed once per session because each transaction that writes needs a
+ * connection's options.  Strings point into the option table.
  */
 static MongoConnectionOptions connection_defaults;
 static MongoTableOptions table_defaults;
 
 static void
-learn_defaults(void)
+load_defaults(void)
 {
-	static bool learned = false;
+	static bool loaded = false;
 
-	if (learned)
+	if (loaded)
 		return;
 	read_defaults(&connection_defaults, TARGET_CONNECTION);
 	read_defaults(&table_defaults, TARGET_TABLE);
-	learned = true;
+	loaded = true;
 }
 
-/* read_options: those of one object that belong to the struct; others are passed over. */
+/* read_options: parse an object's options into the struct that is their target. */
 static void
 read_options(void *result, MongoOptionTarget target, int object, List *definitions)
 {
@@ -83,7 +83,7 @@ mongo_connection_options(ForeignServer *server, UserMapping *user)
 {
 	MongoConnectionOptions *result = palloc(sizeof(MongoConnectionOptions));
 
-	learn_defaults();
+	load_defaults();
 	*result = connection_defaults;
 	result->server_name = server->servername;
 	read_options(result, TARGET_CONNECTION, ON_SERVER, server->options);
@@ -105,11 +105,7 @@ mongo_import_options(List *definitions)
 	return result;
 }
 
-/*
- * mongo_read_concern
- *
- * Planning asks for it, so the other options are not read.
- */
+/* mongo_read_concern: reads only two options, because planning calls it. */
 const char *
 mongo_read_concern(ForeignServer *server)
 {
@@ -133,65 +129,65 @@ mongo_read_concern(ForeignServer *server)
 }
 
 /*-------------------------------------------------------------------------
- * The options of tables and columns, remembered until they change.
+ * The cache of the options of tables and columns.
  *
- * Reading them takes several catalog lookups and the parsing of texts, which
- * is a tenth of what this backend computes for a point query.
+ * Reading them takes several catalog look-ups and parsing, a tenth of this backend's work
+ * for a point query.
  *-------------------------------------------------------------------------
  */
 
-/* What is known of a table, in a memory context of its own. */
-typedef struct KnownTable
+/* A table in the cache, with a memory context of its own. */
+typedef struct CachedTable
 {
 	MongoTableOptions *options; /* NULL: not read yet */
 	int			ncolumns;		/* length of columns[] */
 	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
-	MongoTableFacts kept;
-} KnownTable;
+	MongoTableFacts facts;
+} CachedTable;
 
-typedef struct KnownTableEntry
+typedef struct CachedTableEntry
 {
 	Oid			relid;			/* hash key */
-	KnownTable *table;			/* NULL: there was no memory for it */
-} KnownTableEntry;
+	CachedTable *table;			/* NULL: could not be allocated */
+} CachedTableEntry;
 
-static HTAB *known_tables = NULL;
+static HTAB *cached_tables = NULL;
 
-/* forget_table: somebody may read what is known until the transaction is over. */
+/* forget_table: remove from the cache; callers may use its data until transaction end. */
 static void
-forget_table(KnownTableEntry *entry)
+forget_table(CachedTableEntry *entry)
 {
-	KnownTable *table = entry->table;
+	CachedTable *table = entry->table;
 
-	hash_search(known_tables, &entry->relid, HASH_REMOVE, NULL);
+	hash_search(cached_tables, &entry->relid, HASH_REMOVE, NULL);
 	if (table == NULL)
 		return;
 	if (TopTransactionContext != NULL)
-		MemoryContextSetParent(table->kept.context, TopTransactionContext);
+		MemoryContextSetParent(table->facts.context, TopTransactionContext);
 	else
-		MemoryContextDelete(table->kept.context);
+		MemoryContextDelete(table->facts.context);
 }
 
-/* Relcache callback: a table or its columns have changed, or it was analyzed; InvalidOid: any. */
+/* table_has_changed: relcache callback for DDL and ANALYZE; InvalidOid: all tables. */
 static void
 table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
 {
 	HASH_SEQ_STATUS status;
-	KnownTableEntry *entry;
+	CachedTableEntry *entry;
 
 	if (OidIsValid(relid))
 	{
-		entry = hash_search(known_tables, &relid, HASH_FIND, NULL);
+		entry = hash_search(cached_tables, &relid, HASH_FIND, NULL);
 		if (entry != NULL)
 			forget_table(entry);
 		return;
 	}
-	hash_seq_init(&status, known_tables);
+	hash_seq_init(&status, cached_tables);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		forget_table(entry);
 }
 
-/* Syscache callback: options of some server, which hold for any of its tables, or of a table. */
+/* options_have_changed: syscache callback for options of a table, server or user mapping. */
 static void
 options_have_changed(Datum arg, int cacheid pg_attribute_unused(),
 					 uint32 hashvalue pg_attribute_unused())
@@ -199,42 +195,39 @@ options_have_changed(Datum arg, int cacheid pg_attribute_unused(),
 	table_has_changed(arg, InvalidOid);
 }
 
-/* known_table: it stays until the end of the transaction, whatever changes meanwhile. */
-static KnownTable *
-known_table(Oid relid)
+/* cached_table: find or add a table; valid until transaction end, whatever changes. */
+static CachedTable *
+cached_table(Oid relid)
 {
-	KnownTableEntry *entry;
+	CachedTableEntry *entry;
 	bool		found;
 
-	if (known_tables == NULL)
+	if (cached_tables == NULL)
 	{
 		HASHCTL		control = {
 			.keysize = sizeof(Oid),
-			.entrysize = sizeof(KnownTableEntry),
+			.entrysize = sizeof(CachedTableEntry),
 			.hcxt = CacheMemoryContext,
 		};
 
-		known_tables = hash_create("mongo_fdw tables", 16, &control,
+		cached_tables = hash_create("mongo_fdw tables", 16, &control,
 								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_have_changed, (Datum) 0);
 	}
-	entry = hash_search(known_tables, &relid, HASH_ENTER, &found);
+	entry = hash_search(cached_tables, &relid, HASH_ENTER, &found);
 	if (!found)
 		entry->table = NULL;
 	if (entry->table == NULL)
 	{
-		/*
-		 * the cache's only when it is complete, so that an ERROR leaves
-		 * nothing
-		 */
+		/* moved to CacheMemoryContext when complete, so that an ERROR leaks nothing */
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table",
 													  ALLOCSET_SMALL_SIZES);
-		KnownTable *table = MemoryContextAllocZero(context, sizeof(KnownTable));
+		CachedTable *table = MemoryContextAllocZero(context, sizeof(CachedTable));
 
-		table->kept.context = context;
+		table->facts.context = context;
 		MemoryContextSetParent(context, CacheMemoryContext);
 		entry->table = table;
 	}
@@ -244,7 +237,7 @@ known_table(Oid relid)
 MongoTableFacts *
 mongo_table_facts(Oid foreigntableid)
 {
-	return &known_table(foreigntableid)->kept;
+	return &cached_table(foreigntableid)->facts;
 }
 
 static MongoTableOptions *
@@ -254,7 +247,7 @@ read_table_options(Oid relid)
 	ForeignTable *table = GetForeignTable(relid);
 	ForeignServer *server = GetForeignServer(table->serverid);
 
-	learn_defaults();
+	load_defaults();
 	*result = table_defaults;
 	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
 	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
@@ -269,11 +262,11 @@ read_table_options(Oid relid)
 const MongoTableOptions *
 mongo_table_options(Oid foreigntableid)
 {
-	KnownTable *table = known_table(foreigntableid);
+	CachedTable *table = cached_table(foreigntableid);
 
 	if (table->options == NULL)
 	{
-		MemoryContext previous = MemoryContextSwitchTo(table->kept.context);
+		MemoryContext previous = MemoryContextSwitchTo(table->facts.context);
 
 		table->options = read_table_options(foreigntableid);
 		MemoryContextSwitchTo(previous);
@@ -284,14 +277,14 @@ mongo_table_options(Oid foreigntableid)
 const MongoColumnOptions *
 mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 {
-	KnownTable *table = known_table(foreigntableid);
+	CachedTable *table = cached_table(foreigntableid);
 	MemoryContext previous;
 	MongoColumnOptions *options;
 
 	if (attnum <= table->ncolumns && table->columns[attnum - 1] != NULL)
 		return table->columns[attnum - 1];
 
-	previous = MemoryContextSwitchTo(table->kept.context);
+	previous = MemoryContextSwitchTo(table->facts.context);
 	options = palloc0(sizeof(MongoColumnOptions));
 	read_options(options, TARGET_COLUMN, ON_COLUMN,
 				 GetForeignColumnOptions(foreigntableid, attnum));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * login.c
- *		How one logs in: URIs, mechanisms and the user mapping; and options that are lists.
+ *		Authentication: URIs, mechanisms and user mappings; also options that are lists.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,8 +20,7 @@
 #include "utils/syscache.h"
 
 /*-------------------------------------------------------------------------
- * The text of the option uri: parsed as the driver does, and the
- * secrets that it must not hold.
+ * Option uri, which the driver parses, and the secrets that it must not contain.
  *-------------------------------------------------------------------------
  */
 
@@ -70,8 +69,8 @@ static const MongoUriRefusal mechanism = {
 };
 
 /*
- * Parts of the names of options that hold what is secret: libmongoc's own,
- * those of other drivers (proxyPassword) and what one may take for an option.
+ * Parts of the names of options that contain secrets: libmongoc's own options, those of
+ * other drivers (proxyPassword) and names that a user may guess.
  */
 static const struct
 {
@@ -89,7 +88,7 @@ static const struct
 	{"authmechanism", &mechanism},
 };
 
-/* refused_name: why an option of this name is refused, or NULL. */
+/* refused_name: return why an option of this name is refused, or NULL. */
 static const MongoUriRefusal *
 refused_name(const char *name)
 {
@@ -109,11 +108,11 @@ mongo_uri_refusal_of_text(const char *text)
 
 	if (strchr(text, '@') != NULL)
 		return &credentials;
-	/* a property of an authentication mechanism, wherever it stands */
+	/* a property of an authentication mechanism, at any place */
 	if (strstr(folded, "session_token") != NULL)
 		return &token;
 
-	/* names stand before =, wherever the driver sees a query begin */
+	/* a name precedes "="; versions of the driver differ in where the query starts */
 	for (char *c = folded; *c != '\0'; c++)
 	{
 		if (*c == '?' || *c == '&')
@@ -147,7 +146,7 @@ mongo_uri_refusal(const mongoc_uri_t *uri)
 	return NULL;
 }
 
-/* may_be_shown: an option's name, or in a warning a word. */
+/* may_be_shown: is it the name of an option; or in a warning, a word of letters? */
 static bool
 may_be_shown(const char *quoted, bool is_error)
 {
@@ -158,7 +157,7 @@ may_be_shown(const char *quoted, bool is_error)
 		*quoted != '\0' && strspn(quoted, letters) == strlen(quoted);
 }
 
-/* mongo_uri_printable: what follows the first thing quoted may be a value of the URI. */
+/* mongo_uri_printable: text after the first quoted part may contain values of the URI. */
 char *
 mongo_uri_printable(const char *message, bool is_error)
 {
@@ -178,13 +177,13 @@ mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
 {
 	int			w = mongoc_write_concern_get_w(mongoc_uri_get_write_concern(uri));
 
-	/* whatever else is said: with journal=true libmongoc takes any for one */
+	/* test w alone: libmongoc considers any w acknowledged if journal=true */
 	return w != MONGOC_WRITE_CONCERN_W_UNACKNOWLEDGED &&
 		w != MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED;
 }
 
 /*-------------------------------------------------------------------------
- * How one may log in to MongoDB: the mechanisms, and their properties.
+ * Authentication mechanisms and their properties.
  *-------------------------------------------------------------------------
  */
 
@@ -193,7 +192,7 @@ static const MongoAuthMechanism mechanisms[] =
 	/* user name, password, is_external, is_ambient */
 	{"SCRAM-SHA-1", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_REQUIRED, false, false},
 	{"SCRAM-SHA-256", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_REQUIRED, false, false},
-	/* the certificate may be the foreign server's own */
+	/* is_ambient: the certificate may belong to the foreign server */
 	{"MONGODB-X509", MONGO_CREDENTIAL_OPTIONAL, MONGO_CREDENTIAL_UNUSED, true, true},
 	{"PLAIN", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_REQUIRED, true, false},
 	{"GSSAPI", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_OPTIONAL, true, true},
@@ -216,7 +215,7 @@ mongo_auth_mechanism_named(const char *name)
 	return NULL;
 }
 
-/* The properties that may be given. */
+/* The properties of mechanisms. */
 static const struct
 {
 	const char *name;
@@ -231,7 +230,7 @@ static const struct
 	{.name = "AWS_SESSION_TOKEN", .is_secret = true},
 };
 
-/* add_property: what is wrong with it as a sentence, or NULL. */
+/* add_property: add a property; return what is wrong with it as a sentence, or NULL. */
 static const char *
 add_property(const char *name, const char *value, bool secrets, bson_t *document)
 {
@@ -313,7 +312,7 @@ mongo_path_is_under(const char *path, const char *parent)
 		(path[length] == '\0' || path[length] == '.');
 }
 
-/* ----------------------- Who a role is on a server ------------------------ */
+/* ----------------------------- User mappings ------------------------------ */
 
 pg_noreturn static void report_missing_mapping(Oid userid, Oid serverid);
 

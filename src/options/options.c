@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *		The options of servers, user mappings, tables and columns, one row each: how they
- *		are read, and what DDL checks.
+ *		The table of options of servers, user mappings, tables and columns: how they are
+ *		parsed, and what DDL checks.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,14 +32,14 @@
 #include "utils/guc.h"
 #include "utils/jsonb.h"
 
-/* ------------- How the text of an option is read, by its kind ------------- */
+/* --------------------- Parsing the text of an option ---------------------- */
 
 /*
- * Each reads 'value' into 'field', of the type that it writes there, or raises 22023 (for
- * parse_port 22P02 and 22003), saying what is allowed.  Texts are not copied.
+ * Each function parses 'value' into 'field', whose type is the one that it writes, or
+ * raises 22023 (parse_port: 22P02 and 22003).  Strings are not copied.
  */
 
-/* parse_string takes any text, the empty one too. */
+/* parse_string: any string, also an empty one. */
 static void
 parse_string(const MongoOption *option pg_attribute_unused(),
 			 const char *value, void *field)
@@ -73,7 +73,7 @@ parse_path(const MongoOption *option, const char *value, void *field)
 	*(const char **) field = value;
 }
 
-/* parse_boolean takes what PostgreSQL takes as a boolean anywhere. */
+/* parse_boolean: a boolean in any of PostgreSQL's spellings. */
 static void
 parse_boolean(const MongoOption *option, const char *value, void *field)
 {
@@ -85,7 +85,7 @@ parse_boolean(const MongoOption *option, const char *value, void *field)
 				 errhint("Valid values are true, on, yes, 1 and false, off, no, 0.")));
 }
 
-/* parse_indexed takes the same; what is not said at all is a third answer. */
+/* parse_indexed: a boolean; if the option is not given, the field has a third value. */
 static void
 parse_indexed(const MongoOption *option, const char *value, void *field)
 {
@@ -135,7 +135,7 @@ parse_number(const MongoOption *option, const char *value, void *field)
 {
 	double		number;
 
-	/* written so that NaN is refused */
+	/* this form of the condition also rejects NaN */
 	if (!parse_real(value, &number, 0, NULL) ||
 		!(number >= option->min && number <= option->max))
 		ereport(ERROR,
@@ -148,7 +148,7 @@ parse_number(const MongoOption *option, const char *value, void *field)
 	*(double *) field = number;
 }
 
-/* parse_port: existing definitions use 0 for "the usual one". */
+/* parse_port: 0 is the default port, as in existing definitions. */
 static void
 parse_port(const MongoOption *option, const char *value, void *field)
 {
@@ -174,7 +174,7 @@ parse_port(const MongoOption *option, const char *value, void *field)
 	*(int *) field = port != 0 ? (int) port : atoi(option->initial);
 }
 
-/* find_choice is the place of 'value' among the option's words, or raises. */
+/* find_choice: return the index of 'value' among the option's words, or raise. */
 static int
 find_choice(const MongoOption *option, const char *value)
 {
@@ -196,7 +196,7 @@ find_choice(const MongoOption *option, const char *value)
 			 errhint("Valid values are: %s.", valid.data)));
 }
 
-/* parse_choice stores the word's place, which is its enum's value. */
+/* parse_choice: store the index of a word, which is the value of its enum. */
 static void
 parse_choice(const MongoOption *option, const char *value, void *field)
 {
@@ -205,7 +205,7 @@ parse_choice(const MongoOption *option, const char *value, void *field)
 	*(int *) field = find_choice(option, value);
 }
 
-/* parse_word stores the word itself, as MongoDB spells it. */
+/* parse_word: store the word itself, as MongoDB spells it. */
 static void
 parse_word(const MongoOption *option, const char *value, void *field)
 {
@@ -239,7 +239,7 @@ mongo_read_mode_name(mongoc_read_mode_t mode)
 	return read_preferences[0];
 }
 
-/* What a column can be declared to hold, as MongoDB's $type calls it. */
+/* The values of option bson_type, which are names for $type. */
 static const char *const bson_type_choices[] = {
 	"objectId", "string", "int", "long", "double", "decimal", "bool", "date", "binData", NULL
 };
@@ -257,17 +257,17 @@ parse_bson_type(const MongoOption *option, const char *value, void *field)
 }
 
 /*-------------------------------------------------------------------------
- * What DDL checks of an option's value beyond its form: URIs, who may name
- * files, write concerns, compressors, hints, pipelines, arrays to unwind, keys.
+ * Checks that only DDL makes: URIs, privileges to name files, write concerns,
+ * compressors, hints, pipelines, arrays to unwind, keys.
  *-------------------------------------------------------------------------
  */
 
 /*
  * require_file_privilege
- *		Only who may read the database server's files may name one.
+ *		Raise 42501 if the user may not read the database server's files.
  *
- * The backend opens these files with its own rights, and shows a certificate
- * to whatever host the same user has named.  'reason' is a sentence.
+ * The backend opens these files with its own privileges, and presents a certificate to
+ * whatever host the same user has named.  'reason' is a sentence.
  */
 static void
 require_file_privilege(const char *option_name, const char *reason)
@@ -288,8 +288,7 @@ check_file(const MongoOption *option, const char *value pg_attribute_unused())
 
 /*
  * refuse_uri
- *		Raise for a URI that holds what it must not, showing it neither to the client nor
- *		in the server's log.
+ *		Raise for a URI that contains a secret, hiding it from the client and the log.
  */
 static void
 refuse_uri(const MongoUriRefusal *refusal)
@@ -303,13 +302,13 @@ refuse_uri(const MongoUriRefusal *refusal)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/* file_reason: what in a URI names a file of the server's, as a sentence; NULL: nothing. */
+/* file_reason: return a sentence if a URI names a file of the database server; else NULL. */
 static const char *
 file_reason(const mongoc_uri_t *uri)
 {
 	static const char *const file_options[] = {
 		MONGOC_URI_TLSCERTIFICATEKEYFILE, MONGOC_URI_TLSCAFILE,
-		/* older names; libmongoc 2 has no macros for them */
+		/* older names, for which libmongoc 2 has no macros */
 		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
 	};
 
@@ -323,7 +322,7 @@ file_reason(const mongoc_uri_t *uri)
 
 /*
  * check_compressors
- *		Each of a list of names, 'length' bytes in all, must be there.
+ *		Raise unless all compressors in a list of 'length' bytes are available.
  */
 static void
 check_compressors(const char *option_name, const char *list, size_t length)
@@ -354,7 +353,7 @@ check_compressors_option(const MongoOption *option, const char *value)
 	check_compressors(option->name, value, strlen(value));
 }
 
-/* The driver would only warn of a compressor that it does not have. */
+/* check_uri_compressors: the driver would only warn about an unavailable compressor. */
 static void
 check_uri_compressors(const char *option_name, const char *uri)
 {
@@ -370,10 +369,7 @@ check_uri_compressors(const char *option_name, const char *uri)
 	}
 }
 
-/*
- * check_uri parses as the driver will.  No host is looked up, not even for
- * mongodb+srv.
- */
+/* check_uri: parse a URI as the driver does.  Resolves no host, not even mongodb+srv. */
 static void
 check_uri(const MongoOption *option, const char *value)
 {
@@ -381,7 +377,7 @@ check_uri(const MongoOption *option, const char *value)
 	const mongoc_uri_t *uri;
 	const char *reason;
 
-	/* first, as the driver's messages repeat what they complain about */
+	/* must be first, as the driver's messages quote parts of the URI */
 	refuse_uri(mongo_uri_refusal_of_text(value));
 
 	uri = mongo_uri_parse(value, &error);
@@ -395,7 +391,7 @@ check_uri(const MongoOption *option, const char *value)
 	refuse_uri(mongo_uri_refusal(uri));
 
 	reason = file_reason(uri);
-	/* as w=0, safe=false, or a negative w */
+	/* w=0, safe=false, or a negative w */
 	if (!mongo_uri_is_acknowledged(uri))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -405,7 +401,7 @@ check_uri(const MongoOption *option, const char *value)
 				 errhint("Allowed for \"w\" are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
 	check_uri_compressors(option->name, value);
 
-	/* a misspelt option of the URI, say, which the driver passes over */
+	/* for example, about a misspelled option of the URI, which the driver ignores */
 	if (mongo_driver_message[0] != '\0')
 		ereport(WARNING,
 				(errmsg("option \"uri\": %s",
@@ -415,11 +411,11 @@ check_uri(const MongoOption *option, const char *value)
 		require_file_privilege(option->name, reason);
 }
 
-/* check_address: what does it look like that is no host? */
+/* check_address: refuse a URI. */
 static void
 check_address(const MongoOption *option, const char *value)
 {
-	/* the value is not shown: it may hold a password */
+	/* the message does not show the value, as it may contain a password */
 	if (strstr(value, "://") != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -429,7 +425,7 @@ check_address(const MongoOption *option, const char *value)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/* check_max_connections: sessions know of each other by shared memory alone. */
+/* check_max_connections: warn if sessions do not share memory to count connections in. */
 static void
 check_max_connections(const MongoOption *option, const char *value)
 {
@@ -449,7 +445,7 @@ check_mechanism(const MongoOption *option, const char *value)
 													  mechanism->name));
 }
 
-/* check_properties: raise for what is wrong with them, showing no value. */
+/* check_properties: raise for invalid properties; the message shows no value. */
 static void
 check_properties(const MongoOption *option, const char *value, bool secrets)
 {
@@ -465,7 +461,7 @@ check_properties(const MongoOption *option, const char *value, bool secrets)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/* check_open_properties: those of a server, which everyone can read. */
+/* check_open_properties: check properties of a server, which every user can read. */
 static void
 check_open_properties(const MongoOption *option, const char *value)
 {
@@ -478,7 +474,7 @@ check_secret_properties(const MongoOption *option, const char *value)
 	check_properties(option, value, true);
 }
 
-/* check_write_concern: a write that nobody acknowledges may be lost unseen. */
+/* check_write_concern: refuse w=0, as an unacknowledged write may be lost unnoticed. */
 static void
 check_write_concern(const MongoOption *option, const char *value)
 {
@@ -507,7 +503,7 @@ refuse_pipeline(const char *detail)
 			 errhint("A pipeline is a JSON array of stages, as in [{\"$match\": {\"status\": \"paid\"}}, {\"$unwind\": \"$lines\"}].")));
 }
 
-/* check_stage: {"$name": ...}, which reads. */
+/* check_stage: raise unless it is {"$name": ...}, and a stage that does not write. */
 static void
 check_stage(JsonbContainer *stage)
 {
@@ -547,7 +543,7 @@ check_pipeline(const MongoOption *option pg_attribute_unused(), const char *valu
 	}
 }
 
-/* refuse_list: 'detail' is a sentence. */
+/* refuse_list: raise 22023 with a sentence as DETAIL. */
 pg_noreturn static void
 refuse_list(const char *option_name, const char *value, const char *detail)
 {
@@ -557,7 +553,7 @@ refuse_list(const char *option_name, const char *value, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/* refuse_repetition: of the name at a place by an earlier one. */
+/* refuse_repetition: raise if an earlier name equals the one at 'place'. */
 static void
 refuse_repetition(const MongoOption *option, const char *value, List *names, int place)
 {
@@ -570,7 +566,7 @@ refuse_repetition(const MongoOption *option, const char *value, List *names, int
 	}
 }
 
-/* check_names: each a path that MongoDB can name. */
+/* check_names: raise unless all names are valid paths in MongoDB. */
 static void
 check_names(const MongoOption *option, const char *value, List *names)
 {
@@ -645,9 +641,8 @@ check_key_columns(const MongoOption *option, const char *value)
 
 /*
  * check_unwind_options
- *		What of the options of one table only makes sense together: 'unwind',
- *		'ordinality' and 'unwind_empty' are their values, NULL where not given.
- *		Raises 22023.
+ *		Check the options of a table that depend on each other: 'unwind', 'ordinality' and
+ *		'unwind_empty' are their values, NULL if not given.  Raises 22023.
  */
 static void
 check_unwind_options(const char *unwind, const char *ordinality, const char *unwind_empty)
@@ -675,7 +670,7 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 	}
 }
 
-/* ----------------------- The options, one row each ------------------------ */
+/* ---------------------- The options, one row per option ------------------- */
 
 /* In the order of MongoTypeMismatch. */
 static const char *const type_mismatches[] = {"error", "null", NULL};
@@ -686,7 +681,7 @@ static const char *const insert_modes[] = {"insert", "upsert", "ignore", NULL};
 /* In the order of MongoTransactions. */
 static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
 
-/* Of IMPORT: what is the second is true in MongoImportOptions. */
+/* For IMPORT: the second word sets the boolean in MongoImportOptions to 1. */
 static const char *const array_choices[] = {"columns", "tables", NULL};
 static const char *const existing_choices[] = {"error", "skip", NULL};
 static const char *const objectid_choices[] = {"objectid", "text", NULL};
@@ -708,7 +703,7 @@ static const char *const read_concerns[] = {
 
 const MongoOption mongo_option_table[] =
 {
-	/* where the server is, and who we are there */
+	/* location of the server, and authentication */
 	{"uri", ON_SERVER, parse_name, check_uri, CONNECTION(uri)},
 	{"address", ON_SERVER, parse_name, check_address, CONNECTION(address), "127.0.0.1"},
 	{"port", ON_SERVER, parse_port, NULL, CONNECTION(port), "27017", BETWEEN(0, 65535)},
@@ -731,7 +726,7 @@ const MongoOption mongo_option_table[] =
 	{"crl_file", ON_SERVER, parse_name, check_file, CONNECTION(crl_file)},
 	{"weak_cert_validation", ON_SERVER, parse_boolean, NULL, CONNECTION(weak_cert_validation), "false"},
 
-	/* how connections behave */
+	/* connections */
 	{"appname", ON_SERVER, parse_name, NULL, CONNECTION(appname), "mongo_fdw"},
 	{"application_name", ON_SERVER, parse_name, NULL, CONNECTION(appname)},
 	{"comment", ON_SERVER, parse_name, NULL, CONNECTION(comment)},
@@ -748,7 +743,7 @@ const MongoOption mongo_option_table[] =
 	{"max_connections", ON_SERVER, parse_integer, check_max_connections, CONNECTION(max_connections), "0", BETWEEN(0, 100000)},
 	{"idle_timeout", ON_SERVER, parse_duration, NULL, CONNECTION(idle_timeout), "0", BETWEEN(0, INT_MAX)},
 
-	/* which collection */
+	/* the collection */
 	{"database", ON_TABLE, parse_name, NULL, TABLE(database), "test"},
 	{"collection", ON_TABLE, parse_name, NULL, TABLE(collection)},
 	{"pipeline", ON_TABLE, parse_name, check_pipeline, TABLE(pipeline)},
@@ -794,7 +789,7 @@ const MongoOption mongo_option_table[] =
 	{"write_concern", ON_SERVER, parse_name, check_write_concern, CONNECTION(write_concern)},
 	{"read_concern", ON_SERVER, parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},
 
-	/* columns; column_name is what a fork of the older wrapper calls a path */
+	/* columns; column_name is the name of "path" in a fork of the older wrapper */
 	{"path", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"column_name", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"indexed", ON_COLUMN, parse_indexed, NULL, COLUMN(indexed)},
@@ -824,14 +819,11 @@ mongo_find_option(const char *name, int object)
 }
 
 /*-------------------------------------------------------------------------
- * What CREATE and ALTER may say: refuse options that are unknown, out of
- * place, bad or contradictory.
- *
- * Runs at DDL time and never touches the network.
+ * The validator, which CREATE and ALTER call.  It accesses no network.
  *-------------------------------------------------------------------------
  */
 
-/* The catalogs whose rows carry options, and what hints call their objects. */
+/* Catalogs whose rows have options, and names of their objects for hints. */
 static const struct
 {
 	Oid			catalog;
@@ -845,7 +837,7 @@ static const struct
 	{AttributeRelationId, ON_COLUMN, "columns"},
 };
 
-/* Options that say the same thing twice when both are given. */
+/* Pairs of options that specify the same. */
 static const struct
 {
 	const char *first;
@@ -865,7 +857,7 @@ static const struct
 	{"path", "column_name"},
 };
 
-/* given: the value of an option, or NULL. */
+/* given: return the value of an option, or NULL. */
 static const char *
 given(List *definitions, const char *name)
 {
@@ -879,7 +871,7 @@ given(List *definitions, const char *name)
 	return NULL;
 }
 
-/* owners_of_option: "servers and user mappings", which have it; NULL: nothing has. */
+/* owners_of_option: return the kinds of objects that have an option, as text; or NULL. */
 static const char *
 owners_of_option(const char *name)
 {
@@ -894,7 +886,7 @@ owners_of_option(const char *name)
 	return owners;
 }
 
-/* option_names: of all that objects of this kind take, as a list. */
+/* option_names: list the options of objects of this kind. */
 static const char *
 option_names(int object)
 {
@@ -926,7 +918,7 @@ mongo_require_option(const char *name, int object)
 			 errhint("Valid options in this context are: %s", option_names(object))));
 }
 
-/* check_contradictions: raise for options of which one makes the other needless. */
+/* check_contradictions: raise if two options specify the same. */
 static void
 check_contradictions(List *definitions)
 {
@@ -947,7 +939,7 @@ check_contradictions(List *definitions)
 
 /*
  * mongo_fdw_validator
- *		Refuse options that are unknown, out of place, bad or contradictory.
+ *		Raise for options that are unknown, belong elsewhere, are invalid or contradictory.
  */
 PG_FUNCTION_INFO_V1(mongo_fdw_validator);
 
@@ -955,7 +947,7 @@ Datum
 mongo_fdw_validator(PG_FUNCTION_ARGS)
 {
 	List	   *definitions = untransformRelOptions(PG_GETARG_DATUM(0));
-	int			object = 0;		/* of the wrapper itself, which takes none */
+	int			object = 0;		/* the wrapper itself, which has no options */
 	ListCell   *cell;
 
 	for (size_t i = 0; i < lengthof(objects); i++)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * options_internal.h
- *		What the files of src/options share.
+ *		Declarations that the files of src/options share.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include "compat.h"
 #include "options.h"
 
-/* ------------------------- The rows of options.c --------------------------- */
+/* --------------------- The option table of options.c ----------------------- */
 
 /* Kinds of objects that take options, as bits. */
 #define ON_SERVER	0x01
@@ -20,7 +20,7 @@
 #define ON_COLUMN	0x08
 #define ON_IMPORT	0x10		/* IMPORT FOREIGN SCHEMA */
 
-/* Which of the structs in options.h a value is read into. */
+/* The struct in options.h that stores an option's value. */
 typedef enum MongoOptionTarget
 {
 	TARGET_CONNECTION,
@@ -35,9 +35,10 @@ typedef void MongoOptionParser (const MongoOption *option, const char *value, vo
 typedef void MongoOptionCheck (const MongoOption *option, const char *value);
 
 /*
- * One option: who may give it, how its text is read ('parse' stores it into its field,
- * or raises), what only DDL has to check, where the value goes, what holds when nothing
- * is said (NULL leaves the field zero), and the bounds or words that are allowed.
+ * A row of the option table.  'objects' may have the option.  'parse' converts its text and
+ * stores the value at 'offset' in the target struct, or raises.  'check' does what only DDL
+ * has to check.  'initial' is the default; without one the field is zero.  'min', 'max'
+ * and 'choices' are the limits or words that 'parse' accepts.
  */
 struct MongoOption
 {
@@ -56,30 +57,30 @@ struct MongoOption
 extern const MongoOption mongo_option_table[];
 extern const int mongo_option_count;
 
-/* mongo_find_option: one that objects of this kind (ON_SERVER, ...) take; or NULL. */
+/* mongo_find_option: find an option of objects of this kind (ON_SERVER, ...); or NULL. */
 extern const MongoOption *mongo_find_option(const char *name, int object);
 
-/* The names, as option tables want them: with NULL for an end. */
+/* The names of mechanisms as 'choices', which end with NULL. */
 extern const char *const mongo_auth_mechanism_names[];
 
 /*
  * mongo_uri_printable
- *		libmongoc's message about a URI up to the first thing that it quotes, and that, too,
- *		if it is an option's name; palloc'd.
+ *		Return libmongoc's message about a URI up to the first quoted part, and including
+ *		that if it is an option's name; palloc'd.
  *
- * In a warning, that is about a URI which holds no secret, it may also be a word of
- * letters alone, as a misspelt option is.
+ * A warning is about a URI without a secret, so there the part may be any word of letters,
+ * such as a misspelled option.
  */
 extern char *mongo_uri_printable(const char *message, bool is_error);
 
 /*
  * mongo_require_option
- *		The row of an option that objects of this kind take.  Raises HV00D where there is
- *		none, with the name that may have been meant.
+ *		Find an option of objects of this kind.  Raises HV00D if there is none, with a HINT
+ *		about valid options.
  */
 extern const MongoOption *mongo_require_option(const char *name, int object);
 
-/* mongo_parse_features: a set of MongoFeature, of names with commas between; raises 22023. */
+/* mongo_parse_features: parse a list of features into a set of MongoFeature; raises 22023. */
 extern MongoOptionParser mongo_parse_features;
 
 #endif							/* MONGO_FDW_OPTIONS_INTERNAL_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *		Settings (GUCs), and the parts of MongoDB's language that may be sent.
+ *		Settings (GUCs), and the features of MongoDB that can be disabled.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,29 +37,29 @@ static const struct
 {
 	{"mongo_fdw.enable_pushdown",
 		"Enables sending filters, limits, sorts, joins and aggregates to MongoDB.",
-		"Off, MongoDB is asked for whole collections and PostgreSQL does the rest.",
+		"If off, mongo_fdw reads whole collections and PostgreSQL does the rest.",
 	&mongo_enable_pushdown, PGC_USERSET},
 	{"mongo_fdw.enable_join_pushdown",
 		"Enables sending joins to MongoDB.",
-		"Off wins over the option enable_join_pushdown of servers and tables.",
+		"If off, overrides the option enable_join_pushdown of servers and tables.",
 	&enable_join_pushdown, PGC_USERSET},
 	{"mongo_fdw.enable_batched_joins",
-		"Enables nested loops that ask MongoDB for the keys of many rows at a time.",
+		"Enables nested loops that look up the keys of many rows with one command.",
 		NULL,
 	&mongo_enable_batched_joins, PGC_USERSET},
 	{"mongo_fdw.enable_aggregate_pushdown",
 		"Enables sending aggregates to MongoDB.",
-		"Off wins over the option enable_aggregate_pushdown of servers and tables.",
+		"If off, overrides the option enable_aggregate_pushdown of servers and tables.",
 	&enable_aggregate_pushdown, PGC_USERSET},
 	{"mongo_fdw.enable_order_by_pushdown",
 		"Enables sending ORDER BY to MongoDB.",
-		"Off wins over the option enable_order_by_pushdown of servers and tables.",
+		"If off, overrides the option enable_order_by_pushdown of servers and tables.",
 	&enable_order_by_pushdown, PGC_USERSET},
 	{"mongo_fdw.explain_remote",
 		"Shows MongoDB's own plans in EXPLAIN.",
-		"Off, EXPLAIN without ANALYZE talks to MongoDB only for the option use_remote_estimate.",
+		"If off, EXPLAIN without ANALYZE connects to MongoDB only for the option use_remote_estimate.",
 	&mongo_explain_remote_plans, PGC_USERSET},
-	/* the log is the superuser's, and what is sent may hold others' data */
+	/* only for superusers: the log may then contain other users' data */
 	{"mongo_fdw.log_remote_query",
 		"Logs each command that is sent to MongoDB.",
 		NULL,
@@ -80,24 +80,24 @@ mongo_define_settings(void)
 								 NULL, NULL, NULL);
 
 	DefineCustomIntVariable("mongo_fdw.slow_command_ms",
-							"Sets the time of waiting for MongoDB above which a command is logged.",
+							"Sets the waiting time for MongoDB above which a command is logged.",
 							"Zero logs all, -1 none.",
 							&mongo_slow_command_ms, mongo_slow_command_ms, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	DefineCustomStringVariable("mongo_fdw.hint",
-							   "Names the index that MongoDB has to use for reading.",
-							   "An index's name, or its keys as JSON; wins over the option hint of tables.",
+							   "Sets the index that MongoDB must use for reading.",
+							   "An index's name, or its keys as JSON; overrides the option hint of tables.",
 							   &mongo_hint, mongo_hint, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("mongo_fdw");
 }
 
-/* -------- What of MongoDB's language can be disabled, one row each -------- */
+/* -------------------- Features that can be disabled ----------------------- */
 
 /*
- * 'word' is how a server names the feature when it does not know it.  Where a
- * switch is older than pushdown_disable, 'setting' and 'option' are that switch.
+ * 'word' identifies the feature in a server's message that it is unknown.  'setting' and
+ * 'option' are switches for the same feature that are older than pushdown_disable.
  */
 typedef struct FeatureRow
 {
@@ -111,7 +111,7 @@ typedef struct FeatureRow
 #define SWITCH(setting, field) \
 	&(setting), true, offsetof(MongoTableOptions, field)
 
-/* In the order of MongoFeature. */
+/* The rows, in the order of MongoFeature. */
 static const FeatureRow feature_rows[] =
 {
 	{"collation", .word = "collation"},
@@ -143,6 +143,7 @@ mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature)
 		(!row->has_option || *(const bool *) ((const char *) options + row->option));
 }
 
+/* mongo_parse_features: parse a list of names; the first unknown one raises. */
 void
 mongo_parse_features(const MongoOption *option, const char *value, void *field)
 {
@@ -192,7 +193,7 @@ mongo_feature_in_message(const char *message)
 		const char *word = feature_rows[i].word;
 		const char *found = strstr(message, word);
 
-		/* a whole word: "let" is not found in "outlet" */
+		/* must be a whole word: "outlet" does not contain "let" */
 		if (found != NULL && (found == message || !isalnum((unsigned char) found[-1])) &&
 			!isalnum((unsigned char) found[strlen(word)]))
 			return feature_rows[i].name;
