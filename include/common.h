@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * common.h
- *		What every folder uses: BSON and its memory, privileges, nodes of structs.
+ *		Used by all folders: BSON and its memory, privileges, structs as nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,17 +15,17 @@
 #include "utils/relcache.h"
 
 /*
- * BSON documents whose life is that of a memory context.
+ * BSON documents that are freed with a memory context.
  *
- * libbson allocates with malloc(), which an ERROR would leak.  A document made here
- * is destroyed when its memory context is reset or deleted: it must not be passed to
- * bson_destroy() or bson_steal().  Raise 53200 when out of memory.
+ * libbson allocates with malloc(), so an ERROR would leak documents.  Documents of these
+ * functions are destroyed when their memory context is reset or deleted, so they must not
+ * be passed to bson_destroy() or bson_steal().  The functions raise 53200 if out of memory.
  */
 
-/* The alignment of a bson_t, see bson-types.h: more than palloc() promises. */
+/* The alignment of a bson_t (bson-types.h), which is more than palloc() guarantees. */
 #define BSON_ALIGNMENT	128
 
-/* bson_palloc: room for a struct with a bson_t; not to be given to pfree(). */
+/* bson_palloc: allocate a struct that contains a bson_t; must not be passed to pfree(). */
 static inline void *
 bson_palloc(MemoryContext context, Size size)
 {
@@ -33,37 +33,37 @@ bson_palloc(MemoryContext context, Size size)
 							  MemoryContextAlloc(context, size + BSON_ALIGNMENT));
 }
 
-/* bson_create_in, bson_copy_in: an empty document, or a copy of another. */
+/* bson_create_in, bson_copy_in: create an empty document, or copy another one. */
 extern bson_t *bson_create_in(MemoryContext context);
 extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
 
 /*
  * bson_view, bson_view_at
- *		Read-only view of bytes, or of the document that an iterator is at, which must
- *		outlive it; false for what is no document whose length and end are right.
+ *		Set 'view' to a read-only document at these bytes, or at an iterator; the bytes must
+ *		outlive it.  Return false unless they have a document's length and end.
  */
 extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
 extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
 
 /*-------------------------------------------------------------------------
- * How BSON documents are written: what has a shape as a template in MongoDB's
- * own notation, in which values stand as @1 to @9.
+ * Writing BSON documents.  A template shows the shape of a document in MongoDB's notation,
+ * with @1 to @9 for values.
  *
  * bson_append_template(match, "{$or: [{@1: {$lt: @2}}, {@1: NaN}]}",
  * 					 bson_utf8(path), bson_double(bound));
  *
- * A template is read each time, for some ten instructions a character.  What is
- * written for each row, and most of what is written for each execution of a
- * prepared statement, is written by append functions.
+ * A template is parsed each time, at a cost of some ten instructions per character.
+ * Therefore append functions write what is needed for each row, and most of what is needed
+ * for each execution of a prepared statement.
  *
- * As libbson's own functions, these keep silent where a document would become longer
- * than 2 GB.  A fault in a template is an internal error (XX000).
+ * Like libbson's functions, these do not report a document that would exceed 2 GB.  A
+ * malformed template raises an internal error (XX000).
  *-------------------------------------------------------------------------
  */
 
 /*
- * Values to be written.  They refer to what they were made of, which must
- * outlive them: strings, documents and bytes are not copied.
+ * Constructors of values.  A value refers to its argument, which must outlive it: strings,
+ * documents and bytes are not copied.
  */
 
 static inline bson_value_t
@@ -78,7 +78,7 @@ bson_int64(int64 number)
 	return (bson_value_t) {.value_type = BSON_TYPE_INT64, .value.v_int64 = number};
 }
 
-/* bson_integer: an Int32 if it is large enough. */
+/* bson_integer: an Int32 if the number fits, else an Int64. */
 static inline bson_value_t
 bson_integer(int64 number)
 {
@@ -104,7 +104,7 @@ bson_null(void)
 	return (bson_value_t) {.value_type = BSON_TYPE_NULL};
 }
 
-/* bson_date: in milliseconds since 1970. */
+/* bson_date: a Date, in milliseconds since 1970. */
 static inline bson_value_t
 bson_date(int64 millis)
 {
@@ -164,7 +164,7 @@ bson_document(const bson_t *document)
 	};
 }
 
-/* bson_array: a document whose keys are "0", "1" and so on, as an array. */
+/* bson_array: a document with the keys "0", "1" and so on, as an array. */
 static inline bson_value_t
 bson_array(const bson_t *array)
 {
@@ -174,25 +174,25 @@ bson_array(const bson_t *array)
 	return value;
 }
 
-/* bson_field: "$path", the field's value in an expression; palloc'd. */
+/* bson_field: "$path", which is the field's value in an expression; palloc'd. */
 extern bson_value_t bson_field(const char *path);
 
-/* bson_first: the value of the document's first element, which it must have. */
+/* bson_first: the value of the document's first element, which must exist. */
 extern bson_value_t bson_first(const bson_t *document);
 
-/* bson_append_condition: {path: {operator: value}}. */
+/* bson_append_condition: append {path: {operator: value}}. */
 extern void bson_append_condition(bson_t *document, const char *path,
 								  const char *operator, bson_value_t value);
 
 /*
- * bson_append_template: the members of a template, which is an object.
- * bson_append_member: what a template of any kind says, as one member.
- * bson_from_template: a document, or an array, in the current memory context.
+ * bson_append_template: append the members of a template, which is an object.
+ * bson_append_member: append a template of any kind as one member.
+ * bson_from_template: create a document, or an array, in the current memory context.
  *
- * In templates keys and operators stand without quotes.  Values are integers,
- * 'strings' (without escapes), true, false, null, NaN, inf, min and max for
- * MinKey and MaxKey, objects, arrays, and @1 to @9 for the values that follow.
- * @1 may also stand for a key, and must then be a string.
+ * In templates keys and operators have no quotes.  Values are integers, 'strings' (without
+ * escapes), true, false, null, NaN, inf, min and max for MinKey and MaxKey, objects, arrays,
+ * and @1 to @9 for the values that follow the template.  @1 may also be a key; it must be a
+ * string then.
  */
 #define bson_append_template(document, template, ...) \
 	bson_append_template_values(document, template, BSON_VALUES(__VA_ARGS__))
@@ -205,7 +205,7 @@ extern void bson_append_condition(bson_t *document, const char *path,
 	(const bson_value_t[]) {__VA_ARGS__}, \
 	(int) (sizeof((const bson_value_t[]) {__VA_ARGS__}) / sizeof(bson_value_t))
 
-/* The same with the values in an array. */
+/* The same functions with the values in an array. */
 extern void bson_append_template_values(bson_t *document, const char *template,
 										const bson_value_t *values, int nvalues);
 extern void bson_append_member_values(bson_t *document, const char *key,
@@ -215,37 +215,39 @@ extern bson_t *bson_from_template_values(const char *template,
 										 const bson_value_t *values, int nvalues);
 
 /*
- * An array being written, which knows the key of its next element: of its own, or in a
- * document, {.bson = &child} after BSON_APPEND_ARRAY_BEGIN(document, key, &child).
+ * An array being written, with the key of its next element.  It is created by
+ * bson_array_create(), or in a document by {.bson = &child} after
+ * BSON_APPEND_ARRAY_BEGIN(document, key, &child).
  */
 typedef struct BsonArray
 {
-	bson_t	   *bson;			/* to be appended to by these functions only */
-	uint32		count;			/* of elements */
+	bson_t	   *bson;			/* only these functions may append to it */
+	uint32		count;			/* elements so far */
 } BsonArray;
 
 /* bson_array_create: an empty array in the current memory context. */
 extern BsonArray bson_array_create(void);
 
-/* One more element: a value, or of any kind, as a template says. */
+/* Append one element: a value, or a template of any kind. */
 extern void bson_array_append(BsonArray *array, bson_value_t value);
 #define bson_array_append_template(array, template, ...) \
 	bson_array_append_template_values(array, template, BSON_VALUES(__VA_ARGS__))
 extern void bson_array_append_template_values(BsonArray *array, const char *template,
 											  const bson_value_t *values, int nvalues);
 
-/* One more, a document to be appended to in between, and nothing else. */
+/* Append a document as an element; in between only 'document' may be appended to. */
 extern void bson_array_begin_document(BsonArray *array, bson_t *document);
 extern void bson_array_end_document(BsonArray *array, bson_t *document);
 
 /*
- * A compressor that OP_COMPRESSED messages may name by 'id'; one that libmongoc was built
- * with, as it negotiates, and whose library was there when we were built.
+ * A compressor, which OP_COMPRESSED messages identify by 'id'.  Available are those that
+ * libmongoc was built with, as it negotiates them, if their library was found when
+ * mongo_fdw was built.
  *
- * compress() needs room for bound(size) bytes, which *target_size says, and
- * sets it to those used; 'level' is zlib's, -1 its default.  uncompress() is
- * true only when the source gives exactly target_size bytes, and never writes
- * beyond them.  Neither raises.
+ * compress() needs space for bound(size) bytes, which *target_size specifies, and sets
+ * *target_size to the size used; 'level' is zlib's, -1 is its default.  uncompress()
+ * returns true only if the source gives exactly target_size bytes, and never writes beyond
+ * them.  Neither raises errors.
  */
 typedef struct MongoCompressor
 {
@@ -258,63 +260,63 @@ typedef struct MongoCompressor
 							   uint8 *target, size_t target_size);
 } MongoCompressor;
 
-/* The compressor of a name, in either case; NULL: there is none. */
+/* mongo_compressor_named: find a compressor, ignoring case; NULL if there is none. */
 extern const MongoCompressor *mongo_compressor_named(const char *name, size_t length);
 
-/* mongo_compressor_names: of all there are, "snappy, zlib, zstd"; palloc'd. */
+/* mongo_compressor_names: list all, "snappy, zlib, zstd"; palloc'd. */
 extern char *mongo_compressor_names(void);
 
-/* mongo_compressor_negotiated: what the reply to "hello" agrees to; NULL: none. */
+/* mongo_compressor_negotiated: the compressor that the reply to hello selects, or NULL. */
 extern const MongoCompressor *mongo_compressor_negotiated(const bson_t *hello);
 
-/* -------------- What libmongoc has to say beside its results -------------- */
+/* --------------------------- libmongoc's log ------------------------------- */
 
 /*
  * mongo_install_log_handler
- *		Send libmongoc's log lines to elog.  Before libmongoc is used; again does no harm.
+ *		Send libmongoc's log lines to elog.  To be called before libmongoc is used; may be
+ *		called again.
  */
 extern void mongo_install_log_handler(void);
 
 /*
- * libmongoc's newest warning or error line, which whoever is interested sets to "" before.
- * Some causes (a certificate that cannot be read) reach the log only.
+ * libmongoc's latest warning or error line; callers that read it set it to "" before.  Some
+ * causes, such as a certificate that cannot be read, appear only in the log.
  */
 #define MONGO_DRIVER_MESSAGE_SIZE	512
 extern char mongo_driver_message[MONGO_DRIVER_MESSAGE_SIZE];
 
-/* Nothing of libmongoc's is logged now, as it may quote a secret. */
+/* While set, libmongoc's lines are not logged, as they may quote a secret. */
 extern bool mongo_driver_log_is_held;
 
 /*-------------------------------------------------------------------------
- * What becomes of libbson and libmongoc when memory runs out.
+ * Memory of libbson and libmongoc, and what happens when it runs out.
  *
- * libbson aborts the process when malloc() fails, and a backend that aborts
- * takes the whole server down.  So the allocator under it is ours
- * (bson_mem_set_vtable), on top of malloc() and free(), as libmongoc has
- * allocated before it can be told.  Where there is no memory it
+ * libbson aborts the process if malloc() fails, and then PostgreSQL restarts all backends.
+ * So bson_mem_set_vtable() installs an allocator of ours.  It calls malloc() and free(),
+ * because libmongoc has already allocated memory before.  If malloc() fails, it
  *
- * - gives from a reserve what is small, so that cleaning up succeeds;
- * - raises ERROR 53200 where our own code has called libbson;
- * - ends the session by FATAL 53200 where libmongoc's frames are below, as they
- * 	 cannot be unwound.  What it was doing is left as it is then: nothing
- * 	 enters libmongoc any more (mongo_driver_is_entered).
- * - does neither in mongo_protect(), for what cleans up and for the end of a
- * 	 transaction, in which PostgreSQL bears neither ERROR nor FATAL.
+ * - takes small allocations from a reserve, so that cleaning up succeeds;
+ * - raises ERROR 53200 if our own code has called libbson;
+ * - ends the session by FATAL 53200 if libmongoc's frames are on the stack, as they cannot
+ * 	 be unwound.  Their data is left as it is, so nothing may call libmongoc again
+ * 	 (mongo_driver_is_entered);
+ * - does neither in mongo_protect(), which is for cleaning up and for the end of a
+ * 	 transaction, where PostgreSQL can handle neither ERROR nor FATAL.
  *
- * To end the session is for what nobody foresaw: who is about to hand libmongoc
- * something large asks first whether there is room for it.
+ * Ending the session is the last resort: before a caller passes something large to
+ * libmongoc, it calls mongo_memory_check().
  *-------------------------------------------------------------------------
  */
 
-/* mongo_install_allocator: before libbson is used; again does no harm. */
+/* mongo_install_allocator: to be called before libbson is used; may be called again. */
 extern void mongo_install_allocator(void);
 
 /*
  * mongo_driver_is_entered
- *		Are frames of libmongoc on the stack?
+ *		Are frames of libmongoc on the stack, or were they abandoned?
  *
- * At the end of a transaction or of the process they are where that exits from within a
- * call, or mongo_protect() has left one behind.  libmongoc may hold its locks then.
+ * At the end of a transaction or of the process it is true if that is reached from within a
+ * call, or if mongo_protect() has abandoned one.  libmongoc may hold its locks then.
  */
 static inline bool
 mongo_driver_is_entered(void)
@@ -324,128 +326,128 @@ mongo_driver_is_entered(void)
 
 /*
  * mongo_driver_check
- *		Before libmongoc is entered: end the session by FATAL 53200 where
- *		mongo_protect() has left it behind.
+ *		End the session by FATAL 53200 if mongo_protect() has abandoned a call of libmongoc.
+ *		To be called before libmongoc is called.
  */
 extern void mongo_driver_check(void);
 
 /*
  * mongo_memory_check
- *		Raise 53200 unless there are so many bytes and the reserve is full; refills it.
+ *		Refill the reserve; raise 53200 if that fails or if so many bytes are not available.
  *
- * For the beginning of what must not run out of memory later on.  Does
- * mongo_driver_check(), too.
+ * To be called before work that must not run out of memory.  Includes
+ * mongo_driver_check().
  */
 extern void mongo_memory_check(size_t size);
 
-/* mongo_memory_report: raise 53200 in the words of palloc(). */
+/* mongo_memory_report: raise 53200 with the message of palloc(). */
 pg_noreturn extern void mongo_memory_report(size_t size);
 
 /*
  * mongo_protect
- *		Call a function where lack of memory may neither be raised nor end the process
- *		at once; false when libbson or libmongoc had none.
+ *		Call a function in which lack of memory must neither raise an error nor end the
+ *		process at once; return false if libbson or libmongoc ran out of memory.
  *
- * What the function was doing is left as it is then.  If that was in libmongoc, the
- * session is about to end, after a WARNING 53200: when the transaction that is being
- * ended has been.  Where libmongoc must not be entered any more, false and nothing is
- * called.  Fills the reserve first, if it can.  Other errors pass through.
+ * The function is then abandoned.  If libmongoc was abandoned, a WARNING 53200 is raised,
+ * and the session ends after the transaction that is being ended.  If libmongoc must not be
+ * called any more, returns false without calling the function.  Tries to fill the reserve
+ * first.  Other errors are not caught.
  */
 extern bool mongo_protect(void (*function) (void *), void *argument);
 
-/* mongo_memory_grown: what libbson and libmongoc allocate to hold so many bytes. */
+/* mongo_memory_grown: the size that libbson and libmongoc allocate for so many bytes. */
 static inline size_t
 mongo_memory_grown(size_t size)
 {
 	return bson_next_power_of_two(size);
 }
 
-/* mongo_skip_destructors: of libraries, at exit, as something of theirs may be in use. */
+/* mongo_skip_destructors: skip those of libraries at exit, as their data may be in use. */
 extern void mongo_skip_destructors(void);
 
 /*
  * mongo_may_leave_partition
- *		Is the table a partition, and one of these columns (attribute numbers) in what
- *		its bounds ask for?
+ *		Is the table a partition whose bounds depend on one of these columns (attribute
+ *		numbers)?
  *
- * PostgreSQL moves a row that an UPDATE takes out of its partition's bounds, but not out
- * of a foreign partition: there it would stay, where no query looks for it.
+ * PostgreSQL moves a row if an UPDATE makes it violate its partition's bounds, but not out
+ * of a foreign partition.  It would stay there, where no query looks for it.
  */
 extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
 
 /*
  * mongo_printable
- *		What of a text may be shown in the database's encoding; '?' stands for the rest.
- *		Palloc'd; raises nothing but lack of memory.
+ *		Return a palloc'd copy in the database's encoding, with '?' for what cannot be
+ *		shown.  Raises nothing but lack of memory.
  *
- * MongoDB may cut its messages in mid-character and quotes documents in them, so neither
- * UTF-8 nor the absence of control bytes can be relied on.
+ * MongoDB's messages quote documents and may be truncated within a character, so they may
+ * contain invalid UTF-8 and control characters.
  */
 extern char *mongo_printable(const char *text);
 
 /*-------------------------------------------------------------------------
- * Who may see the values that a message quotes?
+ * Privileges to see the values that a message quotes.
  *
- * MongoDB's errors quote values of documents ("Failed to parse number 'x'", the
- * key that is there already), and so do ours about documents that do not fit.
- * PostgreSQL shows a row's values in an error only to who may read them:
- * BuildIndexValueDescription() and ExecBuildSlotValueDescription() ask for SELECT
- * on the columns, and that no policies apply.  So do we.
+ * MongoDB's errors quote values of documents ("Failed to parse number 'x'", a duplicate
+ * key), and so do ours about documents that do not fit.  PostgreSQL shows a row's values in
+ * an error only to a role that may read them: BuildIndexValueDescription() and
+ * ExecBuildSlotValueDescription() require SELECT on the columns, and no row-level security.
+ * We require the same.
  *-------------------------------------------------------------------------
  */
 
 /*
  * mongo_may_read
- *		May the current user see any row's value of this column, or of all columns
- *		(NULL), of the foreign table or of a table that it is a partition of?
+ *		May the current user read this column, or all columns (NULL), in any row of the
+ *		foreign table or of a table that it is a partition of?
  *
- * Columns of partitions and of their parents are the same by name.
+ * Columns of partitions and of their parents have the same names.
  */
 extern bool mongo_may_read(Oid relid, const char *column);
 
-/* The tables whose documents are at work; lives on the caller's stack. */
+/* The tables whose documents are being processed; lives on the caller's stack. */
 typedef struct MongoAtWork
 {
 	ErrorContextCallback callback;
 	List	   *relids;			/* OIDs of foreign tables */
-	const char *function;		/* whose argument is sent as it is; or NULL */
+	const char *function;		/* SQL function whose argument is sent; or NULL */
 } MongoAtWork;
 
 /*
  * mongo_begin_work, mongo_end_work
- *		What is raised in between may quote documents of these tables, or what the user
- *		has given to work->function.
+ *		Between the calls, errors may quote documents of these tables, or the argument of
+ *		the SQL function work->function.
  *
- * An ERROR ends it as well.  'relids' must live until then.
+ * An ERROR also ends the work.  'relids' must live until then.
  */
 extern void mongo_begin_work(MongoAtWork *work, List *relids);
 extern void mongo_end_work(MongoAtWork *work);
 
-/* Of the innermost work that has not ended; NULL, NIL outside. */
+/* The function and the tables of the innermost work; NULL, NIL if there is none. */
 extern const char *mongo_function_at_work(void);
 extern List *mongo_tables_at_work(void);
 
 /*
  * mongo_may_quote
- *		May a message that is raised now quote this column of the documents at work,
- *		or anything of them (NULL)?  It may when no tables are: ANALYZE and the SQL
- *		functions have privileges of their own.
+ *		May a message quote this column of the documents being processed, or any value
+ *		in them (NULL)?  True if there are no tables: ANALYZE and the SQL functions check
+ *		privileges of their own.
  */
 extern bool mongo_may_quote(const char *column);
 
-/* mongo_query_log_level: of mongo_fdw.log_remote_query; values are shown to superusers. */
+/* mongo_query_log_level: elevel of logged commands; only superusers see their values. */
 extern int	mongo_query_log_level(void);
 
 /*
- * Structs as nodes that a plan can hold, as it is copied, and written and read again for
- * parallel workers.  A table of the struct's fields says which of them are kept; the
- * others are zero when the struct is read back.
+ * Structs as nodes in a plan, which is copied, and is written and read for parallel workers.
+ * A table lists the struct's fields that are kept; the others are zero when the struct is
+ * read.
  */
 
 typedef enum MongoFieldKind
 {
-	MONGO_FIELD_NUMBERS,		/* bools, ints, enums, Oids and the like that
-								 * stand one behind the other */
+	MONGO_FIELD_NUMBERS,		/* adjacent bools, ints, enums, Oids and other
+								 * numbers */
 	MONGO_FIELD_STRING,			/* char *, may be NULL */
 	MONGO_FIELD_NODE,			/* a node, or a List of nodes or numbers */
 	MONGO_FIELD_STRUCTS			/* a List of palloc'd structs */
@@ -455,7 +457,7 @@ typedef struct MongoStructField
 {
 	MongoFieldKind kind;
 	size_t		offset;
-	size_t		size;			/* of all numbers */
+	size_t		size;			/* of all the numbers */
 	const struct MongoStructType *element;	/* of MONGO_FIELD_STRUCTS */
 } MongoStructField;
 
@@ -467,9 +469,9 @@ typedef struct MongoStructType
 } MongoStructType;
 
 /*
- * For rows of such a table, and the struct with a table 'fields'.  A row of numbers
- * has all fields from the first to the last one: numbers, with no padding between
- * them, which would be copied as it is.
+ * Macros for the rows of such a table, and for the struct with the table 'fields'.  A row of
+ * numbers contains all fields from 'first' to 'last'.  They must have no padding between
+ * them, as it would be copied.
  */
 #define MONGO_STRUCT_FIELD(type, kind, field) \
 	{MONGO_FIELD_##kind, offsetof(type, field), sizeof(((type *) NULL)->field), NULL}
@@ -483,9 +485,9 @@ typedef struct MongoStructType
 
 /*
  * mongo_struct_to_list, mongo_struct_from_list
- *		The fields of a struct as a List, and a struct, palloc'd, of such a List.
+ *		Convert a struct to a List, and such a List to a palloc'd struct.
  *
- * The List has copies of the strings, and shares the nodes.  The struct shares both
+ * The List contains copies of the strings, but shares the nodes.  The struct shares both
  * with the List.
  */
 extern List *mongo_struct_to_list(const MongoStructType *type, const void *source);

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *		The one place where versions of PostgreSQL, libmongoc and libbson differ.
+ *		Differences between versions of PostgreSQL, libmongoc and libbson.
  *
- * Every other file includes this one first, after postgres.h, and writes for
- * the newest API; what an older version lacks is supplied here.
+ * Every other file includes this one first, after postgres.h, and is written for the
+ * newest API; this file adds what an older version lacks.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,27 +16,25 @@
 #endif
 
 /*
- * libbson and PostgreSQL both want the last word on a few macro names; the
- * driver's headers go first so that PostgreSQL's definitions are the ones in
- * force in our code.
+ * libbson and PostgreSQL both define a few macros.  The driver's headers come first, so that
+ * PostgreSQL's definitions apply in our code.
  */
 #include <bson/bson.h>
 #include <mongoc/mongoc.h>
 
-/* libbson 2 has a new name for the one that trusts the keys it is given. */
+/* libbson 2 has a new name for the function that does not check keys. */
 #if BSON_CHECK_VERSION(2, 0, 0)
 #define bson_append_array_begin bson_append_array_unsafe_begin
 #endif
 
-/* libmongoc 2 has no name any more for w=-1, which its older versions accept. */
+/* libmongoc 2 has no macro for w=-1, which older versions accept. */
 #ifndef MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED
 #define MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED (-1)
 #endif
 
 /*
- * Wait event sets belong to a memory context up to PostgreSQL 16 and to a
- * resource owner since; none (NULL) there means until they are freed, which
- * is what our callers do.
+ * A wait event set belongs to a memory context up to PostgreSQL 16, and to a resource owner
+ * since 17.  Without an owner (NULL) it lives until it is freed, as our callers do.
  */
 #if PG_VERSION_NUM >= 170000
 #define mongo_create_wait_event_set(context, nevents) \
@@ -46,27 +44,27 @@
 	CreateWaitEventSet((context), (nevents))
 #endif
 
-/* PostgreSQL 16 made one function of those for each kind of object. */
+/* PostgreSQL 16 replaced the functions for each kind of object by one. */
 #if PG_VERSION_NUM < 160000
 #define object_aclcheck(class, object, role, mode) \
 	(AssertMacro((class) == ForeignServerRelationId), \
 	 pg_foreign_server_aclcheck(object, role, mode))
 #endif
 
-/* PostgreSQL 18 tells the cost-based delays of ANALYZE from those of VACUUM. */
+/* PostgreSQL 18 distinguishes cost-based delays of ANALYZE from those of VACUUM. */
 #if PG_VERSION_NUM < 180000
 #define mongo_analyze_delay_point() vacuum_delay_point()
 #else
 #define mongo_analyze_delay_point() vacuum_delay_point(true)
 #endif
 
-/* PostgreSQL 18 made three headers of commands/explain.h. */
+/* PostgreSQL 18 split commands/explain.h into three headers. */
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
 
-/* Its base64 is of uint8, that of older ones of char. */
+/* PostgreSQL 18's base64 functions take uint8, older ones char. */
 #if PG_VERSION_NUM < 180000
 #define mongo_base64_encode(bytes, length, base64, size) \
 	pg_b64_encode((const char *) (bytes), (length), (base64), (size))
@@ -77,21 +75,21 @@
 #define mongo_base64_decode pg_b64_decode
 #endif
 
-/* PostgreSQL 16 moved these out of postgres.h. */
+/* PostgreSQL 16 moved these macros out of postgres.h. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
 
 /*
- * As whom a relation is read or written, InvalidOid for the current user:
- * PostgreSQL 16 moved that from range table entries to plans.
+ * The role that reads or writes a relation; InvalidOid: the current user.  PostgreSQL 16
+ * moved it from range table entries to plans.
  */
 #if PG_VERSION_NUM >= 160000
 #define mongo_scan_check_as_user(scan, relid, estate) ((scan)->checkAsUser)
 #define mongo_result_check_as_user(result, estate) \
 	ExecGetResultRelCheckAsUser((result), (estate))
 #else
-/* a partition that rows are routed to may have no entry of its own */
+/* a partition that rows are routed to may have no range table entry of its own */
 #define mongo_result_check_as_user(result, estate) \
 	(exec_rt_fetch((result)->ri_RangeTableIndex ? (result)->ri_RangeTableIndex : \
 				   (result)->ri_RootResultRelInfo->ri_RangeTableIndex, \
@@ -100,7 +98,7 @@
 	(exec_rt_fetch((relid), (estate))->checkAsUser)
 #endif
 
-/* PostgreSQL 18 knows a collation's properties from its locale alone. */
+/* PostgreSQL 18 has a collation's properties in its locale only. */
 #if PG_VERSION_NUM >= 180000
 #define mongo_collate_is_c(collation) \
 	(pg_newlocale_from_collation(collation)->collate_is_c)
@@ -112,8 +110,7 @@
 #endif
 
 /*
- * PostgreSQL 18 orders by comparison types, which have the numbers of B-tree's
- * strategies.
+ * PostgreSQL 18 sorts by comparison types, whose numbers are those of B-tree strategies.
  */
 #if PG_VERSION_NUM >= 180000
 #define mongo_pathkey_is_ascending(pathkey) ((pathkey)->pk_cmptype == COMPARE_LT)
@@ -122,10 +119,7 @@
 	((pathkey)->pk_strategy == BTLessStrategyNumber)
 #endif
 
-/*
- * The members of an equivalence class: PostgreSQL 18 has those of partitions
- * apart.
- */
+/* PostgreSQL 18 stores an equivalence class's members for partitions separately. */
 #if PG_VERSION_NUM >= 180000
 #include "optimizer/paths.h"
 #define MongoMembers EquivalenceMemberIterator
@@ -146,7 +140,7 @@ typedef struct MongoMembers
 	 (EquivalenceMember *) list_nth((members)->list, (members)->next++))
 #endif
 
-/* Is this Var among what find_nonnullable_vars() gives? A set since PostgreSQL 16. */
+/* Is a Var in the result of find_nonnullable_vars(), which is a set since PostgreSQL 16? */
 #if PG_VERSION_NUM >= 160000
 #include "access/sysattr.h"
 #include "nodes/multibitmapset.h"
@@ -157,17 +151,17 @@ typedef struct MongoMembers
 #define mongo_is_nonnullable(var, vars) list_member((vars), (var))
 #endif
 
-/* PostgreSQL 17 does not raise this any more, MongoDB does. */
+/* PostgreSQL 17 does not raise this error any more, but MongoDB does. */
 #ifndef ERRCODE_SNAPSHOT_TOO_OLD
 #define ERRCODE_SNAPSHOT_TOO_OLD MAKE_SQLSTATE('7', '2', '0', '0', '0')
 #endif
 
-/* PostgreSQL 18 has it where C23 wants it, before the declaration. */
+/* PostgreSQL 18 has it before the declaration, where C23 requires it. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
-/* PostgreSQL 17 has one argument more for these paths, 18 two. */
+/* These paths have one more argument in PostgreSQL 17, and another one in 18. */
 #if PG_VERSION_NUM >= 180000
 #define MONGO_NO_DISABLED_NODES	0,
 #else
@@ -179,7 +173,7 @@ typedef struct MongoMembers
 #define MONGO_NO_RESTRICTINFO
 #endif
 
-/* Since 16 a Var or PlaceHolderVar says which outer joins may have made it NULL. */
+/* Since PostgreSQL 16 a Var or PlaceHolderVar lists outer joins that may make it NULL. */
 #if PG_VERSION_NUM >= 160000
 #define mongo_copy_nulling(to, from) \
 	((to)->varnullingrels = (from) == NULL ? NULL : bms_copy((from)->varnullingrels))
@@ -190,21 +184,21 @@ typedef struct MongoMembers
 #define mongo_copy_placeholder_nulling(to, from) ((void) (from))
 #endif
 
-/* Since 16 the planner leaves out of GROUP BY what is redundant. */
+/* Since PostgreSQL 16 the planner removes redundant expressions from GROUP BY. */
 #if PG_VERSION_NUM >= 160000
 #define mongo_group_clause(root) ((root)->processed_groupClause)
 #else
 #define mongo_group_clause(root) ((root)->parse->groupClause)
 #endif
 
-/* A lexer of a JSON text, for strings with escapes. */
+/* Create a lexer for a JSON text that decodes escapes in strings. */
 #if PG_VERSION_NUM >= 170000
 #define mongo_json_lexer(json) makeJsonLexContext(NULL, (json), true)
 #else
 #define mongo_json_lexer(json) makeJsonLexContext((json), true)
 #endif
 
-/* PostgreSQL 17 has a setting transaction_timeout. */
+/* PostgreSQL 17 has the setting transaction_timeout. */
 #if PG_VERSION_NUM >= 170000
 #define mongo_transaction_timeout_is_pending() \
 	(TransactionTimeoutPending && TransactionTimeout > 0)
@@ -213,12 +207,12 @@ typedef struct MongoMembers
 #endif
 
 /*
- * A conflict with recovery: up to PostgreSQL 15 the signal's handler makes a
- * cancel or termination of it, since then a flag that is not exported.
+ * Up to PostgreSQL 15 the signal handler turns a recovery conflict into a cancel or a
+ * termination.  Since 16 it sets a flag that is not exported.
  */
 #define MONGO_RECOVERY_CONFLICT_IS_HIDDEN (PG_VERSION_NUM >= 160000)
 
-/* The rounding of timestamps may fail softly since 16. */
+/* Since PostgreSQL 16 the rounding of timestamps may report errors softly. */
 #if PG_VERSION_NUM >= 160000
 #define mongo_round_timestamp(timestamp, typmod) \
 	AdjustTimestampForTypmod((timestamp), (typmod), NULL)

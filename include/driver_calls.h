@@ -1,25 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * driver_calls.h
- *		Each call of libmongoc, so that it is known when its frames are below.
+ *		Counts the calls of libmongoc that are on the stack.
  *
- * libmongoc knows nothing of longjmp(): an ERROR must not cross its frames.
- * Whether they are on the stack is what mongo_driver_depth tells, which these
- * macros count up around each function that we call and that may allocate: not those
- * that only look into a URI, a description or a concern.  Memory that runs out in a
- * function that is not listed would raise an ERROR through it, so a build for tests
- * fails (scripts/build.sh).
+ * libmongoc does not support longjmp(), so an ERROR must not cross its frames.
+ * mongo_driver_depth is not zero while libmongoc's frames are on the stack.  These macros
+ * increment it around each function that we call and that may allocate memory.  Functions
+ * that only read a URI, a description or a concern are not listed.  If memory runs out in a
+ * function that is missing here, an ERROR would cross it, so a build for tests fails
+ * (scripts/build.sh).
  *
- * Arguments are evaluated inside, so they must not raise.
+ * Arguments are evaluated inside, so they must not raise errors.
  *
- * Included at the end of compat.h, and thereby everywhere.
+ * compat.h includes this file at its end, so every file does.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_DRIVER_CALLS_H
 #define MONGO_FDW_DRIVER_CALLS_H
 
-/* How many calls of libmongoc are under way, one inside the other. */
+/* The number of calls of libmongoc that are in progress, nested in each other. */
 extern int	mongo_driver_depth;
 
 #define MONGO_IN_DRIVER(function, ...) \

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * mongo_fdw.c
- *		The table of contents: what PostgreSQL calls, and where it is.
+ *		The entry points: functions that PostgreSQL calls, and the files that have them.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +31,7 @@ _PG_init(void)
 	mongo_define_settings();
 	mongo_install_batched_joins(&mongo_batched_join_methods);
 
-	/* in shared_preload_libraries: once, for all the backends that come of it */
+	/* in shared_preload_libraries: done once, and inherited by all backends */
 	if (process_shared_preload_libraries_in_progress)
 	{
 		mongo_is_preloaded = true;

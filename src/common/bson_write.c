@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bson_write.c
- *		Writing BSON documents, and their owners among memory contexts.
+ *		Writing BSON documents, and documents that belong to memory contexts.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 
 #include "mb/pg_wchar.h"
 
-/* --------- BSON documents whose life is that of a memory context ---------- */
+/* ----------- BSON documents that are freed with a memory context ---------- */
 
 /* A document and the callback that destroys it, in one palloc chunk. */
 typedef struct OwnedBson
@@ -25,19 +25,19 @@ typedef struct OwnedBson
 static void
 destroy_owned_bson(void *arg)
 {
-	/* on the way to exit from within libmongoc, which may be writing to it */
+	/* not at exit from within libmongoc, which may be writing to it */
 	if (!mongo_driver_is_entered())
 		bson_destroy((bson_t *) arg);
 }
 
-/* Nothing is registered yet: the caller fills ->bson, then calls adopt(). */
+/* allocate_owned_bson: the caller initializes ->bson, and then calls adopt(). */
 static OwnedBson *
 allocate_owned_bson(MemoryContext context)
 {
 	return bson_palloc(context, sizeof(OwnedBson));
 }
 
-/* adopt: the document is destroyed with the context. */
+/* adopt: let the context destroy the document. */
 static bson_t *
 adopt(MemoryContext context, OwnedBson *owned)
 {
@@ -82,9 +82,9 @@ bson_view_at(bson_t *view, const bson_iter_t *iter)
 	return data != NULL && bson_view(view, data, length);
 }
 
-/* ----- How BSON documents are written: templates, conditions, arrays ------ */
+/* ---------- Writing BSON documents: templates, conditions, arrays --------- */
 
-/* A template as far as it has been read, and the values for it. */
+/* A template, the position of the reader, and the values for it. */
 typedef struct Reader
 {
 	const char *template;
@@ -93,7 +93,7 @@ typedef struct Reader
 	int			nvalues;
 } Reader;
 
-/* What stands before ":", or an integer or the name of a constant. */
+/* A key, an integer, or the name of a constant. */
 typedef struct Word
 {
 	const char *start;
@@ -116,7 +116,7 @@ next_character(Reader *reader)
 	return *reader->position;
 }
 
-/* take: is this the next character?  Then go on behind it. */
+/* take: if this is the next character, skip it and return true. */
 static bool
 take(Reader *reader, char c)
 {
@@ -155,7 +155,7 @@ read_word(Reader *reader)
 	return word;
 }
 
-/* read_value: what "@1" and so on stand for. */
+/* read_value: read "@1" and the like; return its value. */
 static const bson_value_t *
 read_value(Reader *reader)
 {
@@ -199,7 +199,7 @@ append_members(Reader *reader, bson_t *document)
 	}
 }
 
-/* array_key: in the buffer, or one of libbson's constants. */
+/* array_key: the key of an element, in the buffer or a constant of libbson. */
 #define ARRAY_KEY_SIZE	16
 
 static Word
@@ -241,7 +241,7 @@ static const struct
 	{"max", {.value_type = BSON_TYPE_MAXKEY}},
 };
 
-/* append_word: an integer or a named constant. */
+/* append_word: append an integer or a named constant. */
 static void
 append_word(Reader *reader, bson_t *document, Word key)
 {
@@ -268,7 +268,7 @@ append_word(Reader *reader, bson_t *document, Word key)
 	report_fault(reader);
 }
 
-/* append_any: the next value of the template, under a key. */
+/* append_any: append the next value of the template with a key. */
 static void
 append_any(Reader *reader, bson_t *document, Word key)
 {
@@ -303,7 +303,7 @@ append_any(Reader *reader, bson_t *document, Word key)
 	}
 }
 
-/* expect_end: a template is one value, and nothing else. */
+/* expect_end: raise unless the template has ended. */
 static void
 expect_end(Reader *reader)
 {
@@ -417,7 +417,7 @@ bson_array_end_document(BsonArray *array, bson_t *document)
 	bson_append_document_end(array->bson, document);
 }
 
-/* ---------- What came from elsewhere, as text that may be shown ----------- */
+/* ------------- Text of unknown origin, made safe for messages ------------- */
 
 char *
 mongo_printable(const char *text)
@@ -437,7 +437,7 @@ mongo_printable(const char *text)
 		}
 		else if (size > 1 && GetDatabaseEncoding() != PG_UTF8)
 		{
-			/* a conversion could raise in its turn: show what is plain */
+			/* a conversion could raise an error, so only ASCII is shown */
 			memset(c, '?', size);
 		}
 		c += size;

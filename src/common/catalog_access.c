@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog_access.c
- *		Privileges of the roles at work, and bounds of partitions.
+ *		Privileges to see values, and bounds of partitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,9 +19,9 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-/* ------------- Who may see the values that a message quotes? -------------- */
+/* ---------- Privileges to see the values that a message quotes ------------ */
 
-/* may_read_table: by the privileges on this very table. */
+/* may_read_table: check the privileges on this table only. */
 static bool
 may_read_table(Oid relid, const char *column)
 {
@@ -57,7 +57,7 @@ mongo_may_read(Oid relid, const char *column)
 	return false;
 }
 
-/* at_work: adds nothing to an error; its address tells what is in the stack. */
+/* at_work: a callback that adds nothing to an error; its address marks our entries. */
 static void
 at_work(void *arg pg_attribute_unused())
 {
@@ -80,7 +80,7 @@ mongo_end_work(MongoAtWork *work)
 	error_context_stack = work->callback.previous;
 }
 
-/* innermost_work: or NULL. */
+/* innermost_work: return the innermost work that has not ended, or NULL. */
 static const MongoAtWork *
 innermost_work(void)
 {
@@ -116,7 +116,7 @@ mongo_may_quote(const char *column)
 
 	foreach(cell, relids)
 	{
-		/* which of several tables has the column is not told */
+		/* with several tables, it is unknown which of them has the column */
 		if (!mongo_may_read(lfirst_oid(cell), list_length(relids) == 1 ? column : NULL))
 			return false;
 	}
@@ -130,7 +130,7 @@ mongo_query_log_level(void)
 }
 
 /*-------------------------------------------------------------------------
- * Foreign tables that are partitions, and rows that would leave them.
+ * Partitions that are foreign tables, and rows that would have to leave them.
  *-------------------------------------------------------------------------
  */
 

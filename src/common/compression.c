@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compression.c
- *		The compressors that OP_COMPRESSED messages may name.
+ *		The compressors for OP_COMPRESSED messages.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,7 +9,7 @@
 
 #include "common.h"
 
-/* WITH_... is the Makefile's: header and library are there */
+/* the Makefile defines WITH_... if it finds the header and the library */
 #if defined(MONGOC_ENABLE_COMPRESSION_SNAPPY) && defined(WITH_SNAPPY)
 #define HAVE_SNAPPY
 #endif
@@ -93,7 +93,7 @@ zstd_pack(const uint8 *source, size_t size, int level pg_attribute_unused(),
 		  uint8 *target,
 		  size_t *target_size)
 {
-	/* level 0 is zstd's own default; drivers have no option for it */
+	/* 0 is zstd's default level; drivers have no option for it */
 	size_t		packed = ZSTD_compress(target, *target_size, source, size, 0);
 
 	*target_size = packed;
@@ -104,7 +104,7 @@ static bool
 zstd_unpack(const uint8 *source, size_t size, uint8 *target,
 			size_t target_size)
 {
-	/* an error is a size that no message has */
+	/* an error code is larger than the size of any message */
 	return ZSTD_decompress(target, target_size, source, size) == target_size;
 }
 #endif
@@ -157,7 +157,7 @@ mongo_compressor_negotiated(const bson_t *hello)
 		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &element))
 		return NULL;
 
-	/* in the order of our own preference, as the server gives them back */
+	/* the server returns the names in our order of preference */
 	while (compressor == NULL && bson_iter_next(&element))
 	{
 		uint32_t	length;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * driver.c
- *		What libmongoc and libbson do in our process: their memory and their log.
+ *		Memory and log of libmongoc and libbson in our process.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,25 +15,25 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
-/* ------- What becomes of libbson and libmongoc when memory runs out ------- */
+/* ---- Memory of libbson and libmongoc, and what happens when it runs out -- */
 
-/* Address space alone, until it is used. */
+/* Takes only address space until it is used. */
 #define RESERVE_SIZE		(1024 * 1024)
 
-/* What the reserve is for: not documents. */
+/* The reserve is for small allocations, not for documents. */
 #define LARGEST_RESERVED	(64 * 1024)
 
 int			mongo_driver_depth = 0;
 
 static void *reserve = NULL;
 
-/* Where to go on when memory runs out, in mongo_protect(). */
+/* Jump target in mongo_protect() if memory runs out. */
 static sigjmp_buf *escape = NULL;
 
-/* PostgreSQL's own thread, which alone may raise. */
+/* PostgreSQL's thread, the only one that may raise errors. */
 static pthread_t backend_thread;
 
-static int	prepared_pid = 0;	/* of the process that has its exit watched */
+static int	prepared_pid = 0;	/* process whose exit is watched */
 static bool skip_destructors = false;
 static int	exit_code = 0;
 
@@ -47,10 +47,10 @@ note_exit_code(int code, Datum arg pg_attribute_unused())
 
 /*
  * leave
- *		At exit: libmongoc's destructor, and those of what it uses, would take
- *		locks that the call under way may hold.
+ *		Exit function: skip the destructors of libmongoc and its libraries if a call of
+ *		libmongoc is in progress, as it may hold locks that they would take.
  *
- * PostgreSQL has done all of its own by now.
+ * PostgreSQL has finished its own exit callbacks by now.
  */
 static void
 leave(void)
@@ -59,7 +59,7 @@ leave(void)
 		_exit(exit_code);
 }
 
-/* watch_exit: once in each process; what atexit() was told a fork inherits. */
+/* watch_exit: register exit callbacks in each process; a fork inherits those of atexit(). */
 static void
 watch_exit(void)
 {
@@ -89,7 +89,7 @@ mongo_memory_report(size_t size)
 			 errdetail("Failed on request of size %zu for a BSON document.", size)));
 }
 
-/* report_end: libmongoc cannot go on. */
+/* report_end: end the session, as libmongoc cannot continue. */
 pg_noreturn static void report_end(size_t size);
 
 static void
@@ -111,7 +111,7 @@ mongo_driver_check(void)
 		report_end(0);
 }
 
-/* A failed allocation: see the header.  NULL lets libbson abort. */
+/* fail: handle a failed allocation, see common.h.  If it returns NULL, libbson aborts. */
 static void *
 fail(size_t size)
 {
@@ -125,7 +125,7 @@ fail(size_t size)
 	report_end(size);
 }
 
-/* May a failed allocation be tried again, with what was in reserve? */
+/* give_reserve: free the reserve; true if the failed allocation may be tried again. */
 static bool
 give_reserve(size_t size)
 {
@@ -137,10 +137,7 @@ give_reserve(size_t size)
 	return true;
 }
 
-/*
- * reallocate
- *		realloc(), or malloc() for NULL.
- */
+/* reallocate: realloc(), which is malloc() for NULL. */
 static void *
 reallocate(void *memory, size_t size)
 {
@@ -193,21 +190,21 @@ mongo_install_allocator(void)
 	bson_mem_set_vtable(&allocator);
 }
 
-/* -------------------------------- foresight -------------------------------- */
+/* ---------------------- checking memory in advance ------------------------- */
 
 /* is_available: could 'size' bytes be allocated now?  Never raises. */
 static bool
 is_available(size_t size)
 {
-	/* volatile, or the compiler would know better than to ask */
+	/* volatile, as the compiler would otherwise optimize the call away */
 	void	   *volatile probe = malloc(Max(size, 1));
 
-	/* nothing is written to it, so no memory is taken yet */
+	/* nothing was written to it, so it took only address space */
 	free(probe);
 	return probe != NULL;
 }
 
-/* fill_reserve: false when there is no memory for it. */
+/* fill_reserve: return false if there is not enough memory. */
 static bool
 fill_reserve(void)
 {
@@ -227,14 +224,14 @@ mongo_memory_check(size_t size)
 		mongo_memory_report(size);
 }
 
-/* -------------------------------- protection ------------------------------- */
+/* -------------------------------- mongo_protect ---------------------------- */
 
 /*
  * end_session_soon
- *		Frames of libmongoc have been left behind, so nothing may enter it again.
+ *		Let the session end, as frames of libmongoc were abandoned, so nothing may call it.
  *
- * PostgreSQL ends the session as it looks for interrupts the next time, which it
- * does not before a transaction that is being ended has been.
+ * PostgreSQL ends the session when it next checks for interrupts.  It does not do that
+ * before a transaction that is being ended has ended.
  */
 static void
 end_session_soon(void)
@@ -249,7 +246,7 @@ end_session_soon(void)
 			 errdetail("It ran out in libmongoc, which cannot go on without: the session ends.")));
 }
 
-/* call_protected: false when memory has run out.  What is raised passes through. */
+/* call_protected: return false if memory has run out; errors are not caught. */
 static bool
 call_protected(void (*function) (void *), void *argument)
 {
@@ -293,17 +290,17 @@ mongo_protect(void (*function) (void *), void *argument)
 	return false;
 }
 
-/* -------------- What libmongoc has to say beside its results -------------- */
+/* --------------------------- libmongoc's log ------------------------------- */
 
 char		mongo_driver_message[MONGO_DRIVER_MESSAGE_SIZE];
 bool		mongo_driver_log_is_held;
 
 /*
  * log_driver_message
- *		mongoc_log_func_t.
+ *		Log a line of libmongoc (a mongoc_log_func_t).
  *
- * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.  Interrupts
- * wait: ereport() would look for them, and what it raised would be lost here.
+ * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.  Interrupts are
+ * held off: ereport() would process them, and an error that they raise would be lost here.
  */
 static void
 log_driver_message(mongoc_log_level_t level, const char *domain,
@@ -319,8 +316,8 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 		strlcpy(mongo_driver_message, message, sizeof(mongo_driver_message));
 
 	/*
-	 * nor that a transaction cannot be aborted which MongoDB has aborted
-	 * itself
+	 * Do not log that libmongoc could not abort a transaction that MongoDB has
+	 * aborted itself.
 	 */
 	if (mongo_driver_log_is_held || !message_level_is_interesting(elevel) ||
 		strncmp(message, "Error in abortTransaction", 25) == 0)

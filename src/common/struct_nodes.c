@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * struct_nodes.c
- *		Structs as nodes that a plan can hold, and back.
+ *		Converts structs to nodes that a plan can contain, and back.
  *
- * The List begins with a Const, a bytea of numbers as they stand in memory, of
- * strings, and of the structs in Lists.  Fields that are nodes follow in the List.
+ * The first element of the List is a Const: a bytea of numbers in their binary form, of
+ * strings, and of the structs in Lists.  Fields that are nodes are the other elements.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,12 +24,12 @@ typedef struct Writer
 
 typedef struct Reader
 {
-	const char *bytes;			/* to be read next */
+	const char *bytes;			/* next byte to read */
 	const List *nodes;
 	int			next_node;
 } Reader;
 
-/* pack_string: whether there is one, and if so, with the zero at its end. */
+/* pack_string: append whether the string is not NULL; if so, the string and its zero. */
 static void
 pack_string(Writer *writer, const char *string)
 {
@@ -49,6 +49,7 @@ unpack_string(Reader *reader)
 	return string;
 }
 
+/* pack_struct: write the fields of a struct. */
 static void
 pack_struct(Writer *writer, const MongoStructType *type, const char *source)
 {
@@ -81,6 +82,7 @@ pack_struct(Writer *writer, const MongoStructType *type, const char *source)
 	}
 }
 
+/* unpack_struct: read the fields of a struct, which is palloc'd. */
 static void *
 unpack_struct(Reader *reader, const MongoStructType *type)
 {
