@@ -4,7 +4,7 @@
 \echo Use "CREATE EXTENSION mongo_fdw" to load this file. \quit
 
 --
--- The wrapper
+-- The foreign-data wrapper
 --
 
 CREATE FUNCTION mongo_fdw_handler()
@@ -192,7 +192,7 @@ DEFAULT FOR TYPE objectid USING hash AS
 	FUNCTION 1 objectid_hash(objectid),
 	FUNCTION 2 objectid_hash_extended(objectid, bigint);
 
--- The names are those of the types, so that function notation works as well.
+-- Casts.  The functions have the names of types, so that function notation works too.
 CREATE FUNCTION bytea(objectid)
 RETURNS bytea
 AS 'MODULE_PATHNAME', 'mongo_objectid_send'
@@ -226,13 +226,13 @@ RETURNS objectid
 AS 'MODULE_PATHNAME', 'mongo_objectid_from_timestamptz'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 
-COMMENT ON FUNCTION objectid(timestamptz) IS 'the lowest ObjectId made in that second';
+COMMENT ON FUNCTION objectid(timestamptz) IS 'the lowest ObjectId generated in that second';
 
 --
--- Functions that talk to a server
+-- Functions that send commands and pipelines to a server
 --
 
--- The order of members matters to MongoDB, and jsonb does not keep it.
+-- The argument is not jsonb, which does not keep the order of members that MongoDB needs.
 
 CREATE FUNCTION mongo_command(server name, database text, command json)
 RETURNS jsonb
@@ -244,21 +244,21 @@ RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE;
 
--- Tested by MongoDB alone; called, it raises an error.  Not leakproof.
+-- Pushed down to MongoDB; evaluated by PostgreSQL, it raises an error.  Not leakproof.
 
 CREATE FUNCTION mongo_match("row" record, match json)
 RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE;
 
--- Computed by MongoDB alone, likewise.
+-- Like mongo_match(), only MongoDB can compute it.
 
 CREATE FUNCTION mongo_score("row" record)
 RETURNS double precision
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE;
 
--- Not strict: a pipeline without a collection has NULL there.
+-- Not strict, because the collection is NULL for a pipeline that needs none.
 
 CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline json,
 	options json DEFAULT NULL)
@@ -273,11 +273,11 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE;
 
 --
--- What ANALYZE has learned of collections, for the planner
+-- Statistics about collections, which ANALYZE stores for the planner
 --
 
--- Written by ANALYZE alone, whoever runs it, and read by the planner; so nobody
--- needs a privilege on it.  pg_dump leaves it out, as OIDs change at a restore.
+-- ANALYZE writes it, as any role, and the planner reads it, both without privileges.
+-- pg_dump does not dump its rows, as restored tables have other OIDs.
 
 CREATE TABLE mongo_fdw_statistics_data (
 	relid			oid PRIMARY KEY,
@@ -298,10 +298,10 @@ WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT');
 
 GRANT SELECT ON mongo_fdw_statistics TO PUBLIC;
 
-COMMENT ON VIEW mongo_fdw_statistics IS 'what ANALYZE has learned of the collections behind foreign tables';
+COMMENT ON VIEW mongo_fdw_statistics IS 'statistics about the collections of foreign tables, stored by ANALYZE';
 
 --
--- How far a table and its collection have come apart
+-- Comparing a table with its collection, and bringing the table up to date
 --
 
 CREATE FUNCTION mongo_fdw_check("table" regclass, sample integer DEFAULT 1000)
@@ -358,7 +358,7 @@ BEGIN ATOMIC
 END;
 
 --
--- Connections, and what is counted of the traffic with MongoDB
+-- Connections, and counters of the traffic with MongoDB
 --
 
 CREATE FUNCTION mongo_fdw_get_connections()
@@ -378,7 +378,7 @@ RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
--- From finds on in the order of MongoCounter.
+-- The counters, from finds on, are in the order of MongoCounter.
 CREATE FUNCTION mongo_fdw_stat_get(statements boolean, OUT dbid oid, OUT serverid oid, OUT userid oid,
 	OUT queryid bigint, OUT calls bigint, OUT commands bigint, OUT finds bigint, OUT get_mores bigint,
 	OUT aggregates bigint, OUT counts bigint, OUT inserts bigint, OUT updates bigint, OUT deletes bigint,
