@@ -100,7 +100,7 @@ report_end(size_t size)
 	ereport(FATAL,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("out of memory"),
-			 errdetail("Failed on request of size %zu in libmongoc, which cannot go on without.",
+			 errdetail("Failed on request of size %zu in libmongoc, which cannot continue.",
 					   size)));
 }
 
@@ -243,7 +243,7 @@ end_session_soon(void)
 	ereport(WARNING,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("out of memory"),
-			 errdetail("It ran out in libmongoc, which cannot go on without: the session ends.")));
+			 errdetail("It ran out in libmongoc, which cannot continue: the session ends.")));
 }
 
 /* call_protected: return false if memory has run out; errors are not caught. */

@@ -619,7 +619,7 @@ check_ordinality(const MongoOption *option, const char *value)
 
 		if (strchr(name, '.') != NULL || strcmp(name, "_id") == 0)
 			refuse_list(option->name, value,
-						"An ordinality is the name of a field that the documents need not have, without dots.");
+						"An ordinality is the name of a new field, without dots and not \"_id\".");
 		refuse_repetition(option, value, names, i);
 	}
 }
@@ -665,7 +665,7 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 		{
 			if (mongo_path_is_under(lfirst(path), lfirst(name)))
 				refuse_list("ordinality", ordinality,
-							psprintf("\"%s\" is where the elements are.", (char *) lfirst(name)));
+							psprintf("\"%s\" contains the elements.", (char *) lfirst(name)));
 		}
 	}
 }

@@ -147,7 +147,7 @@ def is_lost(session, error):
 
 def fatal_code(log):
     """What a session has ended with: psycopg2 does not always tell."""
-    if "It ran out in libmongoc, which cannot go on without: the session ends." in log:
+    if "It ran out in libmongoc, which cannot continue: the session ends." in log:
         return "53200"              # in words of PostgreSQL's for an order to end
     for text, code in (("out of memory", "53200"), ("terminating connection", "57P01")):
         if f"FATAL:  {text}" in log:
