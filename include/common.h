@@ -410,7 +410,7 @@ typedef struct MongoAtWork
 {
 	ErrorContextCallback callback;
 	List	   *relids;			/* OIDs of foreign tables */
-	const char *function;		/* SQL function whose argument is sent; or NULL */
+	const char *function;		/* function with a quotable argument, or NULL */
 } MongoAtWork;
 
 /*

@@ -251,9 +251,9 @@ typedef struct MongoKind
 	MongoTypeKind class;		/* kinds of one class can be compared */
 
 	/*
-	 * Template that converts a field to the one form that aggregation expressions
-	 * compute with (expression.c).  "" if all values that are read have that form,
-	 * NULL if there is no such form.
+	 * Template that converts a field to the one form in which aggregation
+	 * expressions take it (expression.c).  "" if all values that are read
+	 * have that form, NULL if there is no such form.
 	 */
 	const char *normal_form;
 	bool		has_nan;

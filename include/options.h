@@ -140,7 +140,7 @@ typedef struct MongoTableOptions
 	bool		allow_javascript;	/* in the pipeline */
 	const char *unwind;			/* paths of arrays whose elements are the rows;
 								 * NULL: none */
-	const char *ordinality;		/* fields for the elements' numbers; NULL: none */
+	const char *ordinality;		/* fields for element numbers; NULL: none */
 	bool		unwind_empty;	/* a row for an array without elements, too */
 	const char *hint;			/* an index: its name, or its keys as JSON;
 								 * NULL: MongoDB chooses */
@@ -180,8 +180,8 @@ typedef struct MongoColumnOptions
 	const char *path;			/* never NULL: by default the column's name;
 								 * in UTF-8, like documents */
 	MongoIndexed indexed;		/* does an index begin with this field? */
-	bson_type_t bson_type;		/* the only type that the column reads and
-								 * writes; BSON_TYPE_EOD: not given, see convert.h */
+	bson_type_t bson_type;		/* the only type that it reads and writes;
+								 * BSON_TYPE_EOD: not given, see convert.h */
 } MongoColumnOptions;
 
 /*

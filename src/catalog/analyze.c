@@ -311,9 +311,9 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 					sample.options->collection, *totalrows, sample.nrows)));
 
 	/*
-	 * Store statistics once, even if PostgreSQL samples a table with children twice.
-	 * Store none if the table is only sampled as part of its parent, which takes
-	 * another lock, as PostgreSQL stores none of the table then either.
+	 * Store statistics once, even if a table with children is sampled twice.
+	 * Store none if the table is only sampled as part of its parent, under
+	 * another lock: PostgreSQL stores none then either.
 	 */
 	if (counted.relid == RelationGetRelid(relation) &&
 		CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))

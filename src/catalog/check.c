@@ -333,8 +333,8 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 		const MongoIndex *found = leading_index(indexes, path);
 
 		/*
-		 * The planner assumes an index on _id anyway, and option indexed 'false' is
-		 * intentional.
+		 * The planner assumes an index on _id anyway, and option indexed
+		 * 'false' is intentional.
 		 */
 		if (known == (found != NULL) || strcmp(path, "_id") == 0 ||
 			indexed == MONGO_INDEXED_NO)

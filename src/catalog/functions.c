@@ -195,8 +195,9 @@ command_only_reads(const bson_t *command)
 		return every_member(command, "pipeline", pipeline_reads);
 
 	/*
-	 * Like EXPLAIN without ANALYZE, "queryPlanner" may plan a write in a read-only
-	 * transaction.  The other verbosities, and so the default, run the command.
+	 * Like EXPLAIN without ANALYZE, "queryPlanner" may plan a write in a
+	 * read-only transaction.  Other verbosities, such as the default, run the
+	 * command.
 	 */
 	if (strcmp(name, "explain") == 0)
 		return every_member(command, "verbosity", is_query_planner) ||

@@ -486,7 +486,7 @@ import_leads_index(const ImportTable *table, const char *utf8_path)
 	{
 		const MongoIndex *index = &table->indexes.indexes[i];
 
-		/* option indexed 'true' means that the index serves values and ranges */
+		/* option indexed 'true' claims that it serves values and ranges */
 		if ((index->uses & MONGO_INDEX_RANGE) != 0 && strcmp(index->keys[0].path, utf8_path) == 0)
 			return true;
 	}
@@ -727,7 +727,7 @@ collect_arrays(const ImportSource *source, const ImportTable *table, const Sampl
 		char	   *name = psprintf("%s%s", name_prefix,
 									wanted_name(source, mongo_from_utf8(field->name)));
 
-		/* option unwind cannot express these paths; _id never contains an array */
+		/* option unwind cannot express these paths; no _id is an array */
 		if (strpbrk(path, ", $") != NULL || mongo_path_is_under(path, "_id"))
 			continue;
 		if (import_is_array_of_documents(field))

@@ -399,7 +399,7 @@ sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], 
 	double		documents = 0;
 
 	memcpy(counts, field->counts, sizeof(field->counts));
-	/* an array counts for the whole path, as columns do not read its elements */
+	/* an array counts for the whole path: columns do not read its elements */
 	if (field->path != NULL)
 	{
 		for (const SampledField *above = field->parent; above != NULL; above = above->parent)

@@ -82,8 +82,8 @@ index_uses(const MongoIndex *index)
 		return MONGO_INDEX_EQUALITY;
 
 	/*
-	 * An index gives no order if documents are missing from it or have several
-	 * entries.
+	 * An index gives no order if documents are missing from it or have
+	 * several entries.
 	 */
 	return index->sparse || index->multikey ?
 		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
@@ -127,8 +127,8 @@ parse_index(const bson_t *listed, MongoIndex *index)
 	index->name = bson_iter_utf8(&iter, NULL);
 
 	/*
-	 * MongoDB does not list the index of _id as unique.  By name, as a time series
-	 * collection may have another index on _id.
+	 * MongoDB does not list the index of _id as unique.  By name, as a time
+	 * series collection may have another index on _id.
 	 */
 	index->unique = flag_of(listed, "unique") || strcmp(index->name, "_id_") == 0;
 	index->sparse = flag_of(listed, "sparse");
@@ -366,10 +366,10 @@ open_table(Oid relid, LOCKMODE lock)
 	Relation	table;
 
 	/*
-	 * The table is in the schema of the wrapper's handler function.  Following the
-	 * extension's dependencies would also work if its objects were in several schemas, but
-	 * takes a third of the work of a new session's first query; the catalog rows used here
-	 * are already cached then.
+	 * The table is in the schema of the wrapper's handler function.  Following
+	 * the extension's dependencies would also find it in another schema, but
+	 * takes a third of the work of a new session's first query; the catalog
+	 * rows used here are already cached then.
 	 */
 	if (OidIsValid(handler))
 		oid = get_relname_relid(TABLE_NAME, get_func_namespace(handler));

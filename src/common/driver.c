@@ -316,8 +316,8 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 		strlcpy(mongo_driver_message, message, sizeof(mongo_driver_message));
 
 	/*
-	 * Do not log that libmongoc could not abort a transaction that MongoDB has
-	 * aborted itself.
+	 * Do not log that libmongoc could not abort a transaction that MongoDB
+	 * has aborted itself.
 	 */
 	if (mongo_driver_log_is_held || !message_level_is_interesting(elevel) ||
 		strncmp(message, "Error in abortTransaction", 25) == 0)

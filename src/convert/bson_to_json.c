@@ -541,7 +541,7 @@ put_rare(JsonOutput *output, const bson_iter_t *iter)
 	if (!bson_iter_init(&members, wrapper))
 		mongo_report_bad_bson();
 
-	/* the wrapper's numbers are always plain; a mismatch is reported for the value */
+	/* the wrapper's numbers are plain; a mismatch is of the value itself */
 	output->canonical = false;
 	fits = put_container(output, &members, wrapper->len, false);
 	output->canonical = canonical;
@@ -619,8 +619,8 @@ mongo_read_json(MONGO_READ_ARGS)
 	const char *converted;
 
 	/*
-	 * The buffer itself becomes the Datum.  JSON is longer than BSON, but rarely
-	 * by more than half.
+	 * The buffer itself becomes the Datum.  JSON is longer than BSON, but
+	 * rarely by more than half.
 	 */
 	initStringInfo(&json);
 	enlargeStringInfo(&json, VARHDRSZ + length + length / 2);

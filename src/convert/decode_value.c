@@ -219,7 +219,7 @@ mongo_read_timestamp(MONGO_READ_ARGS)
 {
 	int64		timestamp;
 
-	/* subtract the epochs first: microseconds since 1970 would overflow earlier */
+	/* subtract epochs first: microseconds since 1970 overflow earlier */
 	if (pg_sub_s64_overflow(bson_iter_date_time(iter),
 							MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY, &timestamp) ||
 		pg_mul_s64_overflow(timestamp, 1000, &timestamp) ||
@@ -417,7 +417,7 @@ mongo_read_array(MONGO_READ_ARGS)
 {
 	const MongoReader *element = reader->extra;
 
-	/* each element takes at least two bytes: a type and an empty key's zero byte */
+	/* an element takes at least two bytes: its type and its key's zero */
 	Size		most = (iter->next_off - iter->off) / 2;
 	ArrayGathering gathering = {
 		.values = palloc_extended(most * sizeof(Datum), MCXT_ALLOC_HUGE),

@@ -490,7 +490,7 @@ write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *
 		integer = strtoll(text, &end, 10);
 	if (*text == '\0' || *end != '\0')
 		return false;
-	/* every NaN becomes the same one, as JSON has no signs and payloads of NaNs */
+	/* all NaNs become one, as JSON has no signs and payloads of NaNs */
 	if (type == BSON_TYPE_DOUBLE)
 		MONGO_WRITE(target, double, isnan(number) ? NAN : number);
 	else if (errno != 0 || (type == BSON_TYPE_INT32 && integer != (int32) integer))

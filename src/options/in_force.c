@@ -222,7 +222,7 @@ cached_table(Oid relid)
 		entry->table = NULL;
 	if (entry->table == NULL)
 	{
-		/* moved to CacheMemoryContext when complete, so that an ERROR leaks nothing */
+		/* reparented when complete, so that an ERROR leaks nothing */
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table",
 													  ALLOCSET_SMALL_SIZES);
 		CachedTable *table = MemoryContextAllocZero(context, sizeof(CachedTable));

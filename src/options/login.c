@@ -112,7 +112,7 @@ mongo_uri_refusal_of_text(const char *text)
 	if (strstr(folded, "session_token") != NULL)
 		return &token;
 
-	/* a name precedes "="; versions of the driver differ in where the query starts */
+	/* a name precedes "="; drivers differ in where the query starts */
 	for (char *c = folded; *c != '\0'; c++)
 	{
 		if (*c == '?' || *c == '&')

@@ -401,7 +401,7 @@ check_uri(const MongoOption *option, const char *value)
 				 errhint("Allowed for \"w\" are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
 	check_uri_compressors(option->name, value);
 
-	/* for example, about a misspelled option of the URI, which the driver ignores */
+	/* for example, about an unknown option, which the driver ignores */
 	if (mongo_driver_message[0] != '\0')
 		ereport(WARNING,
 				(errmsg("option \"uri\": %s",
@@ -789,7 +789,7 @@ const MongoOption mongo_option_table[] =
 	{"write_concern", ON_SERVER, parse_name, check_write_concern, CONNECTION(write_concern)},
 	{"read_concern", ON_SERVER, parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},
 
-	/* columns; column_name is the name of "path" in a fork of the older wrapper */
+	/* columns; a fork of the older wrapper has column_name for path */
 	{"path", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"column_name", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"indexed", ON_COLUMN, parse_indexed, NULL, COLUMN(indexed)},
