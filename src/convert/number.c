@@ -384,8 +384,8 @@ mongo_read_float8(MONGO_READ_ARGS)
 }
 
 /*
- * Rounds every number to real, which is lossy.  Therefore no condition on a real column is
- * pushed down.
+ * mongo_read_float4: rounds every number to real, which is lossy.  Therefore MongoDB compares
+ * no values of real columns.
  */
 bool
 mongo_read_float4(MONGO_READ_ARGS)
