@@ -52,7 +52,9 @@ extern double mongo_remote_row_count(Oid relid, UserMapping *user);
 /*-------------------------------------------------------------------------
  * Statistics that ANALYZE has stored about a table's collection.
  *
- * They may be out of date, so they affect the cost of plans but never results.
+ * They may be out of date, so they should only affect the cost of plans.  Results depend on
+ * mongo_reads_one_collection() and mongo_id_is_unique(), which stay true until a view or a
+ * time series collection replaces the collection.
  *-------------------------------------------------------------------------
  */
 

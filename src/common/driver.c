@@ -228,7 +228,7 @@ mongo_memory_check(size_t size)
 
 /*
  * end_session_soon
- *		Let the session end, as frames of libmongoc were abandoned, so nothing may call it.
+ *		End the session soon: frames of libmongoc were abandoned, so it must not be called.
  *
  * PostgreSQL ends the session when it next checks for interrupts.  It does not do that
  * before a transaction that is being ended has ended.

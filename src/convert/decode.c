@@ -313,7 +313,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
  * Reading columns
  */
 
-/* misfit: raise a mismatch or record it as deferred; do nothing if it reads as NULL. */
+/* misfit: raise or defer a mismatch; do nothing if mismatches read as NULL. */
 static void
 misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadContext *context)
 {

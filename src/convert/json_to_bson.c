@@ -205,7 +205,7 @@ next_token(JsonInput *input)
 	return input->json != NULL ? scan_token(input) : next_of_jsonb(input);
 }
 
-/* --------- Numbers: the narrowest BSON type that holds what is written -------- */
+/* ----------- Numbers, in the narrowest BSON type that represents them --------- */
 
 /* Numbers up to this size are parsed in a buffer on the stack. */
 #define COMMON_NUMBER_SIZE	64
