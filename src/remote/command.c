@@ -41,7 +41,7 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 
 	mongo_session_settle(user);
 	lease = mongo_lease_create(CurrentMemoryContext, user, NULL, NULL);
-	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
 	for (bool may_retry = true;; may_retry = false)
 	{
 		MongoConnection *connection = lease->connection;

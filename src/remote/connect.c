@@ -359,7 +359,7 @@ learn_server(MongoConnection *connection, const mongoc_client_t *client,
 	};
 	connection->retries_writes = !connection->is_standalone && connection->session.minutes > 0 &&
 		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
-	mongo_keep(&connection->cluster_time, &(MongoReply) {
+	mongo_save_field(&connection->cluster_time, &(MongoReply) {
 		.document = bson_get_data(hello),.length = hello->len
 	}, "$clusterTime");
 	connection->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);

@@ -17,10 +17,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* ----------------------- what a reply told, kept --------------------------- */
+/* ------------------------ saved fields of replies -------------------------- */
 
 void
-mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field)
+mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *field)
 {
 	bson_iter_t iter;
 	const uint8_t *data;
@@ -29,18 +29,18 @@ mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field)
 	if (!mongo_reply_find(reply, field, &iter) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
 		return;
 	bson_iter_document(&iter, &length, &data);
-	if (length < SMALLEST_DOCUMENT || length > sizeof(kept->bytes))
+	if (length < SMALLEST_DOCUMENT || length > sizeof(saved->bytes))
 		return;
-	memcpy(kept->bytes, data, length);
-	kept->length = length;
+	memcpy(saved->bytes, data, length);
+	saved->length = length;
 }
 
 void
-mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept)
+mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedField *saved)
 {
 	bson_t		view;
 
-	if (kept->length > 0 && bson_view(&view, kept->bytes, kept->length))
+	if (saved->length > 0 && bson_view(&view, saved->bytes, saved->length))
 		BSON_APPEND_DOCUMENT(document, field, &view);
 }
 

@@ -24,7 +24,7 @@ static bool is_at_end(const MongoCursor *cursor);
 static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
 static void send_next(MongoCursor *cursor, bool anew);
-static bool send_request(MongoCursor *cursor, MongoTurn turn);
+static bool send_request(MongoCursor *cursor, MongoWaitPolicy policy);
 static const MongoLeaseCallbacks cursor_callbacks;
 
 /* Every cursor from its opening to its end. */
@@ -309,7 +309,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 		if (holds)
 			send_next(cursor, false);
 		else
-			(void) send_request(cursor, MONGO_TURN_IF_FREE);
+			(void) send_request(cursor, MONGO_WAIT_SKIP);
 	}
 	else if (holds)
 	{
@@ -525,7 +525,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 		else
 		{
 			if (!cursor->pending && !cursor->saved)
-				(void) send_request(cursor, MONGO_TURN_NOW);
+				(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
 			receive_batch(cursor);
 		}
 	}
@@ -636,12 +636,12 @@ send_next(MongoCursor *cursor, bool anew)
  * send_request
  *		Take a connection and send the next request.
  *
- * Nothing may be in flight.  False if there is no connection, and 'turn' allows that.
+ * Nothing may be in flight.  False if there is no connection, and 'policy' allows that.
  */
 static bool
-send_request(MongoCursor *cursor, MongoTurn turn)
+send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 {
-	if (!mongo_lease_take(cursor->lease, cursor->read.user, turn))
+	if (!mongo_lease_take(cursor->lease, cursor->read.user, policy))
 		return false;
 	send_next(cursor, false);
 	return true;
@@ -674,7 +674,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 		cursor->session != NULL || cursor->saved ||
 		(!cursor->pending && is_at_end(cursor)))
 		return true;
-	if (!cursor->pending && !send_request(cursor, MONGO_TURN_LATER))
+	if (!cursor->pending && !send_request(cursor, MONGO_WAIT_IN_QUEUE))
 		return false;
 	connection = cursor->lease->connection;
 	return connection->transport.socket_timeout_ms > 0 || mongo_has_reply(connection);
@@ -696,7 +696,7 @@ void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
 	Assert(!cursor->pending && !cursor->saved);
-	(void) send_request(cursor, MONGO_TURN_NOW);
+	(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
 }
 
 /*
@@ -766,7 +766,7 @@ save_reply(void *arg)
 static void
 serve(void *arg)
 {
-	(void) send_request(arg, MONGO_TURN_LATER);
+	(void) send_request(arg, MONGO_WAIT_IN_QUEUE);
 }
 
 /*

@@ -329,7 +329,7 @@ move_to_primary(MongoLease *lease, UserMapping *user)
 		return;
 	mongo_lease_put(lease);
 	lease->read_mode = MONGOC_READ_PRIMARY;
-	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
 	replace_if_closed(lease, user);
 }
 
@@ -339,7 +339,7 @@ mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 {
 	MongoLease *lease = mongo_lease_create(owner, user, callbacks, reader);
 
-	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
 	replace_if_closed(lease, user);
 	move_to_primary(lease, user);
 	return lease;
@@ -566,7 +566,7 @@ connect_for_cursor(MongoLease *lease, UserMapping *user)
 }
 
 bool
-mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
+mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 {
 	bool		waits = lease->state == LEASE_WAITING;
 
@@ -579,7 +579,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 		lease->connection->broken = true;
 		mongo_lease_put(lease);
 	}
-	if (turn == MONGO_TURN_IF_FREE && first_to_serve(lease->umid) != NULL)
+	if (policy == MONGO_WAIT_SKIP && first_to_serve(lease->umid) != NULL)
 		return false;
 	lease->state = LEASE_QUIET;
 	for (;;)
@@ -593,11 +593,11 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 			hold(lease, connection);
 			return true;
 		}
-		if (turn == MONGO_TURN_IF_FREE)
+		if (policy == MONGO_WAIT_SKIP)
 			return false;
 		if (may_connect(lease) && connect_for_cursor(lease, user))
 			return true;
-		if (turn == MONGO_TURN_LATER && count_connections(lease, &last) > 0)
+		if (policy == MONGO_WAIT_IN_QUEUE && count_connections(lease, &last) > 0)
 		{
 			if (!waits)
 				dlist_move_tail(&leases, &lease->node);

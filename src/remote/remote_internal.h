@@ -312,12 +312,12 @@ typedef struct MongoBuffer
 	size_t		capacity;
 } MongoBuffer;
 
-/* A small document from a reply, to be sent with later commands: a cluster time or a token. */
-typedef struct MongoKeptDocument
+/* A field of a reply, saved to be sent with later commands: a cluster time or a token. */
+typedef struct MongoSavedField
 {
 	uint32		length;			/* 0: none */
 	uint8		bytes[512];
-} MongoKeptDocument;
+} MongoSavedField;
 
 /*
  * The MongoDB session that a connection writes in; it ends with the connection.
@@ -392,7 +392,7 @@ typedef struct MongoConnection
 	const MongoCompressor *compressor;	/* negotiated for both ways, or NULL */
 	int			compression_level;
 	MongoServerSession session;
-	MongoKeptDocument cluster_time; /* the last one received */
+	MongoSavedField cluster_time;	/* the last one received */
 	bool		is_standalone;	/* which has no transactions */
 	bool		takes_writes;	/* false: only the primary does */
 	bool		retries_writes; /* the server recognizes repeated writes, and
@@ -683,11 +683,12 @@ extern const bson_t *mongo_server_session_use(MongoServerSession *session,
 											  MemoryContext context);
 
 /*
- * mongo_keep: copies the document in a field of a reply, if there is one and it is small enough.
- * mongo_append_kept: appends it to a document, if there is one.
+ * mongo_save_field: copies the document in a field of a reply, if there is one that fits.
+ * mongo_append_saved_field: appends it to a document, if there is one.
  */
-extern void mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field);
-extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
+extern void mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *field);
+extern void mongo_append_saved_field(bson_t *document, const char *field,
+									 const MongoSavedField *saved);
 
 /*
  * mongo_end_write: when the wait for a write's reply was given up, has MongoDB end the write with
@@ -713,7 +714,7 @@ typedef struct MongoLease MongoLease;
 /*
  * What the pool calls of a scan, or of a batch in flight (write_batch.c).  save_reply: receive
  * the outstanding reply into memory of its own and call mongo_lease_put().  serve: send the
- * waiting request with MONGO_TURN_LATER.  discard_reply: as the lease ends, wait briefly for
+ * waiting request with MONGO_WAIT_IN_QUEUE.  discard_reply: as the lease ends, wait briefly for
  * the outstanding reply and note its cursor; must not raise.
  */
 typedef struct MongoLeaseCallbacks
@@ -723,14 +724,14 @@ typedef struct MongoLeaseCallbacks
 	void		(*discard_reply) (void *reader);
 } MongoLeaseCallbacks;
 
-/* How much a scan wants a connection. */
-typedef enum MongoTurn
+/* What a scan does if no connection is free. */
+typedef enum MongoWaitPolicy
 {
-	MONGO_TURN_NOW,				/* take over another scan's if necessary */
-	MONGO_TURN_LATER,			/* if one is free or may be opened; else it is
-								 * served when there is one */
-	MONGO_TURN_IF_FREE			/* if one is free, and nobody waits for it */
-} MongoTurn;
+	MONGO_WAIT_TAKE_OVER,		/* open one, or take over another scan's */
+	MONGO_WAIT_IN_QUEUE,		/* open one if allowed; else queue until one
+								 * is free */
+	MONGO_WAIT_SKIP				/* nothing; also if another scan is queued */
+} MongoWaitPolicy;
 
 typedef enum LeaseState
 {
@@ -799,10 +800,10 @@ extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connecti
 
 /*
  * Hold a connection with nothing in flight, on the server of the lease's cursor if it has one.
- * False, only where 'turn' allows it, when there is none.  Raises as mongo_connection_open()
+ * False, only where 'policy' allows it, when there is none.  Raises as mongo_connection_open()
  * does, and 08006 when that server cannot be reached any more.
  */
-extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn);
+extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
 
 /*
  * mongo_lease_note_sent: a request is in flight, until the owner says LEASE_QUIET.
@@ -955,7 +956,7 @@ struct MongoSession
 	MongoLease *lease;			/* pinned; NULL without a transaction */
 	bson_t	   *lsid;			/* of the session; it outlives the connection */
 	int64		number;			/* of the transaction */
-	MongoKeptDocument recovery_token;	/* of mongos */
+	MongoSavedField recovery_token;	/* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
 	bool		over;			/* it has been committed */
 	bool		broken_off;		/* the wait for a reply was interrupted */

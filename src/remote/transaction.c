@@ -195,7 +195,7 @@ mongo_session_fields(MongoSession *session)
 		else if (connection->read_concern != NULL)
 			bson_concat(fields, connection->read_concern);
 	}
-	mongo_append_kept(fields, "$clusterTime", &connection->cluster_time);
+	mongo_append_saved_field(fields, "$clusterTime", &connection->cluster_time);
 	return fields;
 }
 
@@ -208,8 +208,8 @@ mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 	session->used = true;
 	if (reply->document == NULL)
 		session->broken_off = connection->broken = true;
-	mongo_keep(&connection->cluster_time, reply, "$clusterTime");
-	mongo_keep(&session->recovery_token, reply, "recoveryToken");
+	mongo_save_field(&connection->cluster_time, reply, "$clusterTime");
+	mongo_save_field(&session->recovery_token, reply, "recoveryToken");
 }
 
 /*
@@ -372,8 +372,8 @@ commit_fields(const MongoSession *session, bool again)
 	bool		has_timeout = false;
 
 	append_session(session, fields);
-	mongo_append_kept(fields, "recoveryToken", &session->recovery_token);
-	mongo_append_kept(fields, "$clusterTime", &session->lease->connection->cluster_time);
+	mongo_append_saved_field(fields, "recoveryToken", &session->recovery_token);
+	mongo_append_saved_field(fields, "$clusterTime", &session->lease->connection->cluster_time);
 	if (chosen != NULL && !again)
 	{
 		bson_concat(fields, chosen);
@@ -682,7 +682,7 @@ abort_transaction(MongoSession *session)
 	{
 		bson_append_template(&document, "{abortTransaction: 1}");
 		append_session(session, &fields);
-		mongo_append_kept(&fields, "recoveryToken", &session->recovery_token);
+		mongo_append_saved_field(&fields, "recoveryToken", &session->recovery_token);
 		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
 		outcome = mongo_send(connection, &command, &reply) ?
 			mongo_receive(connection, &reply, MONGO_DUE_INTERRUPT) : MONGO_BROKEN;
