@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exec.h
- *		Execution: what PostgreSQL calls.
+ *		The callbacks of PostgreSQL's executor.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,12 +16,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 
-/*-------------------------------------------------------------------------
- * Execution: what PostgreSQL's executor calls.
- *
- * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
- *-------------------------------------------------------------------------
- */
+/* See PostgreSQL's "Foreign Data Wrapper Callback Routines". */
 
 /* src/exec/scan.c and explain.c */
 extern void mongo_begin_foreign_scan(ForeignScanState *node, int eflags);
@@ -30,16 +25,16 @@ extern void mongo_rescan_foreign_scan(ForeignScanState *node);
 extern void mongo_end_foreign_scan(ForeignScanState *node);
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
 
-/* src/exec/shared.c; see also "Asynchronous Execution" there. */
+/* src/exec/shared.c; see PostgreSQL's "FDW Routines for Asynchronous Execution". */
 extern void mongo_foreign_async_request(AsyncRequest *request);
 extern void mongo_foreign_async_configure_wait(AsyncRequest *request);
 extern void mongo_foreign_async_notify(AsyncRequest *request);
 
 /*
- * src/exec/shared.c; see "FDW Routines for Parallel Execution" there.
+ * src/exec/shared.c; see PostgreSQL's "FDW Routines for Parallel Execution".
  *
- * In a MongoDB transaction the leader's connection alone sees what is to be
- * read: then no worker is launched, and the leader reads it all.
+ * In a MongoDB transaction only the leader's connection can read the transaction's snapshot, so
+ * no worker is launched, and the leader reads everything.
  */
 extern Size mongo_estimate_dsm_foreign_scan(ForeignScanState *node,
 											ParallelContext *pcxt);
@@ -53,7 +48,7 @@ extern void mongo_initialize_worker_foreign_scan(ForeignScanState *node,
 												 shm_toc *toc, void *coordinate);
 extern void mongo_shutdown_foreign_scan(ForeignScanState *node);
 
-/* src/exec/modify.c and explain.c */
+/* src/exec/modify.c */
 extern void mongo_begin_foreign_modify(ModifyTableState *mtstate,
 									   ResultRelInfo *rinfo, List *fdw_private,
 									   int subplan_index, int eflags);
@@ -84,8 +79,6 @@ extern void mongo_begin_direct_modify(ForeignScanState *node, int eflags);
 extern TupleTableSlot *mongo_iterate_direct_modify(ForeignScanState *node);
 extern void mongo_end_direct_modify(ForeignScanState *node);
 extern void mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es);
-
-/* src/exec/modify.c */
 extern void mongo_exec_foreign_truncate(List *rels, DropBehavior behavior,
 										bool restart_seqs);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *		Planning: what PostgreSQL calls, and what a plan holds.
+ *		The callbacks of PostgreSQL's planner, and the private data of plans.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,11 +20,10 @@
 #include "nodes/primnodes.h"
 
 /*-------------------------------------------------------------------------
- * Planning: what PostgreSQL's planner calls.
+ * The planner's callbacks.
  *
- * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
- * Planning sends nothing to MongoDB, with one exception that a user asks for:
- * use_remote_estimate.
+ * See "Foreign Data Wrapper Callback Routines" in PostgreSQL's documentation.  Planning sends
+ * nothing to MongoDB, unless the user sets the option use_remote_estimate.
  *-------------------------------------------------------------------------
  */
 
@@ -37,8 +36,9 @@ extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 									Oid foreigntableid);
 
 /*
- * src/plan/join.c: offers the join as one command, where it is exact.  Of several
- * ways to make the same join, the relation's fdw_private describes the cheapest.
+ * src/plan/join.c: adds a path that executes the join as one command, if that gives exactly
+ * PostgreSQL's result.  If there are several such paths for a join relation, its fdw_private
+ * describes the cheapest.
  */
 extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,
@@ -58,18 +58,18 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
 										   List *scan_clauses, Plan *outer_plan);
 
 /*
- * src/plan/paths.c: may parallel workers read this table?
+ * src/plan/paths.c: tells whether parallel workers may read this table.
  *
- * Not where the isolation level asks for one snapshot: a worker's connection is
- * not in the MongoDB transaction.  Transactions that are there for another reason
- * when the scan is executed are dealt with by src/exec/shared.c.
+ * They may not if the isolation level requires one snapshot, since a worker's connection is not
+ * in the MongoDB transaction.  If a MongoDB transaction exists for another reason when the scan
+ * is executed, src/exec/shared.c launches no workers.
  */
 extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
 												RangeTblEntry *rte);
 
 /*
- * src/plan/modify.c.  An UPDATE's plan holds in fdw_private the attributes that it
- * assigns; it is NIL for the others.
+ * src/plan/modify.c.  For an UPDATE, fdw_private contains the list of the attributes that it
+ * assigns; for other operations it is NIL.
  */
 extern void mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
 											 RangeTblEntry *target_rte,
@@ -81,40 +81,38 @@ extern int	mongo_is_foreign_rel_updatable(Relation rel);
 /*
  * src/plan/modify.c: UPDATE and DELETE as one command.
  *
- * Possible where MongoDB alone decides which documents are meant, and what
- * they become is known beforehand or is a sum with a column's own value.
- * A document whose tested fields do not fit their columns cannot be read, and
- * is not touched either: the filter goes with guards for that.
+ * Possible if all conditions are shippable, and each assigned value is known before execution or
+ * adds to the column's own value.  PostgreSQL cannot read a document whose tested fields do not
+ * fit their columns, so the filter has type checks that exclude such documents.
  *
- * With RETURNING it is findAndModify, which gives back one document, so the
- * filter must be one that cannot mean several.
+ * With RETURNING the command is findAndModify, which returns only one document.  So the filter
+ * must match at most one.
  */
 extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 									 Index resultRelation, int subplan_index);
 
 /*
  * mongo_install_batched_joins
- *		Have the planner consider batched joins from now on, to be executed by
- *		these methods.  Called once, by _PG_init().
+ *		Makes the planner consider batched joins, executed by these methods.  Called once, by
+ *		_PG_init().
  *
- * src/plan/batched_join.c.  A nested loop over 10,000 rows with a foreign table
- * inside is 10,000 finds.  This join, a CustomScan, reads a batch of outer rows, asks
- * for all documents with any of their keys by one find ($in), and joins them in
- * PostgreSQL.  Nothing rests on what MongoDB takes for equal: all clauses are
- * evaluated on each pair of rows that the keys' hashes bring together.
+ * src/plan/batched_join.c.  A nested loop over 10,000 rows with a foreign table on its inner
+ * side sends 10,000 finds.  A batched join, a CustomScan, reads a batch of outer rows, requests
+ * all documents with any of their keys by one find ($in), and joins them in PostgreSQL.  The
+ * result does not depend on MongoDB's notion of equality: PostgreSQL evaluates all clauses on
+ * each pair of rows whose keys have the same hash value.
  *
- * Its plan has two children: the outer plan, and a foreign scan with the
- * additional condition "key = ANY (keys)".  The keys are no parameter that
- * PostgreSQL knows: a CaseTestExpr stands for them, whose value is in the scan's
+ * Its plan has two children: the outer plan, and a foreign scan with the additional condition
+ * "key = ANY (keys)".  The keys are not a Param but a CaseTestExpr, whose value is in the scan's
  * expression context.
  */
 extern void mongo_install_batched_joins(const CustomScanMethods *methods);
 
 /*-------------------------------------------------------------------------
- * What plans hold for execution: scans, direct modifications, batched joins.
+ * The private data of plans: scans, direct modifications, batched joins.
  *
- * Planning fills these structs, and execution gets them back, by the functions of
- * common.h.
+ * The planner stores these structs as lists, from which the executor rebuilds them
+ * (mongo_struct_to_list() and mongo_struct_from_list() of common.h).
  *-------------------------------------------------------------------------
  */
 
@@ -124,15 +122,17 @@ typedef struct MongoScanColumn
 	const char *name;
 	const char *path;			/* NULL: the whole document */
 	const char *collection;		/* NULL: the plan's */
-	const char *prefix;			/* where its document stands; NULL: everywhere */
+	const char *prefix;			/* the path at which its document is nested;
+								 * NULL: it is the whole document */
 	int			index;			/* in the scan tuple, from 0 */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
-	int			count;			/* of the sum that an average is made of:
-								 * index of the count, behind the tuple's
-								 * attributes; 0: no average */
+	int			count;			/* for an average, which is read as a sum:
+								 * index of the count, after the tuple's
+								 * attributes; else 0 */
 	bson_type_t bson_type;		/* as in MongoColumn */
-	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
+	bool		zero_if_empty;	/* an aggregate that is 0, not NULL, over no
+								 * rows */
 } MongoScanColumn;
 
 /* A key by which rows of an outer and an inner side are hashed. */
@@ -142,67 +142,71 @@ typedef struct MongoHashKey
 	Oid			outer_hash;		/* functions */
 	Oid			inner_hash;
 	Oid			collation;
-	bool		asked;			/* a batched join asks MongoDB for its values */
+	bool		asked;			/* a batched join requests its values from
+								 * MongoDB */
 } MongoHashKey;
 
-/* The field with the number in what count commands and their pipelines give. */
+/* The field that contains the number in the reply to a count, and in its pipeline's result. */
 #define MONGO_COUNT_FIELD	"n"
 
 /*
  * fdw_private of a ForeignScan.
  *
- * Its fdw_exprs are one expression for each of 'predicates', then the values of
- * "let", then LIMIT and OFFSET, then those of 'hash_first'.
+ * Its fdw_exprs are one expression for each of 'predicates', then the values of "let", then LIMIT
+ * and OFFSET, then the expressions from 'hash_first' on.
  */
 typedef struct MongoScanPlan
 {
 	const char *database;
 	const char *collection;
-	List	   *commands;		/* Const *: templates, see translate.h, to be
-								 * run one after the other */
-	Const	   *count_command;	/* does what the only pipeline does, and is
-								 * preferred where MongoDB takes it; NULL:
-								 * there is none */
+	List	   *commands;		/* Const *: templates (translate.h), which are
+								 * run one after another */
+	Const	   *count_command;	/* a count equivalent to the only pipeline,
+								 * and preferred if it may be sent; NULL:
+								 * none */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
 	int			nvariables;		/* of "let" */
-	int			limit;			/* numbers of these in fdw_exprs; -1: none */
+	int			limit;			/* indexes of these in fdw_exprs; -1: none */
 	int			offset;
-	bool		is_pipeline;	/* aggregate commands; otherwise finds */
+	bool		is_pipeline;	/* aggregate commands, not finds */
 	bool		is_grouped;		/* rows are groups, not documents */
-	bool		one_row;		/* has a row even over no documents */
-	bool		all_rows;		/* the query will likely read to the end */
+	bool		one_row;		/* returns a row even over no documents */
+	bool		all_rows;		/* the query will probably read to the end */
 	bool		is_inner;		/* within the inner side of a nested loop */
-	bool		is_batched;		/* asks for the keys of a batched join */
-	bool		reads_one;		/* nothing but the collection is read */
-	int			hash_first;		/* in fdw_exprs: the values of hash_keys, then
-								 * their columns */
-	int			switch_after;	/* runs, which cost as much as fetching all
-								 * documents; 0: there is no second plan */
-	int			enough_rows;	/* no more are wanted of any command; -1: all */
+	bool		is_batched;		/* the inner side of a batched join */
+	bool		reads_one;		/* reads only 'collection' */
+	int			hash_first;		/* index in fdw_exprs of the outer sides of
+								 * hash_keys, followed by the inner ones */
+	int			switch_after;	/* the number of runs that cost as much as
+								 * fetching all documents; 0: no second
+								 * plan */
+	int			enough_rows;	/* rows needed from each command; -1: all */
 	int			fetch_size;
 	bool		batches_grow;	/* see MongoRead in remote.h */
 	MongoTypeMismatch type_mismatch;
-	mongoc_read_mode_t read_mode;	/* of the table's own option, or 0 */
+	mongoc_read_mode_t read_mode;	/* the table's own option, or 0 */
 	bool		canonical_json;
-	const char *comment;		/* of the table's own option, or NULL */
-	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: no
-								 * join */
-	const char *split_field;	/* several processes share the scan and read
-								 * ranges of it; NULL: one does */
+	const char *comment;		/* the table's own option, or NULL */
+	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: not
+								 * a join */
+	const char *split_field;	/* the field by whose ranges parallel
+								 * processes share the scan; NULL: not
+								 * shared */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
-	List	   *hash_keys;		/* MongoHashKey *; NIL: it is no hashed scan,
-								 * see src/exec/exec_internal.h */
-	List	   *local_columns;	/* number of each column of the second plan in
-								 * the scan's tuple, from 0, or -1 */
-	List	   *hiding;			/* numbers, from 0, of the plan's quals that
-								 * hide rows, of which nothing may be told;
-								 * see exec_internal.h */
-	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
+	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan
+								 * (exec_internal.h); else NIL */
+	List	   *local_columns;	/* for each column of the second plan, its
+								 * index in the scan's tuple, or -1 */
+	List	   *hiding;			/* indexes of the plan's quals that hide rows,
+								 * about which no error may reveal anything
+								 * (scan.c) */
+	List	   *hiding_columns; /* attribute numbers that these quals read; 0:
+								 * all */
 } MongoScanPlan;
 
 extern const MongoStructType mongo_scan_plan_type;
 
-/* What an assignment does with its expression's value. */
+/* How an assignment uses its expression's value. */
 typedef enum MongoAssignmentKind
 {
 	MONGO_ASSIGN_VALUE,			/* column = value */
@@ -231,10 +235,10 @@ typedef struct MongoDirectPlan
 	List	   *assignments;	/* MongoAssignment * */
 	CmdType		operation;
 	bool		simple_collation;
-	bool		at_most_one;	/* document is meant */
-	bool		counts;			/* its rows are the statement's */
-	bool		returns;		/* RETURNING, of the only document */
-	List	   *returned;		/* attributes in it, as numbers; then
+	bool		at_most_one;	/* the filter matches one document at most */
+	bool		counts;			/* the statement counts the rows */
+	bool		returns;		/* has RETURNING */
+	List	   *returned;		/* numbers of the attributes in RETURNING;
 								 * 'command' has their projection */
 } MongoDirectPlan;
 
@@ -243,23 +247,22 @@ extern const MongoStructType mongo_direct_plan_type;
 /*
  * custom_private of the CustomScan that is a batched join.
  *
- * Its custom_plans are the outer side and a foreign scan that asks for keys.
+ * Its custom_plans are the outer side and the foreign scan that requests keys.
  */
 typedef struct MongoBatchedJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
-	bool		all_rows;		/* the query will likely read to the end */
-	bool		indexed;		/* an index finds the keys that are asked for */
-	List	   *keys;			/* MongoHashKey *; those that are asked for
-								 * come first */
+	bool		all_rows;		/* the query will probably read to the end */
+	bool		indexed;		/* an index serves the requested keys */
+	List	   *keys;			/* MongoHashKey *; the requested ones first */
 } MongoBatchedJoin;
 
-/* Its custom_exprs: what is evaluated over a pair of rows. */
+/* The entries of its custom_exprs, which are evaluated over a pair of rows. */
 enum
 {
-	MONGO_BATCHED_CLAUSES,		/* of the join, an implicit AND */
-	MONGO_BATCHED_KEYS			/* a List: of 'keys' the outer sides, then the
-								 * inner ones */
+	MONGO_BATCHED_CLAUSES,		/* the join clauses, an implicit AND */
+	MONGO_BATCHED_KEYS			/* a List: the outer sides of 'keys', then the
+								 * inner sides */
 };
 
 extern const MongoStructType mongo_batched_join_type;
