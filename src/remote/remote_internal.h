@@ -42,15 +42,15 @@ typedef enum MongoInterrupts
 } MongoInterrupts;
 
 /*
- * The time for ending a transaction, or a write that was given up.  One deadline limits all
- * waits together.  An interrupt, held or not, is not served, but may shorten the time.
+ * A limit on the time for ending a transaction or an abandoned write.  One deadline limits all
+ * waits together.  An interrupt, held off or not, is not served, but may shorten the time.
  */
 typedef struct MongoEnding
 {
 	bool		active;
 	TimestampTz deadline;		/* of all waits together */
 	int			interrupt_ms;	/* time left after an interrupt is noticed; 0:
-								 * it changes nothing */
+								 * unchanged */
 } MongoEnding;
 
 /*
@@ -60,29 +60,30 @@ typedef struct MongoEnding
  */
 typedef struct MongoTransport
 {
-	bool		interrupted;	/* a wait was interrupted or given up, or
+	bool		interrupted;	/* a wait was interrupted or abandoned, or
 								 * libmongoc's client is being destroyed */
 	ErrorData  *wait_error;		/* an ERROR raised while waiting, or NULL */
 	size_t		memory_missing; /* bytes that could not be allocated, or 0 */
 	bool		use_tls;
-	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
+	mongoc_ssl_opt_t ssl_options;	/* strings are not owned */
 	int			connect_timeout_ms;
 	MongoTcpOptions tcp;
-	bool		out_of_files;	/* no file descriptor was left for one */
+	bool		out_of_files;	/* no file descriptor was left for a stream */
 	char		failure[400];	/* why attempts to connect failed, or "" */
 	const char *violation;		/* what was wrong with a reply, or NULL */
 	int			wait_limit_ms;	/* limit of each wait; 0: none */
-	int			socket_timeout_ms;	/* likewise, for the server; 0: none */
+	int			socket_timeout_ms;	/* limit of each wait for the server; 0:
+									 * none */
 	bool		timed_out;		/* a wait exceeded socket_timeout_ms */
-	bool		last_failed;	/* the last send or receive: connection lost,
-								 * or timeout */
+	bool		last_failed;	/* the last send or receive lost the
+								 * connection or timed out */
 	int			reply_code;		/* MongoDB's error code in the last reply that
 								 * libmongoc has read, or 0 */
 	MongoEnding ending;
-	struct sockaddr_storage peer;	/* connect there, whatever the host */
+	struct sockaddr_storage peer;	/* address to connect to */
 	socklen_t	peer_length;	/* 0: resolve the host's name instead */
 	MongoTraffic traffic;		/* of all streams so far */
-	dlist_head	streams;		/* of MongoStream, newest first */
+	dlist_head	streams;		/* MongoStream, newest first */
 	struct MongoStream *data_stream;	/* the one taken over from libmongoc,
 										 * or NULL */
 } MongoTransport;
@@ -91,8 +92,8 @@ typedef struct MongoTransport
 #define MONGO_NO_TIMEOUT	INT32_MAX
 
 /*
- * One socket with interruptible waits.  vtable comes first: libmongoc sees only
- * that.
+ * One socket with interruptible waits.  vtable comes first, since libmongoc uses the struct as a
+ * mongoc_stream_t.
  *
  * Its functions never raise, as a longjmp must not cross libmongoc's frames.  Instead, the read
  * or write fails, the transport notes why, and every further operation fails.  libmongoc
@@ -107,7 +108,8 @@ typedef struct MongoStream
 	mongoc_stream_t *top;		/* carries messages: this stream, or TLS on
 								 * top of it */
 	mongoc_stream_t *guard;		/* MongoGuard on top of that, or NULL */
-	size_t		guarded;		/* bytes that the guard has ready */
+	size_t		guarded;		/* bytes that the guard has checked and not
+								 * yet passed on */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
@@ -130,14 +132,14 @@ extern MongoStream *mongo_stream_new(MongoTransport *transport, pgsocket socket,
 extern bool mongo_may_open_connection(void);
 
 /*
- * mongo_stream_wait: waits until the socket has one of 'events' (POLLIN, POLLOUT); -1 waits for
- * ever.  Returns false on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno
- * ECANCELED, with transport->interrupted set).
- * mongo_stream_wait_for_reply: likewise waits until something can be read.  After
+ * mongo_stream_wait: waits until the socket has one of 'events' (POLLIN, POLLOUT), without a limit
+ * if timeout_ms is -1.  Returns false on timeout (errno ETIMEDOUT), and on an interrupt or an
+ * error (errno ECANCELED, with transport->interrupted set).
+ * mongo_stream_wait_for_reply: does the same until something can be read.  After
  * socket_timeout_ms it sets transport->timed_out.  With MONGO_ANY_INTERRUPT an interrupt ends
  * only this wait (errno EINTR).
  * mongo_stream_has_input: tells whether there is input to read, or the peer has closed.
- * None of them raises.
+ * Never raise.
  */
 extern bool mongo_stream_wait(MongoStream *stream, int events, long timeout_ms);
 extern bool mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts);
@@ -239,12 +241,12 @@ extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 /* --------------- activity.c: the connections of all sessions ------------------ */
 
 /*
- * mongo_connection_limit_has_room: may one more connection be made to a server, to which all
- * sessions together may have so many?  0, or no shared memory: any number.
- * mongo_connection_limit_enter: count it in *counted, which stays NULL without shared memory.
- * Waits for others to be closed, up to so many milliseconds, then raises 53300; 57014 when
- * cancelled.
- * mongo_connection_limit_leave: count one less.
+ * mongo_connection_limit_has_room: tells whether all sessions together have fewer than 'limit'
+ * connections to the server.  True if the limit is 0, and without shared memory.
+ * mongo_connection_limit_enter: counts a new connection, and sets *counted, unless there is no
+ * shared memory.  At the limit, waits up to timeout_ms for another one to be closed, then raises
+ * 53300; raises 57014 when cancelled.
+ * mongo_connection_limit_leave: stops counting a connection, and sets *counted to NULL.
  */
 extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
 extern void mongo_connection_limit_enter(MongoActivity **counted, Oid serverid,
@@ -340,7 +342,7 @@ typedef struct MongoServerSession
  *
  * Invariant: in_flight counts the requests whose reply has not been received completely.  A
  * connection with in_flight > 0 or 'broken' is closed, never reused.  The pool owns the
- * connection.  Its strings live in 'context', a child of TopMemoryContext deleted with it.
+ * connection.  Its strings live in 'context', a child of TopMemoryContext that contains it.
  */
 typedef struct MongoConnection
 {
@@ -388,20 +390,21 @@ typedef struct MongoConnection
 	char		host[BSON_HOST_NAME_MAX + 32];	/* with its port */
 	struct sockaddr_storage peer;	/* its last address */
 	socklen_t	peer_length;	/* 0: never connected */
-	const char *server_type;	/* as libmongoc calls it */
-	const MongoCompressor *compressor;	/* negotiated for both ways, or NULL */
+	const char *server_type;	/* in libmongoc's terms */
+	const MongoCompressor *compressor;	/* negotiated, or NULL */
 	int			compression_level;
 	MongoServerSession session;
 	MongoSavedField cluster_time;	/* the last one received */
-	bool		is_standalone;	/* which has no transactions */
-	bool		takes_writes;	/* false: only the primary does */
+	bool		is_standalone;	/* so it lacks transactions */
+	bool		takes_writes;	/* writes may be sent to it; false: it is a
+								 * secondary */
 	bool		retries_writes; /* the server recognizes repeated writes, and
 								 * retryWrites is not false */
 	int			most_writes;	/* per message: maxWriteBatchSize */
 	int			longest_message;	/* maxMessageSizeBytes */
 } MongoConnection;
 
-/* A document sequence (a section of kind 1): documents one after the other. */
+/* A document sequence (a section of kind 1 of OP_MSG): successive documents. */
 typedef struct MongoSequence
 {
 	const char *name;			/* of the command's field */
@@ -414,9 +417,10 @@ typedef struct MongoCommand
 {
 	const char *database;		/* in UTF-8 */
 	const bson_t *document;		/* its name first */
-	const bson_t *fields;		/* of its session, and a write concern; NULL:
-								 * add the connection's $readPreference and
-								 * readConcern, if the command takes them */
+	const bson_t *fields;		/* further fields: those of its session, and a
+								 * write concern; NULL: add the connection's
+								 * $readPreference and readConcern, if the
+								 * command takes them */
 	const MongoSequence *sequence;	/* NULL: none */
 } MongoCommand;
 
@@ -429,7 +433,7 @@ typedef struct MongoReply
 	MongoBuffer compressed;		/* the received bytes, if compressed */
 	const uint8 *document;		/* in 'message'; NULL: no reply yet */
 	uint32		length;			/* of the document */
-	MongoUsage *usage;			/* where its costs are added, or NULL */
+	MongoUsage *usage;			/* its traffic is added here, if not NULL */
 
 	/* a reply that is not complete */
 	size_t		received;
@@ -443,8 +447,8 @@ typedef enum MongoOutcome
 	MONGO_REPLY,				/* it is complete and valid */
 	MONGO_BROKEN,				/* none will come: the connection is lost or
 								 * unusable */
-	MONGO_INTERRUPTED			/* an interrupt or a time limit; a later call
-								 * can go on */
+	MONGO_INTERRUPTED			/* ended by an interrupt or a time limit; a
+								 * later call can continue */
 } MongoOutcome;
 
 /*
@@ -456,8 +460,8 @@ typedef enum MongoOutcome
  *		connection that cannot take the command at once is marked broken.
  *
  * mongo_send_or_raise
- *		Likewise, for a read.  Returns false if the connection is lost.  Raises 57014, and
- *		54000 for a command too large for MongoDB, as mongo_check_command_size() does.
+ *		Sends a read.  Returns false if the connection is lost.  Raises 57014, and 54000 for a
+ *		command too large for MongoDB, as mongo_check_command_size() does.
  */
 extern bool mongo_send(MongoConnection *connection, const MongoCommand *command,
 					   MongoReply *reply);
@@ -473,7 +477,7 @@ extern void mongo_check_command_size(const bson_t *command);
  * mongo_receive_or_raise
  *		Receives the reply to a read.  Returns false if the connection is lost.  Raises 08P01
  *		for an invalid reply, 08006 after socket_timeout_ms, 53200, and what interrupts
- *		raise.  A later call goes on with the same reply.  If 'is_cursor', the caller checks
+ *		raise.  A later call continues with the same reply.  If 'is_cursor', the caller checks
  *		the document.
  *
  * mongo_receive_within
@@ -567,11 +571,11 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
 													  const bson_error_t *error);
 
 /*
- * What an error code of MongoDB means:
+ * Classes of MongoDB's error codes.
  *
- * mongo_error_is_retryable: may a read be sent once more (Retryable Reads specification)?
- * mongo_error_is_interruption: may the command have done a part of its work?
- * mongo_error_is_lost_cursor: has the server closed the cursor of a getMore?
+ * mongo_error_is_retryable: a read may be sent once more (Retryable Reads specification).
+ * mongo_error_is_interruption: the command may have done a part of its work.
+ * mongo_error_is_lost_cursor: the server has closed the cursor of a getMore.
  */
 extern bool mongo_error_is_retryable(int code);
 extern bool mongo_error_is_interruption(int code);
@@ -610,7 +614,7 @@ extern void mongo_trace_append(const char *prepared, bson_t *document);
 /* MongoDB's limit is 255 bytes for both names. */
 #define LONGEST_NAMESPACE	256
 
-/* A cursor that a server holds open. */
+/* A cursor that is open on a server. */
 typedef struct RemoteCursor
 {
 	dlist_node	node;			/* in the pool's list of orphans, which are
@@ -660,7 +664,7 @@ extern bool mongo_connection_is_on(const MongoConnection *connection,
  *
  * Without 'separately', sends the commands over this connection if it is clean, and does not
  * wait.  With it, uses a separate connection, for 300 ms at most.  That is for a connection with
- * a getMore under way, which MongoDB does not end when its connection closes (seen in 6.0).
+ * a getMore in flight, which MongoDB does not end when its connection closes (seen in 6.0).
  */
 extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors,
 										  bool separately);
@@ -668,8 +672,8 @@ extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head
 /*
  * mongo_connection_end_session: ends the MongoDB session, if there is one; MongoDB would keep it
  * for half an hour.
- * mongo_connection_close: likewise, then closes and frees the connection.
- * Neither waits nor raises.
+ * mongo_connection_close: ends the session, then closes and frees the connection.
+ * Never wait or raise.
  */
 extern void mongo_connection_end_session(MongoConnection *connection);
 extern void mongo_connection_close(MongoConnection *connection);
@@ -691,36 +695,36 @@ extern void mongo_append_saved_field(bson_t *document, const char *field,
 									 const MongoSavedField *saved);
 
 /*
- * mongo_end_write: when the wait for a write's reply was given up, has MongoDB end the write with
- * this lsid, over another connection, and waits a little longer.  Takes half a second at most,
- * and less if the server is silent.  Never raises.
+ * mongo_end_write: has MongoDB end an abandoned write, by its lsid and over another connection,
+ * and waits a little longer for its reply.  Takes half a second at most, and less if the server
+ * is silent.  Never raises.
  */
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
 
-/* --------------- pool.c: who has which connection, and who waits ------------- */
+/* ------------------ pool.c: leases of pooled connections --------------------- */
 
 /*
  * A lease is the exclusive use of a connection, pooled by user mapping.
  *
- * A scan's lease holds a connection only from a request to its reply, since a server cursor
- * does not depend on the connection.  There is one connection for each read preference, and
- * up to async_connections if several requests are in flight.  Beyond that, a scan that the
- * executor waits for has the oldest outstanding reply received and saved for its owner, and
- * takes over that connection.  A scan that Append need not wait for is served later.
+ * A scan's lease has a connection only from a request to its reply, since a server cursor does
+ * not depend on the connection.  There is one connection for each read preference, and up to
+ * async_connections if several requests are in flight.  If a scan needs one more, the oldest
+ * outstanding reply is received and saved for its scan, whose connection is then taken over.
+ * But a scan below an asynchronous Append queues, as long as Append can wait for other scans.
  */
 typedef struct MongoLease MongoLease;
 
 /*
- * What the pool calls of a scan, or of a batch in flight (write_batch.c).  save_reply: receive
- * the outstanding reply into memory of its own and call mongo_lease_put().  serve: send the
- * waiting request with MONGO_WAIT_IN_QUEUE.  discard_reply: as the lease ends, wait briefly for
- * the outstanding reply and note its cursor; must not raise.
+ * The pool's callbacks into a scan, or into a batch in flight (write_batch.c).  save_reply:
+ * receives the outstanding reply into the scan's memory, and calls mongo_lease_put().  serve:
+ * sends the queued request with MONGO_WAIT_IN_QUEUE.  discard_reply: waits briefly for the
+ * outstanding reply as the lease ends, and notes its cursor; must not raise.
  */
 typedef struct MongoLeaseCallbacks
 {
 	void		(*save_reply) (void *reader);
-	void		(*serve) (void *reader);	/* NULL: it never waits */
+	void		(*serve) (void *reader);	/* NULL: never queued */
 	void		(*discard_reply) (void *reader);
 } MongoLeaseCallbacks;
 
@@ -736,9 +740,9 @@ typedef enum MongoWaitPolicy
 typedef enum LeaseState
 {
 	LEASE_QUIET,
-	LEASE_IN_FLIGHT,			/* a request is; others may have its reply
-								 * saved */
-	LEASE_WAITING				/* for a connection */
+	LEASE_IN_FLIGHT,			/* a request is in flight; the pool may have
+								 * its reply saved */
+	LEASE_WAITING				/* queued for a connection */
 } LeaseState;
 
 /* Lives in its owner's context, whose reset ends it. */
@@ -748,20 +752,21 @@ struct MongoLease
 	dlist_node	node;			/* in the pool's list */
 	Oid			umid;			/* of its user mapping; InvalidOid: ended */
 	MongoConnection *connection;	/* NULL: none at present */
-	MongoActivity *activity;	/* whose traffic it is; or NULL */
+	MongoActivity *activity;	/* the row that counts its traffic, or NULL */
 	mongoc_read_mode_t read_mode;	/* of its connections; 0: the server's */
 	const MongoLeaseCallbacks *callbacks;	/* NULL: an exclusive lease */
-	void	   *reader;			/* what its functions are called with */
+	void	   *reader;			/* the callbacks' argument */
 	LeaseState	state;
 	RemoteCursor cursor;		/* open on the server */
-	MongoConnection *home;		/* where it was opened; NULL: closed since */
+	MongoConnection *home;		/* where the cursor was opened; NULL: closed
+								 * since then */
 };
 
 /*
- * mongo_lease_create: a lease that holds no connection yet.  It ends by mongo_lease_release(), or
- * by its owner's reset, at the latest by the transaction's abort; neither raises.
- * mongo_lease_acquire_for_write: one of the primary, whose connection has not been closed.  With
- * 'callbacks' others may have the outstanding reply saved.
+ * mongo_lease_create: creates a lease, without a connection, in the context 'owner'.  It ends by
+ * mongo_lease_release() or by the context's reset; neither raises.
+ * mongo_lease_acquire_for_write: creates a lease with a connection to the primary, which the
+ * server has not closed.  With 'callbacks' the pool may have the outstanding reply saved.
  */
 extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoLeaseCallbacks *callbacks, void *reader);
@@ -769,122 +774,120 @@ extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMappin
 												 const MongoLeaseCallbacks *callbacks, void *reader);
 extern void mongo_lease_release(void *arg);
 
-/* A connection used so recently, in milliseconds, is not asked whether it is open. */
+/* A connection used within so many milliseconds is assumed to be open. */
 #define RECENTLY_USED_MS	100
 
 /*
- * mongo_lease_renew, mongo_lease_renew_for_write
- *		Replace a connection that has broken; the second by one to the primary.  Raise as
- *		mongo_connection_open() does; the lease then holds nothing.
- *
- * mongo_lease_replace_if_closed
- *		Likewise one that the server has closed, before something is sent that must
- *		not be sent twice: one system call, unless it was in use a moment ago.
+ * mongo_lease_renew: replaces a broken connection, and closes idle ones of its user mapping.
+ * mongo_lease_renew_for_write: does the same, with a connection to the primary.
+ * Raise as mongo_connection_open() does; the lease then has no connection.
  */
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
 
 /*
- * mongo_lease_check_interrupts: when it has been noted what has become of a command, log it
- * if it took long, and raise as mongo_raise_wait() does.
+ * mongo_lease_check_interrupts: logs the last command if it was slow, and raises as
+ * mongo_raise_wait() does.  Called after the command's outcome has been recorded.
  */
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
 /*
- * Remember the cursor that the server of a connection, the lease's or that of its transaction,
- * holds open, to be killed when the lease ends; id 0: there is none any more.  Never raises.
+ * mongo_lease_note_cursor: records the cursor that is open on the connection's server, to be
+ * killed when the lease ends.  Id 0 records that there is none.  The connection is the lease's or
+ * that of the MongoDB transaction.  Never raises.
  */
 extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection,
 									int64 cursor_id, const char *database,
 									const char *collection);
 
 /*
- * Hold a connection with nothing in flight, on the server of the lease's cursor if it has one.
- * False, only where 'policy' allows it, when there is none.  Raises as mongo_connection_open()
- * does, and 08006 when that server cannot be reached any more.
+ * mongo_lease_take: gives the lease a connection with nothing in flight, to the server of the
+ * lease's cursor if it has one.  Returns false if there is none and 'policy' allows that.  Raises
+ * as mongo_connection_open() does, and 08006 if that server cannot be reached any more.
  */
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
 
 /*
- * mongo_lease_note_sent: a request is in flight, until the owner says LEASE_QUIET.
- * mongo_lease_put: give the connection back; it is closed unless it is clean.  Never raises.
- * mongo_lease_serve_others: let those who wait have the connections that are free.
+ * mongo_lease_note_sent: marks a request as in flight, until the owner sets LEASE_QUIET.
+ * mongo_lease_put: returns the connection, which is closed unless it is clean.  Never raises.
+ * mongo_lease_serve_others: gives free connections to queued leases of the same user mapping.
  */
 extern void mongo_lease_note_sent(MongoLease *lease);
 extern void mongo_lease_put(MongoLease *lease);
 extern void mongo_lease_serve_others(MongoLease *lease);
 
 /*
- * At a transaction's end: close the connections whose time is over, and have the next transaction
- * end in time.
+ * mongo_pool_sweep: closes the connections that are due, at a transaction's end, and sets a timer
+ * that ends another transaction when the next one is due.
  */
 extern void mongo_pool_sweep(void);
 
 /*
- * Close all that nobody reads from, as there are too many open files, or those to one server, as
- * it is to have no more connections.
+ * mongo_pool_close_idle: closes unused connections: all (InvalidOid) if too many files are open,
+ * or those to one server if it has too many connections.
  */
 extern void mongo_pool_close_idle(Oid serverid);
 
-/* ----------------- write.c: one write, and what is not known of it ----------- */
+/* ------------------ write.c: one write, and its outcome ---------------------- */
 
-/* What is known of one command. */
+/* What is known of one command's outcome. */
 typedef enum MongoWriteEnd
 {
-	MONGO_WRITE_ANSWERED,		/* the reply says what it did; or it was not
-								 * sent */
-	MONGO_WRITE_STOPPED,		/* it runs no more, and has done a part */
-	MONGO_WRITE_UNKNOWN			/* no reply has come: it may be running */
+	MONGO_WRITE_ANSWERED,		/* known by its reply; or it was not sent */
+	MONGO_WRITE_STOPPED,		/* it has ended, and may have done a part */
+	MONGO_WRITE_UNKNOWN			/* no reply was received: it may be running */
 } MongoWriteEnd;
 
-/* What commands that were broken off may have done, together. */
+/* What interrupted commands together may have done. */
 typedef struct MongoWriteDoubt
 {
 	int			commands;
-	int64		documents;		/* written by them at most; -1: any number */
-	bool		running;		/* one of them may be running still */
+	int64		documents;		/* that they wrote at most; -1: any number */
+	bool		running;		/* one of them may still be running */
 } MongoWriteDoubt;
 
 /*
- * mongo_write_doubt_add: another command, of at most so many documents (-1: any number).
- * mongo_write_doubt_text: a sentence without its full stop, palloc'd; NULL: no doubt.
+ * mongo_write_doubt_add: adds a command that wrote at most so many documents (-1: any number).
+ * mongo_write_doubt_text: describes the doubt as a sentence without its full stop, palloc'd;
+ * NULL: no doubt.
  */
 extern void mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end,
 								  int64 documents);
 extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt);
 
-/* What has been written on a server, in one level of nested transactions, and stays. */
+/* Writes to a server that no rollback undoes, of one nesting level of transactions. */
 typedef struct MongoLasting
 {
 	char	   *server_name;
 	int			level;
 	int64		documents;
-	int			commands;		/* of a user's own, which may have written */
-	MongoWriteDoubt doubt;		/* what more may be */
+	int			commands;		/* of mongo_command() or mongo_aggregate(),
+								 * that may have written */
+	MongoWriteDoubt doubt;		/* further writes are possible */
 } MongoLasting;
 
 /*
- * mongo_lasting_at_end, mongo_lasting_at_subtransaction_end: when transaction.c is done, WARNING
- * (01000) of what a rollback leaves.
+ * mongo_lasting_at_end, mongo_lasting_at_subtransaction_end: raise WARNINGs (01000) about the
+ * writes that a rollback leaves.  Called after transaction.c has ended its sessions.
  */
 extern void mongo_lasting_at_end(XactEvent event);
 extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
 
-/* One write, from its sending to what has become of it. */
+/* One write, from its sending to its outcome. */
 typedef struct MongoWrite
 {
 	MongoSession *session;		/* NULL: a user's own command */
 	MongoLease *lease;
 	MongoCommand command;
-	int64		most;			/* documents that it can write; -1: any
-								 * number, so that it is not repeated */
+	int64		most;			/* the most documents that it can write; -1:
+								 * any number, so it is not repeated */
 	bool		in_transaction;
-	MongoLasting *lasting;		/* outside of it; or NULL */
-	bson_t	   *lsid;			/* of no transaction; NULL also where the
+	MongoLasting *lasting;		/* outside of a transaction; else NULL */
+	bson_t	   *lsid;			/* outside of a transaction; NULL also if the
 								 * server has no sessions */
 	bool		may_repeat;
-	bool		sent;			/* whole; false: only what failed is to be
-								 * learnt */
+	bool		sent;			/* completely; if not, only the error is to be
+								 * read */
 	MongoReply	reply;
 	bool		failed;
 	MongoFailure failure;		/* the first */
@@ -892,27 +895,28 @@ typedef struct MongoWrite
 } MongoWrite;
 
 /*
- * Nothing raises while a write is under way: a wait that is broken off fails, what MongoDB
- * does is ended, and the caller raises when all that is known has been noted.  In a MongoDB
- * transaction a write is sent once and in nobody's doubt: all of it ends with the transaction.
+ * Nothing raises while a write is in flight.  If its wait is interrupted, the wait fails, and
+ * MongoDB is told to end the write.  The caller raises after it has recorded the outcome.  In a
+ * MongoDB transaction a write is sent once and never in doubt, as it ends with the transaction.
  *
  * mongo_write_begin
- *		Send the command, to which lsid, txnNumber, writeConcern and the like are added; to be
- *		followed by one of the next two.  What it consists of must stay; *write refers to
- *		memory in the current context.  Raises 53200 before anything is sent.
+ *		Sends the command, with lsid, txnNumber and writeConcern added.  Its parts must exist
+ *		until mongo_write_finish() or mongo_write_abandon(), one of which must follow.
+ *		*write refers to memory in the current context.  Raises only 53200, before sending.
  *
  * mongo_write_finish
- *		Wait for its reply, and note what is not known; true when it has succeeded.  A write
- *		that MongoDB can recognize is sent once more, to the primary that there is then, after
- *		a lost connection or an error with that label.  The lease then holds another
- *		connection, or none.  Raises what comes between two attempts.
+ *		Waits for the reply, and records an uncertain outcome.  Returns whether the write
+ *		succeeded.  After a lost connection or an error with the label RetryableWriteError,
+ *		sends the write once more, to the current primary, if MongoDB can recognize that.
+ *		The lease then has another connection, or none.  Raises what connecting for a second
+ *		attempt raises, except errors of class 08.
  *
  * mongo_write_abandon
- *		The statement has ended by an error: wait for so many milliseconds, then have MongoDB
- *		end the write.  Never raises.
+ *		Waits for so many milliseconds, then has MongoDB end the write.  Called after the
+ *		statement has failed.  Never raises.
  *
  * mongo_write_count
- *		The reply says that so many documents are written.
+ *		Counts so many documents as written.
  */
 extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
 							  const MongoCommand *command, int64 most, MongoWrite *write);
@@ -920,19 +924,19 @@ extern bool mongo_write_finish(MongoWrite *write);
 extern void mongo_write_abandon(MongoWrite *write, int milliseconds);
 extern void mongo_write_count(MongoWrite *write, int64 documents);
 
-/* mongo_append_update: what it does, operators or a pipeline {"0": stage}. */
+/* mongo_append_update: appends update operators, or a pipeline {"0": stage} as an array. */
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
 
 /*
- * Has the first command of a transaction failed with a write conflict, so that it is to be tried
- * again?  Lets some time pass if so.  False after ten seconds from 'since', when the first of
- * 'attempt' + 1 attempts began; raises 55P03 after lock_timeout, and 57014.
+ * mongo_wait_for_conflict: tells whether to try a transaction's first command again, after a
+ * write conflict.  If so, pauses first.  'attempt' counts earlier attempts, the first of which
+ * began at 'since'.  False after ten seconds.  Raises 55P03 after lock_timeout, and 57014.
  */
 extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
 									TimestampTz since, int attempt);
 
 /*
- * A batch under way (write_batch.c), as its session sees it.  Any other read or write in the
+ * A batch in flight (write_batch.c), as its session uses it.  Any other read or write in the
  * session settles it first, so that commands reach MongoDB in SQL's order.
  *
  * mongo_write_flight_settle: waits for the reply.  Raises what breaks the wait, but no error of
@@ -954,17 +958,19 @@ struct MongoSession
 	MongoTransactions mode;
 	bool		begun;			/* a MongoDB transaction is open, or was */
 	MongoLease *lease;			/* pinned; NULL without a transaction */
-	bson_t	   *lsid;			/* of the session; it outlives the connection */
+	bson_t	   *lsid;			/* of the session, which outlives the
+								 * connection */
 	int64		number;			/* of the transaction */
 	MongoSavedField recovery_token;	/* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
-	bool		over;			/* it has been committed */
+	bool		over;			/* it has ended */
 	bool		broken_off;		/* the wait for a reply was interrupted */
-	TimestampTz used_at;		/* the last one */
+	TimestampTz used_at;		/* the last command's time */
 	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the
 								 * transaction, or will */
-	MongoWriteFlight *flight;	/* a batch under way, likewise; or NULL */
+	MongoWriteFlight *flight;	/* a batch in flight, outside of a
+								 * transaction; or NULL */
 	int			flight_level;	/* nesting level that it was sent at */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
@@ -972,24 +978,24 @@ struct MongoSession
 };
 
 /*
- * Run a command that reads, whose reply is ok.  'message' names what was attempted.  Raises 40001
- * for what MongoDB calls a transient transaction error.
+ * mongo_session_read: runs a command that reads, in the transaction.  'message' names what is
+ * attempted.  Raises a failure; 40001 for what MongoDB calls a transient transaction error.
  */
 extern void mongo_session_read(MongoSession *session, const char *database,
 							   const bson_t *command, MongoReply *reply, const char *message);
 
 /*
- * mongo_session_lease, mongo_session_return_lease: the connection to write with; outside a
- * transaction each write leases one.
- * mongo_session_fields: what a command of the transaction, to be sent next, has beside itself; in
- * the current memory context.  Raises 53200.
- * mongo_session_note_reply: its reply has come, or none has.  Never raises.
- * mongo_session_note_write: something is about to be written.
- * mongo_session_is_fresh: is this a MongoDB transaction in which nothing has been read or
- * written?  Never where the isolation level asks for one snapshot.
- * mongo_session_restart: begin one again whose first command has failed; it is fresh again.
- * mongo_session_settle: what runs outside of sessions is about to be sent for 'user': have the
- * reply to a batch under way received first.
+ * mongo_session_lease, mongo_session_return_lease: lease and return the connection for a write.
+ * Within a transaction it is always the same one.
+ * mongo_session_fields: returns the fields to add to the transaction's next command, in the
+ * current memory context.  Raises 53200.
+ * mongo_session_note_reply: records that the command's reply was received or lost.  Never raises.
+ * mongo_session_note_write: records that something is about to be written.
+ * mongo_session_is_fresh: tells whether there is a MongoDB transaction in which nothing has been
+ * read or written.  Always false if the isolation level requires one snapshot.
+ * mongo_session_restart: restarts a transaction whose first command failed; it is fresh again.
+ * mongo_session_settle: receives the reply to a batch in flight, before a command for 'user' is
+ * sent outside of sessions.
  */
 extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
@@ -1001,20 +1007,20 @@ extern void mongo_session_restart(MongoSession *session);
 extern void mongo_session_settle(const UserMapping *user);
 
 /*
- * Have the ends of transactions and subtransactions told to sessions, which give their
- * connections back, then to what is not undone, then to the pool.
+ * mongo_register_transaction_callbacks: registers callbacks for the end of transactions and
+ * subtransactions.  They end sessions, then warn of writes that stay, then sweep the pool.
  */
 extern void mongo_register_transaction_callbacks(void);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 
 /*
- * Have the open cursors keep what is left of them that may meet what is written, inside MongoDB's
- * transaction or not.
+ * mongo_cursors_read_to_end: reads to their end, and stores, the open cursors that may see a
+ * write to 'extent', inside or outside of MongoDB's transaction.
  */
 extern void mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction);
 
-/* mongo_writing_level: the nesting level of the statement that writes. */
+/* mongo_writing_level: returns the nesting level of the statement whose writes are sent. */
 extern int	mongo_writing_level(void);
 
 #endif							/* MONGO_FDW_REMOTE_INTERNAL_H */
