@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * activity.c
- *		What is counted of the traffic with MongoDB, in shared memory.
+ *		Counters of the traffic with MongoDB, in shared memory.
  *
- * One table has the counts of servers and users, those of queries, and how many
- * connections there are to a server.  Rows of servers stay for good; of queries the one
- * that was used the longest ago makes room for a new one.  A session that has its
- * address notices by the generation; the few counts that come in between are another
- * query's.
+ * One hash table contains the counts of servers and users, those of queries, and the number of
+ * connections to each server.  Rows of servers are never removed.  If the table is full, a new
+ * row replaces the least recently used row of a query.  A session that remembers the old row's
+ * address detects this by the row's generation.  Counts that are added between this check and
+ * the replacement may go to the new row.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,30 +31,31 @@
 
 #define MOST_ROWS	6000		/* pg_stat_statements has 5000 by default */
 
-/* Whose counts they are.  Keys are compared as bytes: no padding. */
+/* Identifies a row.  Keys are compared as bytes, so there must be no padding. */
 typedef struct ActivityKey
 {
-	uint64		queryid;		/* 0: of a server */
+	uint64		queryid;		/* 0: row of a server */
 	Oid			dbid;
-	Oid			serverid;		/* InvalidOid: of a query */
-	Oid			userid;			/* InvalidOid: the connections of all users */
+	Oid			serverid;		/* InvalidOid: row of a query */
+	Oid			userid;			/* InvalidOid: row for all users of a
+								 * server */
 	uint32		unused;
 } ActivityKey;
 
 struct MongoActivity
 {
 	ActivityKey key;
-	pg_atomic_uint32 generation;	/* how often the place has changed hands */
-	pg_atomic_uint64 last_used; /* TimestampTz of a statement's start */
+	pg_atomic_uint32 generation;	/* changes when the row is removed */
+	pg_atomic_uint64 last_used; /* start time of the last statement */
 	pg_atomic_uint64 calls;
 	pg_atomic_uint64 counters[MONGO_COUNTERS];
 
-	/* of the row for all users of a server */
+	/* only in the row for all users of a server */
 	pg_atomic_uint32 connections;
 	ConditionVariable closed;
 };
 
-static LWLock *lock = NULL;		/* of the table, not of what rows count */
+static LWLock *lock = NULL;		/* protects the table, not the rows' counts */
 static HTAB *rows;
 
 uint64
@@ -107,7 +108,7 @@ mongo_activity_initialize(void)
 	shmem_startup_hook = find_memory;
 }
 
-/* remove_row: of a query; the caller has the lock. */
+/* remove_row: removes the row of a query; the caller has the lock exclusively. */
 static void
 remove_row(MongoActivity *row)
 {
@@ -115,7 +116,7 @@ remove_row(MongoActivity *row)
 	hash_search(rows, &row->key, HASH_REMOVE, NULL);
 }
 
-/* remove_oldest: the row of a query that was used the longest ago. */
+/* remove_oldest: removes the least recently used row of a query. */
 static void
 remove_oldest(void)
 {
@@ -135,7 +136,7 @@ remove_oldest(void)
 		remove_row(oldest);
 }
 
-/* find_row: made if need be, with its generation; NULL if there is no room. */
+/* find_row: finds or creates a row, and sets *generation; NULL if there is no space. */
 static MongoActivity *
 find_row(const ActivityKey *key, uint32 *generation)
 {
@@ -169,7 +170,7 @@ find_row(const ActivityKey *key, uint32 *generation)
 	return row;
 }
 
-/* Where the rows of this session are: a place by hash, for the last to come. */
+/* A cache of this session's rows, with one entry for each hash value. */
 #define REMEMBERED	256
 
 static struct
@@ -179,7 +180,7 @@ static struct
 	uint32		generation;
 }			remembered[REMEMBERED];
 
-/* remembered_row: find_row(), mostly without a lock; NULL without shared memory. */
+/* remembered_row: does find_row(), mostly without a lock; NULL without shared memory. */
 static MongoActivity *
 remembered_row(const ActivityKey *key)
 {
@@ -219,7 +220,7 @@ mongo_activity_use(MongoActivity *activity)
 
 /*
  * note_call
- *		A statement may use many connections, or one many times.
+ *		Counts a call of the query, once for each statement.
  */
 static void
 note_call(MongoActivity *query)
@@ -232,13 +233,13 @@ note_call(MongoActivity *query)
 		return;
 	last = query;
 	last_start = start;
-	/* what workers do is part of their leader's call */
+	/* workers take part in their leader's call */
 	if (!IsParallelWorker())
 		pg_atomic_fetch_add_u64(&query->calls, 1);
 	pg_atomic_write_u64(&query->last_used, start);
 }
 
-/* current_query: NULL where there is no query id, or no room. */
+/* current_query: returns the row of the current query; NULL without a query id or space. */
 static MongoActivity *
 current_query(void)
 {
@@ -253,7 +254,7 @@ current_query(void)
 
 /* --------------------------------- counting ---------------------------------- */
 
-/* add_count: to a row, which may be NULL; nothing costs no atomic operation. */
+/* add_count: adds to a row, unless it is NULL; adding 0 costs no atomic operation. */
 static void
 add_count(MongoActivity *row, MongoCounter counter, uint64 count)
 {
@@ -306,6 +307,7 @@ mongo_connection_limit_has_room(Oid serverid, int limit)
 	return server == NULL || pg_atomic_read_u32(&server->connections) < (uint32) limit;
 }
 
+/* try_enter: counts one more connection, unless the limit is reached. */
 static bool
 try_enter(MongoActivity *server, int limit)
 {
@@ -359,6 +361,7 @@ mongo_connection_limit_enter(MongoActivity **counted, Oid serverid, const char *
 
 /* --------------------------------- the views -------------------------------- */
 
+/* require_memory: raises 55000 without shared memory. */
 static void
 require_memory(void)
 {

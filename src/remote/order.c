@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * order.c
- *		Send and read in the order that SQL demands of a session.
+ *		Keeps a session's reads and writes in the order that SQL requires.
  *
- * In SQL a scan sees what earlier commands have written, and nothing of what is written
- * while it runs.  Statements keep their writes back, and MongoDB's cursors, unless they
- * are outside of the transaction that writes, meet what is written while they are read.
- * So two things happen before a command leaves:
+ * In SQL a scan sees what earlier commands have written, and nothing that is written while it
+ * runs.  But statements defer their writes, and MongoDB's cursors return what is written while
+ * they are read, unless the write is in a transaction and the cursor is not.  So two things
+ * happen before a command is sent:
  *
- * - Writes that were kept back are sent, if it may read them and its snapshot shows them,
- *	 or if it writes to the same collection.
- * - If it writes, the open cursors that may meet that are read to their end, into
- *	 work_mem and from there into temporary files.
+ * - Deferred writes to the same collection are sent, if the command writes, or if it reads in a
+ *	 snapshot that shows them.
+ * - If the command writes, the open cursors that may return its changes are read to their end.
+ *	 Their documents are stored in work_mem, and beyond that in temporary files.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,10 +24,10 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
-/* Queues that hold unsent writes, the longest first. */
+/* Queues with unsent writes (MongoUnsent), the oldest first. */
 static dlist_head unsent_writes = DLIST_STATIC_INIT(unsent_writes);
 
-/* The nesting level of the statement whose writes are sent; 0: the current one. */
+/* The nesting level of the statement whose deferred writes are being sent; 0: none are. */
 static int	writing_level = 0;
 
 bool
@@ -58,7 +58,7 @@ mongo_unsent_remove(MongoUnsent *unsent)
 	unsent->listed = false;
 }
 
-/* find_unsent: writes of a command before 'command' to what the extent is of, or NULL. */
+/* find_unsent: returns unsent writes to the extent by a command before 'command', or NULL. */
 static MongoUnsent *
 find_unsent(const MongoExtent *extent, CommandId command)
 {
@@ -80,7 +80,7 @@ mongo_writing_level(void)
 	return writing_level > 0 ? writing_level : GetCurrentTransactionNestLevel();
 }
 
-/* send_one: as a part of its own statement. */
+/* send_one: sends unsent writes, at the nesting level of their own statement. */
 static void
 send_one(MongoUnsent *unsent)
 {
@@ -104,7 +104,7 @@ mongo_before_read(const MongoExtent *extent, CommandId command)
 {
 	MongoUnsent *unsent;
 
-	/* sending one may have others sent first, so the list is searched anew */
+	/* sending one may send others first, so the list is searched again */
 	while ((unsent = find_unsent(extent, command)) != NULL)
 		send_one(unsent);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pool.c
- *		The pool: who has which connection.
+ *		The pool of this backend's connections, and their leases.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,32 +29,33 @@ static MongoConnection *find_idle(MongoLease *lease);
 /*-------------------------------------------------------------------------
  * The connections of this backend.
  *
- * Invariants: a connection is idle, and then it is authenticated with nothing in
- * flight, or leased by exactly one.  One whose server or user mapping has changed
- * is "retired": it serves only the cursors that were opened on it, and is closed
- * when there are none.  Closing neither waits for MongoDB nor raises, so that it
- * can be done from memory context callbacks.
+ * Invariants: a connection is either idle or leased by exactly one lease.  An idle connection
+ * is authenticated and has nothing in flight.  A connection whose server or user mapping has
+ * changed is "retired": it serves only the cursors that were opened on it, and is closed when
+ * none are left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can
+ * close connections.
  *-------------------------------------------------------------------------
  */
 
-/* All connections, of MongoConnection; those that are idle, the last used first. */
+/* All connections (MongoConnection); the idle ones in order of use, the last used first. */
 static dlist_head connections = DLIST_STATIC_INIT(connections);
 
-/* All leases, of MongoLease; those in the same state, the longest first. */
+/* All leases (MongoLease); those in the same state in order of time, the oldest first. */
 static dlist_head leases = DLIST_STATIC_INIT(leases);
 
-/* Cursors that others had to leave open, of RemoteCursor: see kill_cursor(). */
+/* Abandoned cursors that are still open on a server (RemoteCursor); see kill_cursor(). */
 static dlist_head orphans = DLIST_STATIC_INIT(orphans);
 static int	norphans = 0;
 
-/* There may be a connection to close: the end of the transaction looks for it. */
+/* There may be something to close at the end of the transaction. */
 static bool needs_sweep = false;
 
 /*
  * retire_connections
- *		Syscache callback: a foreign server or user mapping has changed.
+ *		Syscache callback: marks the connections whose foreign server or user mapping has
+ *		changed; hashvalue 0 means all.
  *
- * May be called anywhere, so it only marks; hashvalue 0 means all.
+ * May be called anywhere, so it closes none.
  */
 static void
 retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
@@ -74,7 +75,7 @@ retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalu
 	}
 }
 
-/* leave_limits: at the end of the process, stop counting against max_connections. */
+/* leave_limits: at the process's end, stops counting its connections for max_connections. */
 static void
 leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
@@ -86,7 +87,7 @@ leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 
 /*
  * initialize_pool
- *		Register callbacks and start libmongoc, once in a process.
+ *		Registers callbacks and starts libmongoc, once in a process.
  */
 static void
 initialize_pool(void)
@@ -106,7 +107,7 @@ initialize_pool(void)
 
 /*
  * close_connection
- *		Close the connection, which cursors opened on it then lack.  Never raises.
+ *		Closes the connection; cursors opened on it then have no home.  Never raises.
  */
 static void
 close_connection(MongoConnection *connection)
@@ -123,7 +124,7 @@ close_connection(MongoConnection *connection)
 	mongo_connection_close(connection);
 }
 
-/* kill_orphans: close the cursors on the connection's server that were left open. */
+/* kill_orphans: closes the abandoned cursors on the connection's server. */
 static void
 kill_orphans(MongoConnection *connection)
 {
@@ -133,11 +134,11 @@ kill_orphans(MongoConnection *connection)
 
 /*
  * close_unused
- *		Close connections that no lease holds and no cursor needs, of a server or all; or
- *		those of a user mapping, even if a cursor is open, which then uses another one.
- *		Was there one?
+ *		Closes the unleased connections of a server or a user mapping, or all (InvalidOid), and
+ *		returns whether it closed one.
  *
- * The servers of others are added to *in_use, unless that is NULL.
+ * A connection with open cursors stays, unless a user mapping is given; its cursors then use
+ * another one.  Adds the servers of the connections that stay to *in_use, unless that is NULL.
  */
 static bool
 close_unused(Oid serverid, Oid umid, List **in_use)
@@ -172,6 +173,7 @@ mongo_pool_close_idle(Oid serverid)
 
 /* ---------------------------- cursors of leases ----------------------------- */
 
+/* forget_cursor: records that the lease has no cursor any more. */
 static void
 forget_cursor(MongoLease *lease)
 {
@@ -204,13 +206,13 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 	lease->home->cursors++;
 }
 
-/* So many are closed at a time in a transaction that goes on. */
+/* Orphans after which those of a server are closed, without waiting for the transaction's end. */
 #define MOST_ORPHANS	100
 
 /*
  * leave_cursor
- *		Add the cursor to the orphans, to be closed later.  Without memory for that, MongoDB
- *		closes it by itself after 10 minutes.
+ *		Adds the cursor to the orphans, to be closed later.  If memory runs out, MongoDB closes
+ *		it by itself after 10 minutes.
  */
 static void
 leave_cursor(MongoLease *lease)
@@ -230,12 +232,12 @@ leave_cursor(MongoLease *lease)
 
 /*
  * kill_cursor
- *		Have an abandoned cursor closed: by a connection to its server, over an additional
- *		connection if a getMore is in flight, or else by the next connection that is
- *		leased or returned.
+ *		Has an abandoned cursor closed: over a clean connection to its server, or over an
+ *		additional one if a getMore is in flight, or else when the next connection to its
+ *		server is leased or swept.
  *
- * As the process exits there is no next one: what is closed over that connection are
- * the cursors of all.
+ * If the process exits, there is no later opportunity, so the additional connection closes the
+ * cursors of all leases.
  */
 static void
 kill_cursor(MongoLease *lease)
@@ -260,7 +262,7 @@ kill_cursor(MongoLease *lease)
 	norphans -= mongo_connection_kill_cursors(own, &orphans, true);
 }
 
-/* --------------------------- beginning and ending --------------------------- */
+/* ---------------------- creating and releasing leases ----------------------- */
 
 void
 mongo_lease_release(void *arg)
@@ -269,7 +271,9 @@ mongo_lease_release(void *arg)
 
 	if (!OidIsValid(lease->umid))
 		return;
-	/* nothing is given back from within libmongoc, on the way to exit */
+	/*
+	 * if the process exits from within libmongoc, nothing is sent or returned
+	 */
 	if (lease->state == LEASE_IN_FLIGHT && !mongo_driver_is_entered())
 		(void) mongo_protect(lease->callbacks->discard_reply, lease->reader);
 	if (!mongo_driver_is_entered())
@@ -302,8 +306,8 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 
 /*
  * replace_if_closed
- *		Replace a connection that the server has closed, before something is sent that must
- *		not be sent twice: one system call, unless it was in use a moment ago.
+ *		Replaces the lease's connection if the server has closed it, before a command is sent
+ *		that must not be sent twice.  Costs one system call, unless it was used just before.
  */
 static void
 replace_if_closed(MongoLease *lease, UserMapping *user)
@@ -319,8 +323,8 @@ replace_if_closed(MongoLease *lease, UserMapping *user)
 
 /*
  * move_to_primary
- *		Have a lease for writing hold a connection to the primary: the read preference of the
- *		connection that it holds may lead elsewhere.
+ *		Gives the lease a connection to the primary, if the server's read preference has
+ *		selected another member.
  */
 static void
 move_to_primary(MongoLease *lease, UserMapping *user)
@@ -359,13 +363,11 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 	if (lease->connection != NULL)
 		lease->connection->broken = true;
 	mongo_lease_put(lease);
-	/* what broke one connection has most likely broken the idle ones too */
+	/* the cause has probably broken the idle ones, too */
 	(void) close_unused(InvalidOid, lease->umid, NULL);
 	connect_lease(lease, user);
 	mongo_traffic_add(&lease->connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 }
-
-/* ---------------------------- what a lease holds ---------------------------- */
 
 void
 mongo_lease_check_interrupts(MongoLease *lease)
@@ -377,12 +379,9 @@ mongo_lease_check_interrupts(MongoLease *lease)
 	mongo_raise_wait(connection);
 }
 
-/* ------------------------- which connection a lease gets ------------------------ */
+/* --------------------------- choosing a connection ------------------------------ */
 
-/*
- * suits
- *		May the lease use this connection, which is idle or can be made so?
- */
+/* suits: tells whether the lease may use this connection once it is idle. */
 static bool
 suits(const MongoLease *lease, const MongoConnection *connection)
 {
@@ -391,15 +390,14 @@ suits(const MongoLease *lease, const MongoConnection *connection)
 			(!connection->retired &&
 			 mongo_connection_is_on(connection, lease->cursor.host_and_port));
 
-	/* what may be held for long must not be a cursor's only way */
+	/*
+	 * an exclusive lease may last long, so it takes none that a cursor needs
+	 */
 	return !connection->retired && connection->read_mode == lease->read_mode &&
 		(lease->callbacks != NULL || connection->cursors == 0);
 }
 
-/*
- * find_idle
- *		An idle connection that suits the lease, or NULL.  Broken ones are closed.
- */
+/* find_idle: returns an idle connection that suits the lease, or NULL.  Closes broken ones. */
 static MongoConnection *
 find_idle(MongoLease *lease)
 {
@@ -426,8 +424,8 @@ find_idle(MongoLease *lease)
 
 /*
  * find_in_flight
- *		The lease with the oldest outstanding reply; only for scans, since a saved reply
- *		often has an open cursor.
+ *		Returns the lease with the oldest outstanding reply, or NULL.  Only for scans: an
+ *		exclusive lease would not suit, since a saved reply often has an open cursor.
  */
 static MongoLease *
 find_in_flight(const MongoLease *lease)
@@ -447,7 +445,8 @@ find_in_flight(const MongoLease *lease)
 
 /*
  * count_connections
- *		Count connections of the lease's read preference that are not retired; *last is one.
+ *		Counts the connections of the lease's user mapping and read preference that are not
+ *		retired; sets *last to one of them.
  */
 static int
 count_connections(const MongoLease *lease, const MongoConnection **last)
@@ -468,10 +467,7 @@ count_connections(const MongoLease *lease, const MongoConnection **last)
 	return count;
 }
 
-/*
- * may_connect
- *		May one more connection be opened, as the first or for concurrency?
- */
+/* may_connect: tells whether to open one more connection, the first or for concurrency. */
 static bool
 may_connect(const MongoLease *lease)
 {
@@ -483,7 +479,7 @@ may_connect(const MongoLease *lease)
 		 mongo_connection_limit_has_room(last->serverid, last->options->max_connections));
 }
 
-/* hold: give the lease the connection, which first closes orphaned cursors. */
+/* hold: gives the lease the connection, and closes orphaned cursors over it. */
 static void
 hold(MongoLease *lease, MongoConnection *connection)
 {
@@ -495,7 +491,7 @@ hold(MongoLease *lease, MongoConnection *connection)
 
 /*
  * connect_lease
- *		Hold a new connection; idle ones are closed if too many files are open.
+ *		Gives the lease a new connection.  Closes idle ones first if too many files are open.
  */
 static void
 connect_lease(MongoLease *lease, UserMapping *user)
@@ -513,9 +509,9 @@ connect_lease(MongoLease *lease, UserMapping *user)
 
 /*
  * first_to_serve
- *		The first waiting lease for which there is a connection, or NULL.
+ *		Returns the first queued lease that an idle connection suits, or NULL.
  *
- * Leases with an open cursor come first, so that the server is done with it sooner.
+ * Leases with an open cursor come first, so that the server can close it sooner.
  */
 static MongoLease *
 first_to_serve(Oid umid)
@@ -550,9 +546,9 @@ mongo_lease_serve_others(MongoLease *lease)
 
 /*
  * connect_for_cursor
- *		Hold a new connection to the server that has the lease's cursor.
+ *		Gives the lease a new connection, to the server of the lease's cursor if it has one.
  *
- * False, with nothing held, if another server has been selected.
+ * Returns false, without a connection, if another server was selected.
  */
 static bool
 connect_for_cursor(MongoLease *lease, UserMapping *user)
@@ -570,10 +566,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 {
 	bool		waits = lease->state == LEASE_WAITING;
 
-	/*
-	 * a request that could not be sent in another scan's stead, whose error
-	 * it was
-	 */
+	/* another scan tried to send this lease's request, and got the error */
 	if (lease->connection != NULL)
 	{
 		lease->connection->broken = true;
@@ -649,30 +642,28 @@ mongo_lease_put(MongoLease *lease)
 }
 
 /*-------------------------------------------------------------------------
- * How long connections are kept that nobody has leased.
+ * How long unleased connections are kept.
  *
- * One of a user mapping and read preference stays, unless keep_connections forbids it or
- * it has been idle for idle_timeout.  More than one are there when scans wanted to work at
- * once; they go when nobody has wanted them for a moment, so that a session that does so
- * again and again need not connect again and again.
+ * One connection per user mapping and read preference stays, unless keep_connections is off or
+ * it has been idle for idle_timeout.  Further ones were opened for concurrent scans.  They stay
+ * for a moment, so that a session that repeats such a query need not connect each time.
  *
- * They are looked at when a transaction ends.  A timer takes care that one does:
- * in a session that has nothing to do it has PostgreSQL catch up with what other
- * sessions have changed, which is an empty transaction.  In a session that is
- * idle within a transaction the connections wait for its end.
+ * Connections are closed when a transaction ends.  In an idle session a timer makes PostgreSQL
+ * process its invalidation messages, which runs an empty transaction.  In a session that is
+ * idle in a transaction, connections stay until the transaction ends.
  *-------------------------------------------------------------------------
  */
 
-/* How long more connections than one stay when they are not used. */
+/* How long unused connections stay in addition to the first one. */
 #define SURPLUS_TIMEOUT_MS	1000
 
 static TimeoutId timer = MAX_TIMEOUTS;	/* not registered yet */
 
 /*
  * set_timer
- *		Have a transaction end at that time, unless one ends earlier.
+ *		Makes a transaction end at that time, unless the timer is set to an earlier one.
  *
- * Only in client backends: no other process waits for commands.
+ * Only in client backends, since no other process waits for commands.
  */
 static void
 set_timer(TimestampTz due)
@@ -685,7 +676,7 @@ set_timer(TimestampTz due)
 		enable_timeout_at(timer, due);
 }
 
-/* When the connection is to be closed: 0 for now, DT_NOEND for never. */
+/* due_time: returns when to close the connection: 0 for now, DT_NOEND for never. */
 static TimestampTz
 due_time(const MongoConnection *connection, bool is_surplus)
 {
@@ -699,7 +690,7 @@ due_time(const MongoConnection *connection, bool is_surplus)
 		TimestampTzPlusMilliseconds(connection->idle_since, timeout);
 }
 
-/* is_surplus: is there another idle one of its user mapping and read preference, used later? */
+/* is_surplus: tells whether another one of its kind is idle and was used later. */
 static bool
 is_surplus(const MongoConnection *connection)
 {
@@ -741,7 +732,7 @@ mongo_pool_sweep(void)
 		if (due <= now && connection->cursors == 0)
 			close_connection(connection);
 		else if (due <= now)
-			/* what a cursor is left on goes at the end of its transaction */
+			/* it is closed when its last cursor has been closed */
 			needs_sweep = true;
 		else
 			next = Min(next, due);
@@ -755,10 +746,10 @@ mongo_pool_sweep(void)
 
 /*
  * end_all_sessions
- *		End all server sessions and close the remaining cursors.
+ *		Ends all server sessions and closes the remaining cursors, at the end of the process.
  *
- * At the end of the process, unless it ends inside a call of libmongoc: then the postmaster
- * has died or memory has run out, and no more commands are sent.
+ * Sends nothing if the process exits inside a call of libmongoc, because the postmaster has
+ * died or memory has run out.
  */
 static void
 end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
@@ -778,7 +769,7 @@ end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused()
 	}
 }
 
-/* -------------------------------- the list ---------------------------------- */
+/* ----------------------- connections for SQL functions ---------------------- */
 
 List *
 mongo_connections(void)
@@ -810,9 +801,7 @@ mongo_connections(void)
 	return list;
 }
 
-/* --------------------------------- closing ---------------------------------- */
-
-/* warn_of_use: in postgres_fdw's words. */
+/* warn_of_use: warns that connections to the server stay, in postgres_fdw's words. */
 static void
 warn_of_use(Oid serverid)
 {
