@@ -68,7 +68,7 @@ is($node->safe_psql('postgres', q{INSERT INTO labels SELECT g, CASE WHEN g % 2 =
 is($node->safe_psql('postgres', q{INSERT INTO labels VALUES (20, 'one') ON CONFLICT DO NOTHING RETURNING _id;
 	INSERT INTO labels VALUES (20, 'twenty') ON CONFLICT DO NOTHING RETURNING _id}), 20, '... with RETURNING, and when no row is left');
 ($stdout, $stderr) = run_sql(q{BEGIN; INSERT INTO labels VALUES (30, 'x'); INSERT INTO labels VALUES (31, 'one') ON CONFLICT DO NOTHING; COMMIT});
-like($stderr, qr/23505: could not insert into foreign table "labels", row 1.*After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id/s,
+like($stderr, qr/23505: could not insert into foreign table "labels", row 1.*After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only skip duplicates of _id/s,
 	'later in a transaction those other than of _id are an error, which says so');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM labels WHERE _id >= 30'), 0, '... that undoes it');
 

@@ -17,7 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* ---------------------------- Run one command ----------------------------- */
+/* -------------------------- Running one command --------------------------- */
 
 /* reply_view: returns a view of the reply's document, in the reply's context. */
 static const bson_t *
@@ -68,7 +68,7 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 	return reply_view(&reply);
 }
 
-/* -------- Run one command that may write, outside of transactions --------- */
+/* ------ Running one command that may write, outside of transactions ------- */
 
 const bson_t *
 mongo_run_write_command(MemoryContext context, UserMapping *user,
@@ -104,7 +104,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	return reply_view(&write.reply);
 }
 
-/* --------- Change or delete one document and return it (findAndModify) ---- */
+/* ---------- Changing or deleting one document and returning it ------------ */
 
 /* build_command: builds the findAndModify command. */
 static bson_t *

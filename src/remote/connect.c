@@ -5,7 +5,7 @@
  *
  * libmongoc parses the URI, selects a server, connects and authenticates.  Then we take over
  * the stream and destroy libmongoc's client.  So no connections to other members remain, and
- * none of libmongoc's knowledge of the servers can become stale.
+ * libmongoc has no description of the servers that could become stale.
  *
  *-------------------------------------------------------------------------
  */
@@ -137,7 +137,7 @@ connect_address(MongoTransport *transport, const struct addrinfo *address,
 
 /*
  * connect_host
- *		Tries each address of the host in turn, within one timeout for all.
+ *		Tries the addresses of the host one after another, within one timeout for all.
  *
  * If the transport has a peer address, connects to that and looks up no name.
  */
@@ -228,7 +228,7 @@ add_tls(MongoTransport *transport, MongoStream *stream,
  * 'user_data' is the MongoTransport.  On failure, appends the reason to transport->failure and
  * returns a stream whose every operation fails.  It never returns NULL, because libmongoc (seen
  * in 1.23.1) would deadlock: it does so if the initiator fails for a replica set member that it
- * has just learned of from another member's reply.
+ * has just found in another member's reply.
  */
 static mongoc_stream_t *
 initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host_list_t *host,
@@ -240,7 +240,7 @@ initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host
 	mongoc_stream_t *guard = NULL;
 	bson_error_t failure = {0};
 
-	/* keep libmongoc from retrying what was cancelled */
+	/* libmongoc must not retry what was cancelled */
 	if (transport->interrupted)
 		set_connect_error(&failure, host->host_and_port, ECANCELED);
 	else
@@ -265,10 +265,10 @@ initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host
  * prepare_read_preference
  *		Builds the $readPreference to send to this server, if it needs one.
  *
- * Server Selection specification, "Passing read preference to mongos and load
- * balancers" and "Topology type: Single": a standalone gets none.  For a replica
- * set member that is connected to directly, primary becomes primaryPreferred,
- * so that a secondary answers.  Otherwise primary is the servers' default.
+ * Server Selection specification, "Passing read preference to mongos and load balancers" and
+ * "Topology type: Single": a standalone server gets none.  Over a direct connection to a replica
+ * set member, primary becomes primaryPreferred, so that a secondary accepts reads.  Otherwise
+ * primary is the servers' default and is not sent.
  */
 static void
 prepare_read_preference(MongoConnection *connection)
@@ -338,11 +338,11 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
 }
 
 /*
- * learn_server
- *		Records what the server's reply to "hello" says.  Does not raise.
+ * record_server
+ *		Records the server's properties from its reply to "hello".  Does not raise.
  */
 static void
-learn_server(MongoConnection *connection, const mongoc_client_t *client,
+record_server(MongoConnection *connection, const mongoc_client_t *client,
 			 const mongoc_server_description_t *server)
 {
 	const mongoc_uri_t *uri = connection->uri;
@@ -429,11 +429,11 @@ reset_failure(MongoTransport *transport)
  *		Has libmongoc select a server of 'uri', connect and authenticate; takes over the
  *		connection.  Returns false with *error set on failure.  Does not raise.
  *
- * With 'primary', selects a server that takes writes, else one by the read preference.  With
- * 'learn', records the server's properties in the connection.
+ * With 'primary', selects a server that accepts writes, else one by the read preference.  With
+ * 'records', records the server's properties in the connection.
  */
 static bool
-connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool learn,
+connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool records,
 			 bson_error_t *error)
 {
 	MongoTransport *transport = &connection->transport;
@@ -462,7 +462,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 										primary ? NULL : mongoc_uri_get_read_prefs_t(uri), error);
 	if (found != NULL)
 	{
-		/* this authenticates */
+		/* this call authenticates */
 		server = mongoc_client_get_handshake_description(client,
 														 mongoc_server_description_id(found),
 														 NULL, error);
@@ -471,14 +471,14 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	connected = server != NULL && adopt_stream(transport, server, error);
 	if (connected)
 		note_peer(connection);
-	if (connected && learn)
-		learn_server(connection, client, server);
+	if (connected && records)
+		record_server(connection, client, server);
 	if (server != NULL)
 		mongoc_server_description_destroy(server);
 
 	/*
-	 * this closes the connections that we did not take over; the flag lets
-	 * anything that libmongoc tries to send fail at once
+	 * destroying the client closes the connections that we did not take over;
+	 * with the flag set, anything that libmongoc tries to send fails at once
 	 */
 	interrupted = transport->interrupted;
 	transport->interrupted = true;
@@ -490,7 +490,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 
 /*
  * explain_failure
- *		Adds the initiator's reason for a failure, which libmongoc does not know.
+ *		Adds the initiator's reason for a failure, which libmongoc's error lacks.
  */
 static void
 explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
@@ -499,8 +499,8 @@ explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 	const MongoTransport *transport = &connection->transport;
 
 	/*
-	 * a lost connection or a server shutting down is no refused password,
-	 * though libmongoc reports both as failed authentication
+	 * libmongoc reports a lost connection, and a server that shuts down, as
+	 * failed authentication
 	 */
 	if (error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE &&
 		(transport->last_failed || mongo_error_is_retryable(transport->reply_code)))
@@ -510,7 +510,7 @@ explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 	}
 	if (transport->failure[0] == '\0')
 		return;
-	/* libmongoc reports an invalid reply as a wrong password, too */
+	/* libmongoc reports an invalid reply as failed authentication, too */
 	if (transport->violation != NULL)
 	{
 		error->domain = MONGOC_ERROR_PROTOCOL;
@@ -538,9 +538,9 @@ selection_timeout(const mongoc_uri_t *uri)
  * select_and_connect
  *		Connects, retrying until a server is found, the error is final, or time is up.
  *
- * Waiting helps only with replica sets and sharded clusters, which may be
- * electing a primary.  Each attempt uses a new libmongoc client, since a
- * client that has failed does not look again for five seconds.
+ * Waiting helps only with replica sets and sharded clusters, which may be electing a primary.
+ * Each attempt uses a new libmongoc client, since a client that has failed does not select again
+ * for five seconds.
  */
 static void
 select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
@@ -705,7 +705,7 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 	bson_t		properties;
 
 	/*
-	 * any name does, as the peer's address is known; the path of a
+	 * the name is not used, since the peer's address is known; the path of a
 	 * Unix-domain socket would have to be escaped
 	 */
 	snprintf(text, sizeof(text), "mongodb://%s/",
@@ -769,6 +769,7 @@ run_separately(void *argument)
 		(void) mongo_receive(&run->other, &run->reply, MONGO_DUE_INTERRUPT);
 }
 
+/* finish_separate_run: closes the separate connection, and frees what it used. */
 static void
 finish_separate_run(void *argument)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * connection.c
- *		Commands over one connection: writes, sessions, cancelling.
+ *		A connection's saved fields, session, cancelled writes, cursors, and end.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +49,7 @@ mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedFi
 #define UUID_SIZE			16
 #define MS_PER_MINUTE		60000
 
-/* make_lsid: with a random UUID (version 4 of RFC 4122). */
+/* make_lsid: makes a session id of a random UUID (version 4 of RFC 4122). */
 static void
 make_lsid(bson_t *lsid)
 {
@@ -63,7 +63,7 @@ make_lsid(bson_t *lsid)
 	BSON_APPEND_BINARY(lsid, "id", BSON_SUBTYPE_UUID, uuid, sizeof(uuid));
 }
 
-/* is_stale: does the server forget it within a minute, as far as we know? */
+/* is_stale: tells whether the server may forget the session within a minute. */
 static bool
 is_stale(const MongoServerSession *session)
 {
@@ -88,25 +88,24 @@ mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 }
 
 /*-------------------------------------------------------------------------
- * Ending in MongoDB what a session had begun there and has given up.
+ * Ending an abandoned write in MongoDB.
  *
- * MongoDB interrupts a read when its connection closes; a write runs on to its
- * end.  Inside a MongoDB transaction the abort undoes it.  Outside of one, when the
- * wait for its reply is given up, a second, short-lived connection to the same server
- * says killSessions with the id of its session, which every user may do with
- * sessions of their own, and which mongos hands on to the shards:
+ * MongoDB ends a read when its connection closes, but runs a write to its end.  In a MongoDB
+ * transaction the abort undoes the write.  Outside of one, killSessions with the id of the
+ * write's session is sent over a second, short-lived connection to the same server.  Every user
+ * may kill their own sessions, and mongos passes the command on to the shards:
  * https://www.mongodb.com/docs/manual/reference/command/killSessions/
- * The reply is then waited for a little longer: only it proves that nothing
- * runs on.
+ * Then the write's reply is awaited a little longer, since only that proves that the write has
+ * ended.
  *-------------------------------------------------------------------------
  */
 
 /*
- * Half a second in all, and less with a server that is silent.  Connecting with
- * a password takes five exchanges; killing a write took 15 ms at most.
+ * Half a second in total, and less if the server is silent.  Connecting with a password takes
+ * five round trips.  Killing a write took 15 ms at most.
  */
 #define ASK_MS				300
-#define ANSWER_WAIT_MS		200 /* for the reply of what was killed */
+#define ANSWER_WAIT_MS		200 /* for the reply to the killed write */
 
 MongoOutcome
 mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *reply)
@@ -122,7 +121,10 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	{
 		transport->interrupted = false;
 
-		/* it may still be on its way when the next write needs a session */
+		/*
+		 * it might still kill the session of the next write, so make a new
+		 * one
+		 */
 		connection->session.used_at = 0;
 		mongo_begin_ending(transport, ANSWER_WAIT_MS, 0);
 		outcome = mongo_receive(connection, reply, MONGO_DUE_INTERRUPT);
@@ -150,7 +152,7 @@ mongo_connection_is_on(const MongoConnection *connection, const char *host_and_p
 	return stream != NULL && strcmp(stream->host_and_port, host_and_port) == 0;
 }
 
-/* What send_kill() is called with. */
+/* The argument of send_kill(). */
 typedef struct CursorsKill
 {
 	MongoConnection *connection;
@@ -161,6 +163,7 @@ typedef struct CursorsKill
 	bool		sent;
 } CursorsKill;
 
+/* send_kill: sends killCursors for the taken cursors; called by mongo_protect(). */
 static void
 send_kill(void *argument)
 {
@@ -183,15 +186,19 @@ send_kill(void *argument)
 			return;
 
 		/*
-		 * Then on the one that waits, which is closed anyway: MongoDB reads
-		 * on when it has replied, though nobody takes the reply any more.
+		 * Otherwise use the connection with the getMore, which is closed
+		 * anyway.  MongoDB reads the command when it has replied to the
+		 * getMore, although nobody reads that reply.
 		 */
 		connection->broken = connection->transport.interrupted = kill->separately = false;
 	}
 	kill->sent = mongo_send(connection, &message, NULL);
 }
 
-/* take_cursors: out of the list, those that the connection may close, of one collection. */
+/*
+ * take_cursors: moves cursors of one collection that the connection may close from the list to
+ * 'taken'; false if there are none.
+ */
 static bool
 take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head *taken)
 {
@@ -286,8 +293,8 @@ mongo_connection_close(MongoConnection *connection)
 	(void) mongo_protect(free_driver_memory, connection);
 
 	/*
-	 * The process is about to exit from within libmongoc (the postmaster has
-	 * died, or memory has run out), which may hold its locks.
+	 * If the process exits from within libmongoc (the postmaster has died, or
+	 * memory has run out), libmongoc's locks may be held.
 	 */
 	if (mongo_driver_is_entered())
 		return;

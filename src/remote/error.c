@@ -35,7 +35,7 @@ typedef struct RemoteErrorRule
 	"MongoDB holds what a transaction has written in its cache until it commits. Write less in one transaction, or through a server with the option transactions 'off'; or give MongoDB a larger cache."
 
 #define OUTSIDE_HINT \
-	"MongoDB writes to a capped or a time series collection only outside of its transactions: have its foreign table on a server with the option transactions 'off'."
+	"MongoDB writes to a capped or a time series collection only outside of its transactions: define its foreign table on a server with the option transactions 'off'."
 
 #define TIME_SERIES_HINT \
 	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
@@ -78,9 +78,9 @@ static const RemoteErrorRule rules[] =
 	"New documents in the capped collection have overtaken the scan. Run the query again."},
 	{146, ERRCODE_OUT_OF_MEMORY, false, NULL},	/* ExceededMemoryLimit */
 	{166, ERRCODE_WRONG_OBJECT_TYPE, false, /* CommandNotSupportedOnView */
-	"MongoDB writes to no view, and to a time series collection not in this way. Have a foreign table over the collection that the view is made of."},
+	"MongoDB writes to no view, and to a time series collection not in this way. Create a foreign table over the view's source collection."},
 	{167, ERRCODE_FEATURE_NOT_SUPPORTED, false, /* OptionNotSupportedOnView */
-	"A view that has a collation compares text only by that. Have a foreign table over the collection that the view is made of, with the view's stages as the option pipeline; or set mongo_fdw.enable_pushdown to off."},
+	"A view that has a collation compares text only by that. Create a foreign table over the view's source collection, with the view's stages as the option pipeline; or set mongo_fdw.enable_pushdown to off."},
 	{175, ERRCODE_INVALID_CURSOR_STATE, false,	/* QueryPlanKilled */
 	"The collection or an index was dropped or renamed while it was read. Run the query again."},
 	{189, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* PrimarySteppedDown */
@@ -142,11 +142,10 @@ static const int type_codes[] = {
 };
 
 /*
- * Errors that are recognized by a part of the message, because their codes are
- * shared (2 BadValue) or differ between MongoDB's engines.  Most come from the
- * evaluation of an expression; the SQLSTATE is what PostgreSQL raises for the
- * same.  Others refuse an operation on some kinds of collections (20
- * IllegalOperation, 72 InvalidOptions).
+ * Errors that are recognized by a part of the message, because their codes are shared
+ * (2 BadValue) or differ between MongoDB's engines.  Most come from the evaluation of an
+ * expression; the SQLSTATE is that of PostgreSQL's own error.  Others refuse an operation on some
+ * kinds of collections (20 IllegalOperation, 72 InvalidOptions).
  */
 static const struct
 {
@@ -185,14 +184,14 @@ static const struct
 	{"capped collection in a multi-document transaction", ERRCODE_FEATURE_NOT_SUPPORTED, OUTSIDE_HINT},
 	{"on a time-series collection", ERRCODE_FEATURE_NOT_SUPPORTED, TIME_SERIES_HINT},
 	{"running with 'notablescan'", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-	"MongoDB's parameter notablescan allows only queries that an index serves. Make one, or add a condition on a field that has one."},
+	"MongoDB's parameter notablescan allows only queries that an index serves. Create an index, or add a condition on an indexed field."},
 	{"levels of nesting", .sqlstate = ERRCODE_STATEMENT_TOO_COMPLEX},
 	{"unrecognized time zone identifier", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 };
 
 /*
- * Messages by which a server rejects a part of the query language that it does
- * not know.  'feature' is the one to disable if the message names none.
+ * Messages by which a server rejects a part of the query language that it does not know.
+ * 'feature' is the feature to disable if the message names none.
  */
 static const struct
 {
@@ -271,7 +270,7 @@ mongo_error_is_lost_cursor(int code)
 	return find_rule(code)->sqlstate == ERRCODE_INVALID_CURSOR_STATE;
 }
 
-/* unknown_hint: returns a HINT if the message says that the server lacks a feature, else NULL. */
+/* unknown_hint: returns a HINT if the message reports that a feature is missing, else NULL. */
 static const char *
 unknown_hint(const char *text)
 {
@@ -295,9 +294,9 @@ unknown_hint(const char *text)
 }
 
 /*
- * is_of_evaluation: tells whether the code may be that of a failed expression.
- * Messages with other codes may contain text of a document, as that of a
- * duplicate key does, so they are not searched for known parts.
+ * is_of_evaluation: tells whether the code may be that of a failed expression.  Messages with
+ * other codes may contain text of a document, such as a duplicate key, so they are not searched
+ * for known parts.
  */
 static bool
 is_of_evaluation(int code)
@@ -308,8 +307,8 @@ is_of_evaluation(int code)
 }
 
 /*
- * quotes_documents: tells whether MongoDB's message may contain values.  Messages
- * on connections, privileges, cursors and the like contain none.
+ * quotes_documents: tells whether MongoDB's message may contain values.  Messages about
+ * connections, privileges or cursors contain none.
  */
 static bool
 quotes_documents(int code, int sqlstate)
@@ -369,7 +368,7 @@ function_hint(int code, int sqlstate, const char *hint)
 		return hint;
 	if (sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED || code == INVALID_NAMESPACE ||
 		(hint != NULL && is_of_evaluation(code)))
-		return psprintf("MongoDB was sent what %s was given, as it is; the error is in there.",
+		return psprintf("The argument of %s was sent to MongoDB unchanged; the error is in it.",
 						function);
 	return hint;
 }
@@ -622,7 +621,7 @@ mongo_raise_failure(const char *message, const MongoFailure *failure, const char
 		hint = function_hint(code, sqlstate,
 							 pipeline_hint(code, text, sqlstate, hint_for_code));
 	if (!may_quote && hint == NULL)
-		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
+		hint = "MongoDB's message is shown only to users who may read all columns and rows of the table.";
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(sqlstate),

@@ -27,11 +27,12 @@
 
 typedef struct MongoGuard
 {
-	mongoc_stream_t vtable;		/* first: libmongoc sees only that */
+	mongoc_stream_t vtable;		/* first, as libmongoc uses the struct as a
+								 * mongoc_stream_t */
 	mongoc_stream_t *base;
-	MongoStream *stream;		/* at the bottom of base */
-	bool		closed;			/* for libmongoc: a reply was invalid, or the
-								 * stream is ours now */
+	MongoStream *stream;		/* the socket below base */
+	bool		closed;			/* for libmongoc: a reply was invalid, or
+								 * mongo_guard_release() was called */
 	bool		asked;			/* a request was sent at least in part, and
 								 * its reply is not complete */
 	uint32		request_id;		/* of that request */
@@ -42,7 +43,7 @@ typedef struct MongoGuard
 	uint8		reply[FLEXIBLE_ARRAY_MEMBER];
 } MongoGuard;
 
-/* check_reply: checks an OP_REPLY, which answers the first "hello" with one document. */
+/* check_reply: checks an OP_REPLY, the reply to the first "hello", which has one document. */
 static const char *
 check_reply(const uint8 *message, size_t length)
 {
@@ -292,9 +293,9 @@ mongo_guard_release(MongoStream *stream)
 /* --------- checks of the fields that libmongoc does not check itself ------ */
 
 /*
- * The most iterations of a password's hash.  They cannot be interrupted, and so
- * many take a third of a second.  MongoDB's defaults are 10,000 (SCRAM-SHA-1) and
- * 15,000 (SCRAM-SHA-256); an administrator can raise them.
+ * The most iterations of a password's hash.  They cannot be interrupted, and 100,000 take a third
+ * of a second.  MongoDB's defaults are 10,000 (SCRAM-SHA-1) and 15,000 (SCRAM-SHA-256); an
+ * administrator can raise them.
  */
 #define MOST_ITERATIONS	100000
 #define TOO_MANY_ITERATIONS \
@@ -433,8 +434,8 @@ check_iterations(const uint8_t *digits, const uint8_t *end)
 }
 
 /*
- * check_scram_message: checks "r=...,s=...,i=4096" and the like (RFC 5802), as
- * far as libmongoc reads.  Payloads of other mechanisms pass.
+ * check_scram_message: checks a message such as "r=...,s=...,i=4096" (RFC 5802), as far as
+ * libmongoc reads it.  Accepts payloads of other mechanisms.
  */
 static const char *
 check_scram_message(const bson_iter_t *field)
@@ -483,7 +484,7 @@ const char *
 mongo_reply_check(const uint8 *document, size_t length)
 {
 	/*
-	 * Fields that libmongoc uses without checks of its own.  By their
+	 * Fields that libmongoc uses without checking them.  According to their
 	 * sources, 1.23.1 and 2.5.0 need all of these checks except one: since
 	 * 2.4.0 libmongoc itself rejects a SCRAM attribute that ends before its
 	 * "=".

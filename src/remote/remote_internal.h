@@ -964,7 +964,7 @@ struct MongoSession
 	MongoSavedField recovery_token;	/* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
 	bool		over;			/* it has ended */
-	bool		broken_off;		/* the wait for a reply was interrupted */
+	bool		reply_lost;		/* a command has got no reply */
 	TimestampTz used_at;		/* the last command's time */
 	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the

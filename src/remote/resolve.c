@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.c
- *		From a host's name to its addresses, by a thread that can be left alone.
+ *		Resolves host names in a separate thread, which can be abandoned.
  *
- * Called with libmongoc's frames below: nothing here may raise.
+ * It runs inside libmongoc's frames, so nothing here may raise.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,17 +24,17 @@
 #include <arpa/nameser.h>
 #include <resolv.h>
 
-/* Of the resolver's, which may be anybody's module (nsswitch.conf). */
+/* For the resolver, which may load any module (nsswitch.conf). */
 #define STACK_SIZE		(1024 * 1024)
 
-/* Look-ups that were given up, and are under way still. */
+/* The most threads: abandoned look-ups may still be running. */
 #define MOST_RUNNING	8
 
 #define LARGEST_ANSWER	4096
 
 /*
- * One question and its answer.  Malloc'd; the backend's thread and the other one own it
- * together, and the last of them frees it.
+ * One look-up and its result.  Malloc'd.  The backend's thread and the look-up's own it together,
+ * and the last of them frees it.
  */
 typedef struct Lookup
 {
@@ -42,16 +42,18 @@ typedef struct Lookup
 	void		(*ask) (struct Lookup *lookup);
 	char		name[NI_MAXHOST];
 	char		port[8];
-	int			done_pipe[2];	/* closed for writing when done */
-	int			code;			/* as getaddrinfo() gives it */
+	int			done_pipe[2];	/* the writing end is closed when the look-up
+								 * is done */
+	int			code;			/* as getaddrinfo() returns it */
 	struct addrinfo *addresses;
 } Lookup;
 
-/* The last that was given up: who asks the same again waits for it. */
-static Lookup *given_up = NULL;
+/* The last abandoned look-up: the next one of the same name waits for it. */
+static Lookup *abandoned = NULL;
 
 static int	running = 0;		/* threads */
 
+/* release: gives up one thread's ownership; the last owner frees the look-up. */
 static void
 release(Lookup *lookup)
 {
@@ -63,7 +65,7 @@ release(Lookup *lookup)
 	free(lookup);
 }
 
-/* ----------------------------- the other thread ---------------------------- */
+/* --------------------------- the look-up's thread -------------------------- */
 
 static void
 ask_for_host(Lookup *lookup)
@@ -74,7 +76,7 @@ ask_for_host(Lookup *lookup)
 							   &lookup->addresses);
 }
 
-/* Of the service's name, "_mongodb._tcp.HOST", or of the host's. */
+/* ask_for_records: looks up the records of one type; sets EAI_AGAIN if the resolver fails. */
 static void
 ask_for_records(Lookup *lookup, const char *name, int type)
 {
@@ -86,7 +88,10 @@ ask_for_records(Lookup *lookup, const char *name, int type)
 		lookup->code = EAI_AGAIN;
 }
 
-/* ask_for_service: the SRV and TXT records of a mongodb+srv URI. */
+/*
+ * ask_for_service: looks up the SRV records of the service's name, "_mongodb._tcp.HOST", and the
+ * TXT records of the host.
+ */
 static void
 ask_for_service(Lookup *lookup)
 {
@@ -95,7 +100,7 @@ ask_for_service(Lookup *lookup)
 					ns_t_txt);
 }
 
-/* run_lookup: the thread; its end closes the pipe, which the backend waits for. */
+/* run_lookup: the thread's function; at its end it closes the pipe, which wakes the backend. */
 static void *
 run_lookup(void *argument)
 {
@@ -113,7 +118,7 @@ run_lookup(void *argument)
 
 /*
  * start_thread
- *		False when there is none to be had.  No signal is its business.
+ *		Starts the look-up's thread, with all signals blocked; false if it cannot be started.
  */
 static bool
 start_thread(Lookup *lookup)
@@ -125,7 +130,7 @@ start_thread(Lookup *lookup)
 	bool		started;
 
 #ifdef M_ARENA_MAX
-	/* or malloc() would set 64 MB of address space apart for it */
+	/* otherwise malloc() would reserve 64 MB of address space for the thread */
 	mallopt(M_ARENA_MAX, 1);
 #endif
 	if (pthread_attr_init(&attributes) != 0)
@@ -152,7 +157,7 @@ set_error(bson_error_t *error, const char *name, const char *reason)
 
 /*
  * start_lookup
- *		NULL with *error set when that cannot be.
+ *		Starts a look-up; NULL on failure, with *error set or memory noted as missing.
  */
 static Lookup *
 start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
@@ -162,7 +167,7 @@ start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 
 	if (__atomic_load_n(&running, __ATOMIC_RELAXED) >= MOST_RUNNING)
 	{
-		set_error(error, name, "the resolver has not answered for others");
+		set_error(error, name, "too many earlier look-ups have not ended");
 		return NULL;
 	}
 	lookup = calloc(1, sizeof(Lookup));
@@ -193,7 +198,7 @@ start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 	return lookup;
 }
 
-/* wait_for: true when the answer is there; else transport and errno tell why not. */
+/* wait_for: waits for the result; on failure returns false, as mongo_stream_wait() does. */
 static bool
 wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 {
@@ -201,7 +206,7 @@ wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 	bool		ready = mongo_stream_wait(stream, POLLIN, Max(timeout_ms, 0));
 	int			failure = errno;
 
-	/* the file is the look-up's */
+	/* the look-up owns the file */
 	stream->socket = PGINVALID_SOCKET;
 	mongoc_stream_destroy(&stream->vtable);
 	errno = failure;
@@ -210,7 +215,7 @@ wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 
 /*
  * look_up
- *		The lookup with its answer; NULL, *error set, when there is none.
+ *		Returns a look-up with its result; NULL with *error set if it failed.
  */
 static Lookup *
 look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
@@ -218,16 +223,16 @@ look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
 {
 	Lookup	   *lookup;
 
-	if (given_up != NULL && __atomic_load_n(&given_up->owners, __ATOMIC_ACQUIRE) == 1)
+	if (abandoned != NULL && __atomic_load_n(&abandoned->owners, __ATOMIC_ACQUIRE) == 1)
 	{
-		/* done: what it has found is old */
-		release(given_up);
-		given_up = NULL;
+		/* it is done, but its result is out of date */
+		release(abandoned);
+		abandoned = NULL;
 	}
-	lookup = given_up;
+	lookup = abandoned;
 	if (lookup != NULL && lookup->ask == ask && strcmp(lookup->name, name) == 0 &&
 		strcmp(lookup->port, port) == 0)
-		given_up = NULL;
+		abandoned = NULL;
 	else
 		lookup = start_lookup(transport, ask, name, port, error);
 	if (lookup == NULL)
@@ -238,10 +243,10 @@ look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
 		set_error(error, name,
 				  errno == ETIMEDOUT ? "the resolver does not answer" :
 				  errno == ECANCELED ? "interrupted" : strerror(errno));
-		if (given_up != NULL)
-			release(given_up);
-		given_up = lookup;
-		/* exit() must not pull away what it uses */
+		if (abandoned != NULL)
+			release(abandoned);
+		abandoned = lookup;
+		/* exit() must not destroy what the thread uses */
 		mongo_skip_destructors();
 		return NULL;
 	}

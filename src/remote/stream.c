@@ -69,7 +69,7 @@ limited_end(const MongoTransport *transport, long timeout_ms)
 
 /*
  * must_stop
- *		Tells, before and after each wait, whether to give up the operation under way.
+ *		Tells, before and after each wait, whether to abandon the current operation.
  *		With MONGO_ANY_INTERRUPT, tells whether CHECK_FOR_INTERRUPTS() would do anything.
  *
  * It runs inside libmongoc's frames, so it must not call ProcessInterrupts().  It may raise what
@@ -148,7 +148,7 @@ find_wait_set(mongoc_stream_poll_t *polled, size_t count)
  * wait_for_events
  *		Waits for the requested events; sets revents and returns how many streams are ready.
  *
- * Returns 0 with errno set on timeout, and when must_stop() says so.  May raise.
+ * Returns 0 with errno set on timeout, and if must_stop() is true.  May raise.
  */
 static ssize_t
 wait_for_events(MongoTransport *transport, WaitEventSet *set, mongoc_stream_poll_t *polled,
@@ -221,7 +221,7 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context, uint32 
 		}
 		PG_CATCH();
 		{
-			/* there was no memory for it */
+			/* the copy needed more memory than there was */
 			mongo_transport_note_memory(transport, sizeof(ErrorData));
 		}
 		PG_END_TRY();
@@ -330,7 +330,7 @@ note_wait_failure(MongoStream *stream)
 	if (errno == ETIMEDOUT && transport->socket_timeout_ms > 0 &&
 		transport->wait_limit_ms == 0)
 	{
-		/* keep libmongoc from retrying, which would wait as long again */
+		/* so that libmongoc does not retry, and wait as long again */
 		transport->timed_out = transport->interrupted = true;
 	}
 }
@@ -384,7 +384,7 @@ transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, si
 		}
 		if (count == 0)
 		{
-			/* end of file; libmongoc would take an errno of 0 for a timeout */
+			/* end of file; libmongoc treats an errno of 0 as a timeout */
 			errno = ECONNRESET;
 			return -1;
 		}
@@ -408,7 +408,7 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	ssize_t		count = transfer((MongoStream *) base, false, iov, iovcnt, Max(min_bytes, 1),
 								 timeout_msec);
 
-	/* end of file is no error if no minimum is asked for */
+	/* end of file is no error if the caller requests no minimum */
 	return count < 0 && min_bytes == 0 && errno == ECONNRESET &&
 		((MongoStream *) base)->last_errno == 0 ? 0 : count;
 }
@@ -623,8 +623,8 @@ mongo_transport_raise(MongoTransport *transport)
 	if (transport->wait_error == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("a connection to MongoDB has been given up"),
-				 errdetail("PostgreSQL, or an earlier statement, interrupted what was under way on it.")));
+				 errmsg("a connection to MongoDB has been abandoned"),
+				 errdetail("PostgreSQL, or an earlier statement, interrupted an operation on it.")));
 	else
 	{
 		ErrorData  *kept = transport->wait_error;
@@ -646,6 +646,7 @@ mongo_transport_raise(MongoTransport *transport)
 /* Declared in libpq/libpq.h, which includes GSSAPI headers that may not be installed. */
 extern bool pq_check_connection(void);
 
+/* are_held: tells whether interrupts are held off. */
 static bool
 are_held(void)
 {

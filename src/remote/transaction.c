@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * transaction.c
- *		MongoDB transactions within PostgreSQL's.
+ *		MongoDB transactions within PostgreSQL transactions.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,14 +24,14 @@
 /*-------------------------------------------------------------------------
  * MongoDB transactions that follow the PostgreSQL transaction.
  *
- * Invariant: 'sessions' contains an entry for each server and user written to, or read from
- * in one snapshot, in the current PostgreSQL transaction, and is empty between transactions.
- * An entry's lease is held until the end: behind mongos a transaction belongs to the mongos
- * that it began on, and a connection has one transaction at a time.
+ * Invariant: 'sessions' has an entry for each server and user that the current PostgreSQL
+ * transaction has written to, or has read from in one snapshot; else it is empty.  A session
+ * keeps its lease until the end: a transaction through mongos belongs to the mongos that it
+ * began on, and a connection has one transaction at a time.
  *
- * A MongoDB transaction is the id of a session and a number, which all of its commands
- * carry.  The first of them begins it; commit and abort have a write concern, and behind
- * mongos the token by which another one finds it.
+ * A MongoDB transaction is identified by a session id and a number, which all of its commands
+ * contain.  Its first command begins it.  The commit has a write concern.  Commit and abort
+ * through mongos have a token by which another mongos finds the transaction.
  *
  * MongoDB commits just before PostgreSQL does (pre-commit), so an error of MongoDB's still
  * rolls PostgreSQL back.  If PostgreSQL fails between the two commits, MongoDB's stays: only
@@ -43,7 +43,7 @@
 #define COMMIT_RETRY_MS		30000
 #define COMMIT_PAUSE_MS		50
 
-/* How long to wait for one reply, before looking for another server. */
+/* How long to wait for one reply before looking for another server. */
 #define COMMIT_WAIT_MS		15000
 
 /* How long to wait for the reply to a commit after an interrupt. */
@@ -56,9 +56,9 @@
  */
 #define ABORT_MS			1000
 #define HURRIED_ABORT_MS	100
-#define HURRIED_KILL_MS		300 /* with a connection to be made first */
+#define HURRIED_KILL_MS		300 /* including the time to connect */
 
-/* What a repeated commit waits for a majority, unless the user has said (specification). */
+/* The wtimeout of a repeated commit, unless the user has set one (Transactions specification). */
 #define REPEATED_WTIMEOUT_MS	10000
 
 /* The outcome of commitTransaction. */
@@ -77,7 +77,7 @@ static List *sessions = NIL;
 
 /*
  * begin_transaction
- *		Prepare a MongoDB transaction, which the next command begins, if the server has
+ *		Prepares a MongoDB transaction, which the next command begins, if the server supports
  *		transactions.
  */
 static void
@@ -132,7 +132,7 @@ mongo_session_restart(MongoSession *session)
 {
 	MongoServerSession *own = &session->lease->connection->session;
 
-	/* a greater number ends a transaction with the last one */
+	/* MongoDB ends a session's transaction when it receives a greater number */
 	session->number++;
 	own->number = Max(own->number, session->number);
 	session->recovery_token.length = 0;
@@ -143,7 +143,7 @@ mongo_session_restart(MongoSession *session)
 
 /*
  * append_session
- *		Append the fields that every command of the transaction has.
+ *		Appends the fields that every command of the transaction has.
  */
 static void
 append_session(const MongoSession *session, bson_t *fields)
@@ -155,10 +155,8 @@ append_session(const MongoSession *session, bson_t *fields)
 
 /*
  * check_connection
- *		Reconnect if the server has closed the connection.  That does not end the
- *		transaction, but losing a command would.
- *
- * Checked only if nothing has been sent for a while.
+ *		Reconnects if the server has closed the connection, since a lost command would end the
+ *		transaction.  Checks only if nothing has been sent for a while.
  */
 static void
 check_connection(MongoSession *session)
@@ -166,7 +164,7 @@ check_connection(MongoSession *session)
 	MongoConnection *connection = session->lease->connection;
 	TimestampTz now = GetCurrentTimestamp();
 
-	if (!session->broken_off && mongo_connection_is_clean(connection) &&
+	if (!session->reply_lost && mongo_connection_is_clean(connection) &&
 		TimestampDifferenceExceeds(session->used_at, now, RECENTLY_USED_MS) &&
 		mongo_has_reply(connection))
 		(void) mongo_connection_reconnect(connection);
@@ -175,9 +173,10 @@ check_connection(MongoSession *session)
 
 /*
  * mongo_session_fields
+ *		Returns the fields to add to the next command; see remote_internal.h.
  *
- * All reads of a transaction are from one snapshot of the storage engine.  Repeatable read
- * also requires one that is majority-committed.
+ * All reads of a transaction are from one snapshot of the storage engine.  Repeatable read also
+ * requires a majority-committed snapshot.
  */
 bson_t *
 mongo_session_fields(MongoSession *session)
@@ -204,17 +203,17 @@ mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 {
 	MongoConnection *connection = session->lease->connection;
 
-	/* not earlier: an error before the command is sent has begun nothing */
+	/* not set earlier, since an error before sending begins no transaction */
 	session->used = true;
 	if (reply->document == NULL)
-		session->broken_off = connection->broken = true;
+		session->reply_lost = connection->broken = true;
 	mongo_save_field(&connection->cluster_time, reply, "$clusterTime");
 	mongo_save_field(&session->recovery_token, reply, "recoveryToken");
 }
 
 /*
  * run_in_transaction
- *		Send a command and wait: true when it succeeded.  Raises nothing once it is sent.
+ *		Sends a command, waits, and returns whether it succeeded.  Never raises once it is sent.
  */
 static bool
 run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
@@ -263,7 +262,7 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
  */
 static bool holding_interrupts = false;
 
-/* hold_interrupts: hold off interrupts until the end of the transaction. */
+/* hold_interrupts: holds off interrupts until the end of the transaction. */
 static void
 hold_interrupts(void)
 {
@@ -272,11 +271,14 @@ hold_interrupts(void)
 	holding_interrupts = true;
 }
 
-/* release_interrupts: at the transaction's end, where PostgreSQL itself holds them off, too. */
+/* release_interrupts: undoes hold_interrupts(), at the transaction's end. */
 static void
 release_interrupts(bool aborted)
 {
-	/* only an ERROR, which resets the count, leads from a commit to an abort */
+	/*
+	 * an abort after it follows an ERROR, which has reset the count; at the
+	 * end PostgreSQL holds interrupts off, too
+	 */
 	if (holding_interrupts && !aborted && InterruptHoldoffCount > 1)
 		RESUME_INTERRUPTS();
 	holding_interrupts = false;
@@ -286,11 +288,11 @@ release_interrupts(bool aborted)
 
 /*
  * classify_failed_commit
- *		The outcome of a commit without a successful reply, which was sent 'sent' times.
+ *		Returns the outcome of a commit that was sent 'sent' times without a successful reply.
  *
  * Once commitTransaction may have reached a server, only that server or its successor can
- * rule a commit out, by the label TransientTransactionError.  On the first attempt MongoDB
- * sets it if it aborts the transaction.  A repetition has write concern majority, so
+ * exclude a commit, by the label TransientTransactionError.  On the first attempt MongoDB sets
+ * it if it aborts the transaction.  A repetition has write concern majority, so
  * NoSuchTransaction then has the label only if a majority confirms it (Transactions
  * specification, "UnknownTransactionCommitResult" and "Majority write concern is used when
  * retrying commitTransaction"; in MongoDB, isTransientTransactionError()).  Some errors
@@ -323,7 +325,7 @@ classify_failed_commit(const MongoReply *reply, const MongoFailure *failure, int
 	return MONGO_COMMIT_UNKNOWN;
 }
 
-/* cannot_be_confirmed: would a repetition have the same result? */
+/* cannot_be_confirmed: tells whether the write concern cannot be met by a repetition either. */
 static bool
 cannot_be_confirmed(const MongoFailure *failure)
 {
@@ -332,7 +334,7 @@ cannot_be_confirmed(const MongoFailure *failure)
 														 * UnknownReplWriteConcern */
 }
 
-/* pause_commit: pause before a repetition; interrupts only end the pause. */
+/* pause_commit: pauses before a repetition; interrupts only end the pause. */
 static void
 pause_commit(void)
 {
@@ -343,9 +345,9 @@ pause_commit(void)
 
 /*
  * longest_commit
- *		How long to repeat a commit, in ms.
+ *		Returns how long to repeat a commit, in ms.
  *
- * PostgreSQL itself stops the clock of statement_timeout before it commits.
+ * PostgreSQL itself stops the timer of statement_timeout before it commits.
  */
 static int
 longest_commit(void)
@@ -356,10 +358,10 @@ longest_commit(void)
 
 /*
  * commit_fields
- *		The other fields of commitTransaction; 'again': it is a repetition.
+ *		Returns the other fields of commitTransaction, or with 'again' of its repetition.
  *
- * A repetition has write concern majority, whatever the user has chosen, since an election
- * could undo what has not reached a majority (Transactions specification).
+ * A repetition has write concern majority, regardless of the user's choice, since an election
+ * could undo a commit that has not reached a majority (Transactions specification).
  */
 static bson_t *
 commit_fields(const MongoSession *session, bool again)
@@ -400,7 +402,7 @@ commit_fields(const MongoSession *session, bool again)
 
 /*
  * try_commit
- *		Send commitTransaction once, over a new connection if necessary, and wait.
+ *		Sends commitTransaction once, over a new connection if necessary, and waits.
  *
  * *sent counts how often it was sent completely.
  */
@@ -429,7 +431,7 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 		mongo_session_note_reply(session, reply);
 	if (!mongo_reply_failure(connection, reply, failure))
 	{
-		/* has it reached those that it had to? */
+		/* the write concern may not be met */
 		if (!mongo_reply_find(reply, "writeConcernError", &iter))
 			return MONGO_COMMITTED;
 		mongo_read_failure(&iter, failure);
@@ -442,10 +444,10 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 
 /*
  * commit_transaction
- *		Commit, and repeat it while its outcome is unknown: for half a minute, or
- *		statement_timeout if that is less.
+ *		Commits, and repeats the commit while its outcome is unknown: for half a minute, or
+ *		for statement_timeout if that is less.
  *
- * After an interrupt, the reply is awaited for 50 ms more, and nothing is repeated.
+ * After an interrupt, waits for the reply for 50 ms more, and does not repeat the commit.
  */
 static MongoCommitOutcome
 commit_transaction(MongoSession *session, MongoFailure *failure)
@@ -489,8 +491,8 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 
 /*
  * report_failed_commit
- *		Raise 08007 if MongoDB may have committed, or has done so on another server;
- *		otherwise the failure.
+ *		Raises 08007 if MongoDB may have committed, or has committed on another server;
+ *		otherwise raises the failure.
  */
 pg_noreturn static void
 report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
@@ -529,8 +531,8 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 
 /*
  * refuse_session
- *		Raise if MongoDB has lost writes, must not keep them all, or reads another
- *		snapshot.
+ *		Raises 0A000 if a savepoint that wrote was rolled back, or if a failed command has
+ *		ended the MongoDB transaction.
  */
 static void
 refuse_session(const MongoSession *session, bool at_commit)
@@ -551,7 +553,7 @@ refuse_session(const MongoSession *session, bool at_commit)
 			 errhint("Read from MongoDB what may fail before the first write; in READ COMMITTED it can fail then without that.")));
 }
 
-/* commit_session: commit, if the session has written. */
+/* commit_session: commits, if the session has written. */
 static void
 commit_session(MongoSession *session)
 {
@@ -561,13 +563,12 @@ commit_session(MongoSession *session)
 	if (session->lease == NULL || !session->wrote || !session->used)
 		return;
 
-	/* if this backend is killed now, only MongoDB knows the outcome */
+	/* if this backend is killed now, the outcome can only be found in MongoDB */
 	outcome = commit_transaction(session, &failure);
 	if (outcome == MONGO_COMMITTED)
 	{
 		/*
-		 * an interrupt that came meanwhile is too late: MongoDB's commit
-		 * stays
+		 * an interrupt during the commit is too late: MongoDB's commit stays
 		 */
 		session->over = true;
 		QueryCancelPending = false;
@@ -580,10 +581,10 @@ commit_session(MongoSession *session)
 
 /*
  * finish_reading
- *		End a MongoDB transaction in which nothing was written.
+ *		Ends a MongoDB transaction in which nothing was written, by a commit.
  *
- * By a commit, whose success means that a majority has what was read.  Nothing depends on
- * that, so a failure is not reported, and it takes no longer than an abort.
+ * The success of the commit means that a majority has what was read.  Nothing depends on that, so
+ * a failure is not reported, and the wait is as short as for an abort.
  */
 static void
 finish_reading(MongoSession *session)
@@ -607,11 +608,11 @@ finish_reading(MongoSession *session)
 
 /*
  * commit_sessions
- *		Commit on every server, unless a reason not to is known beforehand.
+ *		Commits on every server, unless it is known beforehand that this cannot succeed.
  *
  * If anything fails after the first server has committed, that commit stays.  So interrupts
- * are served first, and PostgreSQL's own check at commit for serialization failures is made
- * first.  Making it twice does no harm, and an abort after it undoes it as after PREPARE.
+ * are served first, and PostgreSQL's own check for serialization failures at commit is called
+ * first.  Calling it twice does no harm.  An abort after it undoes it, as after PREPARE.
  */
 static void
 commit_sessions(void)
@@ -636,6 +637,7 @@ commit_sessions(void)
 
 /* -------------------------------- aborting ---------------------------------- */
 
+/* warn_of_open_transaction: warns that MongoDB has not confirmed the abort. */
 static void
 warn_of_open_transaction(const MongoSession *session)
 {
@@ -646,18 +648,19 @@ warn_of_open_transaction(const MongoSession *session)
 			 errmsg("could not tell server \"%s\" to abort the transaction",
 					session->server_name),
 			 session->maybe_open ?
-			 errdetail("MongoDB does not answer. Unless it has committed the transaction, it aborts it, and lets go of its locks, after transactionLifetimeLimitSeconds.") :
-			 errdetail("MongoDB does not answer. It aborts the transaction, and lets go of its locks, after transactionLifetimeLimitSeconds.")));
+			 errdetail("MongoDB does not answer. Unless it has committed the transaction, it aborts it, and releases its locks, after transactionLifetimeLimitSeconds.") :
+			 errdetail("MongoDB does not answer. It aborts the transaction, and releases its locks, after transactionLifetimeLimitSeconds.")));
 }
 
 /*
  * abort_transaction
- *		Have MongoDB abort the transaction; false if it has not confirmed that in time.
+ *		Has MongoDB abort the transaction; false if MongoDB has not confirmed that in time.
  *
- * An interrupted or lost command may still run, or have opened an unknown cursor.  Then
- * killSessions is sent over another connection to the same server, and ends that, too.  The
- * same is done if a commit has been sent, as it has no effect on a committed transaction, and
- * if the connection is lost with the abort.  Interrupts are not served, but shorten the wait.
+ * An interrupted or lost command may still run, or may have opened an unknown cursor.  Then
+ * killSessions is sent instead, over another connection to the same server, which ends the
+ * command and the cursor, too.  It is also sent if the connection was lost with the abort, and if
+ * a commit has been sent, since killSessions has no effect on a committed transaction.
+ * Interrupts are not served, but shorten the wait.
  */
 static bool
 abort_transaction(MongoSession *session)
@@ -666,19 +669,21 @@ abort_transaction(MongoSession *session)
 	MongoTransport *transport = &connection->transport;
 	bool		hurried = proc_exit_inprogress || transport->interrupted ||
 		mongo_interrupt_is_due(true);
-	bson_t		document = BSON_INITIALIZER;	/* both stay within the
-												 * bson_t, */
-	bson_t		fields = BSON_INITIALIZER;	/* but for a recovery token */
+	/* these need no memory, unless there is a recovery token */
+	bson_t		document = BSON_INITIALIZER;
+	bson_t		fields = BSON_INITIALIZER;
 	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
 	MongoReply	reply = {.context = CurrentMemoryContext};
 	MongoOutcome outcome;
 	bool		ended = false;
-	bool		beside;
+	bool		separately;
+
 
 	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
 		connection->broken = true;
-	beside = session->broken_off || session->maybe_open || !mongo_connection_is_clean(connection);
-	if (!beside)
+	separately = session->reply_lost || session->maybe_open ||
+		!mongo_connection_is_clean(connection);
+	if (!separately)
 	{
 		bson_append_template(&document, "{abortTransaction: 1}");
 		append_session(session, &fields);
@@ -689,16 +694,16 @@ abort_transaction(MongoSession *session)
 		mongo_finish_ending(transport);
 		ended = outcome == MONGO_REPLY;
 		connection->broken |= !ended;
-		beside = outcome == MONGO_BROKEN && !transport->interrupted && !transport->timed_out;
+		separately = outcome == MONGO_BROKEN && !transport->interrupted && !transport->timed_out;
 		bson_reinit(&document);
 	}
-	if (beside)
+	if (separately)
 	{
 		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
 		command.fields = NULL;
 		ended = mongo_connection_run_separately(connection, &command,
 												hurried ? HURRIED_KILL_MS : ABORT_MS);
-		/* the number ends with the session */
+		/* the next transaction begins a new session, with new numbers */
 		connection->session.lsid = NULL;
 	}
 	bson_destroy(&document);
@@ -707,7 +712,7 @@ abort_transaction(MongoSession *session)
 	return ended;
 }
 
-/* abort_if_open: abort the session's transaction, if it is still open. */
+/* abort_if_open: aborts the session's transaction if it is still open. */
 static void
 abort_if_open(void *argument)
 {
@@ -720,10 +725,9 @@ abort_if_open(void *argument)
 
 /*
  * end_session
- *		End the MongoDB transaction and give the connection back.
+ *		Ends the MongoDB transaction and returns the connection.
  *
- * An ERROR would make PostgreSQL end its transaction a second time, as would FATAL.
- * So nothing here raises.
+ * Never raises: an ERROR or FATAL here would make PostgreSQL end its transaction a second time.
  */
 static void
 end_session(MongoSession *session)
@@ -739,6 +743,7 @@ end_session(MongoSession *session)
 	session->lease = NULL;
 }
 
+/* abandon_protected: abandons a batch in flight; called by mongo_protect(). */
 static void
 abandon_protected(void *argument)
 {
@@ -747,7 +752,7 @@ abandon_protected(void *argument)
 	mongo_write_flight_abandon(session->flight);
 }
 
-/* abandon_flight: abandon a batch that was sent at this nesting level or below it. */
+/* abandon_flight: abandons a batch that was sent at this nesting level or a deeper one. */
 static void
 abandon_flight(MongoSession *session, int level)
 {
@@ -755,6 +760,7 @@ abandon_flight(MongoSession *session, int level)
 		(void) mongo_protect(abandon_protected, session);
 }
 
+/* end_sessions: commits sessions before PostgreSQL commits, and ends them after it has ended. */
 static void
 end_sessions(XactEvent event)
 {
@@ -806,8 +812,8 @@ at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 }
 
 /*
- * at_subtransaction_event: writes of a committed level belong to the one above; after an
- * aborted one, the transaction cannot be committed any more.
+ * at_subtransaction_event: moves writes of a committed level to the level above.  After the abort
+ * of a level that wrote, the MongoDB transaction cannot be committed any more.
  */
 static void
 at_subtransaction_event(SubXactEvent event,
@@ -886,7 +892,7 @@ create_session(const UserMapping *user)
 	return session;
 }
 
-/* settle_flight: wait for the batch in flight, and with 'raise' raise its failure. */
+/* settle_flight: waits for the batch in flight; with 'raise', raises its failure. */
 static void
 settle_flight(MongoSession *session, bool raise)
 {

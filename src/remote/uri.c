@@ -101,7 +101,7 @@ uri_from_address(const MongoConnectionOptions *options)
 		append_path(&text, options->address);
 	else
 		append_hosts(&text, options);
-	/* a host must not contain characters that end it in a URI */
+	/* a host must not contain a character that would end it in a URI */
 	if (options->address[0] == '/' || strpbrk(options->address, "@/?") == NULL)
 		uri = mongoc_uri_new_with_error(text.data, &error);
 	pfree(text.data);
@@ -131,7 +131,7 @@ uri_from_text(const MongoConnectionOptions *options)
 				 errhint("Give the server another uri with ALTER SERVER, and change what was secret, as others may have read it. %s",
 						 refusal->hint)));
 
-	/* the text is not shown, as it may contain a password */
+	/* the error does not show the text, which may contain a password */
 	if (uri == NULL)
 		refuse_options(options, "The option \"uri\" is not a valid MongoDB connection string.");
 	return mongoc_uri_copy(uri);
@@ -411,7 +411,7 @@ set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	return NULL;
 }
 
-/* copy_setting: copies a setting of option or URI; later changes of the URI move its strings. */
+/* copy_setting: copies a setting of option or URI, since changes of the URI move its strings. */
 static const char *
 copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 {
@@ -451,8 +451,8 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
  * take_timeouts
  *		Sets the timeouts that the transport's streams apply to libmongoc's waits and our own.
  *
- * Sets socketTimeoutMS in the URI to a value that lets libmongoc wait for ever.  Its default is
- * five minutes, and it takes 0 for the default (mongoc_uri_get_option_as_int32(), seen in the
+ * Sets socketTimeoutMS in the URI to a value that makes libmongoc wait for ever.  Its default is
+ * five minutes, and it treats 0 as the default (mongoc_uri_get_option_as_int32(), seen in the
  * source of 1.23.1 and 2.6).
  */
 static void

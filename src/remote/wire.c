@@ -83,7 +83,7 @@ mongo_check_command_size(const bson_t *command)
 				 errmsg("command for MongoDB is too large"),
 				 errdetail("It has %u bytes; MongoDB takes 16 MB.",
 						   command->len),
-				 errhint("Where values of a query make it so large, turn off mongo_fdw.enable_pushdown, so that PostgreSQL compares them.")));
+				 errhint("If values in a query make it so large, turn off mongo_fdw.enable_pushdown, so that PostgreSQL compares them.")));
 }
 
 /* elements_size: returns the size of a document without its length word and final NUL. */
@@ -157,7 +157,7 @@ make_space(MongoBuffer *buffer, size_t size)
 /*
  * compress_message
  *		Wraps the message of 'size' bytes in connection->request in an OP_COMPRESSED, and
- *		points *iov at it.  Returns false if the message is to be sent as it is.
+ *		points *iov at it.  Returns false if the message is to be sent uncompressed.
  *
  * A server compresses its reply only if the request was compressed.
  */
@@ -652,7 +652,7 @@ mongo_receive_within(MongoConnection *connection, MongoReply *reply, int millise
 	return outcome == MONGO_REPLY;
 }
 
-/* ----------------------------- what a reply says --------------------------- */
+/* ---------------------------- fields of a reply ---------------------------- */
 
 bool
 mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field)
@@ -687,7 +687,7 @@ mongo_reply_has_label(const MongoReply *reply, const char *label)
 	return false;
 }
 
-/* ------------------------------ what went wrong ---------------------------- */
+/* ---------------------------- reporting failures --------------------------- */
 
 void
 mongo_report_violation(const char *server_name, const char *detail)
@@ -808,7 +808,7 @@ mongo_trace_fill(const char *prepared, char *buffer, size_t size)
 		memcpy(buffer + used, text, length);
 		used += length;
 	}
-	/* do not cut a character */
+	/* do not cut within a character */
 	used = pg_encoding_mbcliplen(PG_UTF8, buffer, used, used);
 	buffer[used] = '\0';
 	return used;
@@ -841,7 +841,7 @@ mongo_log_slow_request(MongoConnection *connection)
 	bson_t		view;
 	char	   *text;
 
-	/* logs a request once, and not if its buffer was too large to be kept */
+	/* log a request once, and not if its buffer was too large to keep */
 	connection->waited_before += waited;
 	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
 		return;

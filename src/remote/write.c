@@ -32,7 +32,7 @@ mongo_append_update(bson_t *document, const char *field, const bson_t *update)
 		BSON_APPEND_DOCUMENT(document, field, update);
 }
 
-/* find_write_error: the first of writeErrors; false if there is none. */
+/* find_write_error: finds the first of writeErrors; false if there is none. */
 static bool
 find_write_error(const MongoReply *reply, bson_iter_t *element)
 {
@@ -42,7 +42,7 @@ find_write_error(const MongoReply *reply, bson_iter_t *element)
 		bson_iter_recurse(&iter, element) && bson_iter_next(element);
 }
 
-/* read_reply: note whether the write has failed, and the first reason. */
+/* read_reply: records whether the write has failed, and the first reason. */
 static void
 read_reply(MongoWrite *write)
 {
@@ -63,8 +63,8 @@ read_reply(MongoWrite *write)
 
 /*
  * note_lost_primary
- *		Mark the connection broken after an error of the server, not of an operation, that
- *		a new primary or a shutdown causes.
+ *		Marks the connection broken if it is lost, or if the error indicates a change of
+ *		primary or a shutdown of the server.
  */
 static void
 note_lost_primary(MongoWrite *write)
@@ -76,10 +76,10 @@ note_lost_primary(MongoWrite *write)
 
 /*
  * classify_end
- *		What is known of a write outside of MongoDB's transactions.
+ *		Returns what is known of the outcome of a write outside of MongoDB's transactions.
  *
- * A command that was not sent completely is not run.  If one of its operations may be over any
- * number of documents, its error does not report how many were written before.
+ * A command that was not sent completely does not run.  If an operation may write any number of
+ * documents, its error does not report how many it wrote before.
  */
 static MongoWriteEnd
 classify_end(const MongoWrite *write)
@@ -97,17 +97,17 @@ classify_end(const MongoWrite *write)
 }
 
 /*-------------------------------------------------------------------------
- * Writes outside MongoDB transactions, which no rollback undoes.
+ * Writes outside of MongoDB transactions, which no rollback undoes.
  *
- * Invariant: between transactions the list is empty; in one it has a row at most for
- * each server and nesting level, none deeper than the current one.
+ * Invariant: between transactions the list is empty.  Within one it has at most one row for each
+ * server and nesting level, and none deeper than the current level.
  *-------------------------------------------------------------------------
  */
 
 /* In TopTransactionContext; NIL between transactions. */
 static List *lasting_writes = NIL;
 
-/* find_lasting: NULL where there is no such row. */
+/* find_lasting: returns the row of a server and level, or NULL. */
 static MongoLasting *
 find_lasting(const char *server_name, int level)
 {
@@ -123,7 +123,7 @@ find_lasting(const char *server_name, int level)
 	return NULL;
 }
 
-/* lasting_of: the row of the current level; called before a write, as it allocates. */
+/* lasting_of: finds or creates the row of the current level.  Allocates: call before a write. */
 static MongoLasting *
 lasting_of(const char *server_name)
 {
@@ -170,6 +170,7 @@ mongo_write_doubt_text(const MongoWriteDoubt *doubt)
 					_("MongoDB has ended a command that may have changed %s"), most);
 }
 
+/* warn_of_lasting: warns of writes that the rollback of their level leaves. */
 static void
 warn_of_lasting(const MongoLasting *lasting)
 {
@@ -218,7 +219,7 @@ mongo_lasting_at_end(XactEvent event)
 	lasting_writes = NIL;
 }
 
-/* What was written below it belongs to the level above, or is over. */
+/* At a commit, moves a level's rows to the level above; at an abort, warns of and drops them. */
 void
 mongo_lasting_at_subtransaction_end(SubXactEvent event)
 {
@@ -257,7 +258,7 @@ mongo_lasting_at_subtransaction_end(SubXactEvent event)
 
 /* ------------------------------- one attempt -------------------------------- */
 
-/* start_attempt: send the message; its reply is to be received. */
+/* start_attempt: sends the command; finish_attempt() receives its reply. */
 static void
 start_attempt(MongoWrite *write)
 {
@@ -272,22 +273,21 @@ start_attempt(MongoWrite *write)
 
 /*
  * finish_attempt
- *		Receive the reply; true when the message may be sent once more.
+ *		Receives the reply, and returns whether the command may be sent once more.
  *
- * If the wait is given up outside of MongoDB's transactions, MongoDB is told to end the
- * write.
+ * If the wait is interrupted outside of MongoDB's transactions, MongoDB is told to end the write.
  */
 static bool
 finish_attempt(MongoWrite *write)
 {
 	MongoConnection *connection = write->lease->connection;
 	MongoTransport *transport = &connection->transport;
-	bool		given_up = transport->interrupted;
+	bool		interrupted = transport->interrupted;
 
 	if (write->sent &&
 		mongo_receive(connection, &write->reply, MONGO_DUE_INTERRUPT) == MONGO_INTERRUPTED)
 	{
-		given_up = true;
+		interrupted = true;
 		if (write->lsid != NULL)
 			(void) mongo_end_write(connection, write->lsid, &write->reply);
 	}
@@ -300,18 +300,18 @@ finish_attempt(MongoWrite *write)
 		return false;
 	}
 	if (!write->failed)
-		transport->timed_out = false;	/* late, but there */
-	return !given_up && (write->failure.lost ?
+		transport->timed_out = false;	/* the reply came late, but it came */
+	return !interrupted && (write->failure.lost ?
 						 transport->violation == NULL && transport->memory_missing == 0 :
 						 mongo_reply_has_label(&write->reply, "RetryableWriteError"));
 }
 
-/* ------------------------------ the second one ------------------------------ */
+/* --------------------------- the second attempt ----------------------------- */
 
 /*
  * find_primary
- *		Have the lease hold a connection that may send the write again; false where there
- *		is none, so that the first attempt's error is the one to be raised.
+ *		Gives the lease a connection over which the write may be sent again.  Returns false if
+ *		there is none; the caller then raises the first attempt's error.
  */
 static bool
 find_primary(MongoSession *session, MongoLease *lease)
@@ -340,10 +340,10 @@ find_primary(MongoSession *session, MongoLease *lease)
 
 /*
  * write_fields
- *		What goes with a write outside of MongoDB's transactions: lsid, the write concern
- *		and, where MongoDB is to recognize a repetition, txnNumber.
+ *		Returns the fields to add to a write outside of MongoDB's transactions: lsid, the write
+ *		concern and, if MongoDB is to recognize a repetition, txnNumber.
  *
- * write->lsid becomes a copy: a second attempt outlives the connection, and its session with it.
+ * write->lsid becomes a copy, since the session ends with the connection, before a second attempt.
  */
 static bson_t *
 write_fields(MongoWrite *write)
@@ -362,7 +362,7 @@ write_fields(MongoWrite *write)
 	}
 	if (write->session != NULL && connection->write_concern != NULL)
 		bson_concat(fields, connection->write_concern);
-	/* a member that is connected to directly may be a secondary */
+	/* a direct connection may be to a secondary */
 	if (write->session == NULL && connection->read_preference != NULL &&
 		mongo_uri_is_single(connection->uri) && strncmp(connection->server_type, "RS", 2) == 0 &&
 		!bson_has_field(write->command.document, "$readPreference"))
@@ -390,10 +390,10 @@ mongo_write_begin(MongoSession *session, MongoLease *lease, const MongoCommand *
 
 /*
  * repeat
- *		The second attempt, and what both together say.
+ *		Makes the second attempt, and combines the outcomes of both.
  *
- * Only a reply without an error of the whole command says what has become of a
- * first attempt that was not answered.
+ * If the first attempt had no reply, its outcome is known only if the second reply has no error
+ * of the whole command.
  */
 static void
 repeat(MongoWrite *write)
@@ -454,8 +454,8 @@ mongo_write_count(MongoWrite *write, int64 documents)
 /*-------------------------------------------------------------------------
  * Waiting for another transaction that has changed the same document.
  *
- * MongoDB does not queue writers, so they ask again.  Nor does it see that two
- * wait for each other through a lock of PostgreSQL's, hence the limit.
+ * MongoDB does not queue writers, so a writer tries again.  The number of attempts is limited,
+ * since MongoDB cannot detect a deadlock that includes a lock of PostgreSQL's.
  *-------------------------------------------------------------------------
  */
 
@@ -465,7 +465,7 @@ mongo_write_count(MongoWrite *write, int64 documents)
 #define PAUSE_MS			5
 #define LONGEST_PAUSE_MS	50
 
-/* For how long to go on, unless lock_timeout says so. */
+/* How long to try, unless lock_timeout is set. */
 #define LONGEST_WAIT_MS		10000
 
 bool

@@ -28,7 +28,7 @@
 
 #define DUPLICATE_KEY		11000	/* MongoDB's code for it */
 
-/* Room in a message for names, comment, session and write concern. */
+/* Space in a message for names, comment, session and write concern. */
 #define MESSAGE_HEAD		16384
 
 /* How long to wait for the reply of an abandoned batch before MongoDB is told to end it. */
@@ -238,7 +238,7 @@ struct MongoWriteFlight
 	/* a batch whose reply is not waited for */
 	Oid			userid;			/* the user who sent it */
 	List	   *tables;			/* mongo_tables_at_work() when it was sent */
-	bool		landed;			/* its session no longer tracks it */
+	bool		landed;			/* detached from its session and lease */
 	bool		answered;		/* its outcome is known */
 };
 
@@ -269,7 +269,7 @@ most_documents(const MongoWriteFlight *flight)
  * row_of_element
  *		Returns the row, as an index into the batch, of the operation that a reply names.
  *
- * Skips the omitted rows, which the server does not count.  The lease holds no connection if the
+ * Skips the omitted rows, which the server does not count.  The lease has no connection if the
  * write was to be repeated and no primary was found.
  */
 static int
@@ -418,7 +418,7 @@ begin_message(MongoWriteFlight *flight, Size start, Size end)
 	}, kinds[batch->kind].many ? -1 : flight->count, &flight->write);
 }
 
-/* ------------------------------ what has failed ----------------------------- */
+/* ---------------------------- reporting failures ---------------------------- */
 
 /* lasting_error_context: adds to CONTEXT the writes of a failed statement that stay. */
 static void
@@ -462,7 +462,7 @@ raise_failure(MongoWriteFlight *flight)
 						   (long long) batch->first_row + flight->failed_row);
 	if (flight->failed_row >= 0 && batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
 		failure->code == DUPLICATE_KEY)
-		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
+		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only skip duplicates of _id.";
 	mongo_raise_failure(message, failure, hint);
 }
 
@@ -472,7 +472,7 @@ raise_failure(MongoWriteFlight *flight)
  * send_operations
  *		Makes one attempt to write all rows that are not omitted.
  *
- * Raises what mongo_write_finish() raises.  Afterwards the lease may hold no connection.
+ * Raises what mongo_write_finish() raises.  Afterwards the lease may have no connection.
  */
 static void
 send_operations(MongoWriteFlight *flight)
@@ -557,9 +557,9 @@ send_all(MongoWriteFlight *flight)
 /* --------------------------- one batch in flight ---------------------------- */
 
 /*
- * land: takes the flight out of the care of its session and its lease.
+ * land: detaches the flight from its session and its lease.
  *
- * Both forget it together, since the end of a lease in flight would abandon it.
+ * From both at once, since the end of a lease that is in flight would abandon the batch.
  */
 static void
 land(MongoWriteFlight *flight)
@@ -604,7 +604,7 @@ mongo_write_flight_check(MongoWriteFlight *flight)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
 				 errmsg("%s", flight->batch->context_message),
-				 errdetail("An earlier batch of the statement has failed, or it is not known what has become of it.")));
+				 errdetail("An earlier batch of the statement has failed, or its outcome is not known.")));
 	if (!flight->failed)
 		return;
 	mongo_begin_work(&work, flight->tables);
@@ -629,7 +629,7 @@ mongo_write_flight_abandon(MongoWriteFlight *flight)
 	MemoryContextSwitchTo(caller_context);
 }
 
-/* Callbacks of the lease (MongoLeaseCallbacks): others want the connection, or the lease ends. */
+/* Callbacks of the lease (MongoLeaseCallbacks). */
 static void
 take_flight(void *reader)
 {
