@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cursor.c
- *		Cursors.
+ *		Cursors on the results of commands.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@ static void forget_kept(MongoCursor *cursor);
 static bool is_at_end(const MongoCursor *cursor);
 static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
-static void send_next(MongoCursor *cursor, bool anew);
+static void send_next(MongoCursor *cursor, bool again);
 static bool send_request(MongoCursor *cursor, MongoWaitPolicy policy);
 static const MongoLeaseCallbacks cursor_callbacks;
 
@@ -31,81 +31,84 @@ static const MongoLeaseCallbacks cursor_callbacks;
 static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
 
 /*-------------------------------------------------------------------------
- * "Open this cursor, next document".
+ * Opening a cursor and reading its documents.
  *
  * Inside a MongoDB transaction each batch is one command of the transaction, and nothing is
- * in flight in between, so several cursors share its connection.  Otherwise a cursor holds a
- * connection from a request to its reply.  If another scan needs that connection, the reply
- * is received early and saved (save_reply()).
+ * in flight in between, so several cursors share its connection.  Otherwise a cursor has a
+ * connection only from a request to its reply.  If another scan needs that connection, the
+ * reply is received early and saved (save_reply()).
  *
- * From the first getMore on, the next batch is requested before the current one is handed
- * out, so that the server works while rows are decoded.  At most one request is in flight or
- * one reply saved, and at most two batches are in memory.  The first getMore is not sent
- * ahead, since many scans end within the first batch, or soon after by a LIMIT.
+ * From the first getMore on, the next batch is requested before the documents of the current
+ * one are returned, so that the server works while rows are decoded.  At most one request is
+ * in flight or one reply saved, and at most two batches are in memory.  The first getMore is
+ * not sent ahead, since many scans end within the first batch, or soon after by a LIMIT.
  *
  * Replies are not trusted: each length is checked against what contains it before it is used.
  *-------------------------------------------------------------------------
  */
 
 /*
- * Bytes that a batch grows to by itself.  Narrow documents were read in 0.20 s by batches
- * of 1 MB, 0.18 s of 2 MB, 0.16 s of 4 MB and 8 MB and 0.18 s of 16 MB with a network of
- * 0.5 ms; without one, in 0.14 s up to 4 MB and 0.15 s, 0.16 s then.
+ * The size up to which batches grow.  With a network latency of 0.5 ms, narrow documents were
+ * read in 0.20 s by batches of 1 MB, 0.18 s of 2 MB, 0.16 s of 4 MB and 8 MB, and 0.18 s of
+ * 16 MB; without latency in 0.14 s up to 4 MB, then in 0.15 s and 0.16 s.
  */
 #define LARGEST_GROWN_BATCH		(4 * 1024 * 1024)
 
 /*
- * Batches that are this many milliseconds apart do not grow: a round trip is negligible then.
- * With larger batches a slow reader might not send a getMore before MongoDB closes the cursor,
- * and a slow query might not reply within socket_timeout_ms.
+ * Batches that are more than so many milliseconds apart do not grow: a round trip is negligible
+ * then.  With larger batches a slow reader might not send a getMore before MongoDB closes the
+ * cursor, and MongoDB might not reply to a slow query within socket_timeout_ms.
  */
 #define SLOW_BATCH_MS			1000
 
 struct MongoCursor
 {
 	MemoryContext context;
-	MongoRead	read;			/* 'command' is not kept; 'usage' is never
-								 * NULL, 'comment' prepared */
-	MongoLease *lease;			/* NULL when closed; in a session it holds no
-								 * connection */
-	MongoSession *session;		/* of a transaction; NULL outside */
+	MongoRead	read;			/* 'command' is not used; 'usage' is never
+								 * NULL; 'comment' is prepared */
+	MongoLease *lease;			/* NULL when closed; without a connection if
+								 * there is a session */
+	MongoSession *session;		/* of a MongoDB transaction, or NULL */
 	MemoryContextCallback callback;
-	MemoryContext scratch;		/* what a request is made of; NULL: none yet */
-	uint8	   *command;		/* kept to be sent again; NULL: not any more */
+	MemoryContext scratch;		/* for building a request; NULL: none yet */
+	uint8	   *command;		/* a copy for sending it; NULL: not needed any
+								 * more */
 	bool		opened;			/* the first batch has been received */
 	uint32		command_length;
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
 
 	bool		sent;			/* the command has been */
 	bool		pending;		/* a request is in flight */
-	bool		saved;			/* its reply has been received, but not read */
+	bool		saved;			/* the reply has been received, but not
+								 * read */
 	bool		lost;			/* ... or its connection is lost */
-	int64		id;				/* the server's; 0: all is fetched */
-	char	   *ns_database;	/* where getMore goes */
+	int64		id;				/* the server's; 0: nothing is left there */
+	char	   *ns_database;	/* the namespace for getMore */
 	char	   *ns_collection;
 
 	MongoUsage	own_usage;
-	uint64		documents;		/* not added to server and user's counts yet */
+	uint64		documents;		/* not yet counted for server and user */
 
 	MongoReply	replies[2];		/* the current one and the next one */
 	int			current;
-	const uint8 *position;		/* of the next array element */
+	const uint8 *position;		/* of the next element of the batch */
 	const uint8 *end;			/* of the batch's elements */
-	const uint8 *whole_reply;	/* to be handed out, if not NULL */
+	const uint8 *whole_reply;	/* the next document, if reply_field is
+								 * used */
 
-	/* for reading to the end before a write: */
+	/* for reading to the end before a write */
 	dlist_node	node;			/* in the list of open cursors */
 	bool		listed;
 	MongoExtent extent;			/* what the command reads */
-	Oid			userid;			/* who has opened it, for which tables */
+	Oid			userid;			/* who opened it, for which tables */
 	List	   *tables;
 	ResourceOwner owner;
-	Tuplestorestate *kept;		/* documents fetched before they were
-								 * requested, or NULL */
+	Tuplestorestate *kept;		/* documents read ahead of a write, or NULL */
 	TupleTableSlot *kept_slot;
-	int64		nkept;			/* not handed out yet */
-	bool		keeping;		/* still set later: it failed */
-	MongoReply	held;			/* contains the document handed out last */
+	int64		nkept;			/* of them, not returned yet */
+	bool		kept_incomplete;	/* set while storing, and if that has
+									 * failed */
+	MongoReply	last_reply;		/* contains the last document returned */
 };
 
 static uint32
@@ -117,13 +120,14 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
-/* connection_of: the connection of the last reply. */
+/* connection_of: returns the connection of the last reply. */
 static MongoConnection *
 connection_of(const MongoCursor *cursor)
 {
 	return (cursor->session != NULL ? cursor->session->lease : cursor->lease)->connection;
 }
 
+/* report_invalid_reply: raises 08P01, and marks the connection broken. */
 pg_noreturn static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
@@ -139,7 +143,7 @@ read_failure_message(MongoCursor *cursor)
 					cursor->read.collection);
 }
 
-/* Split "database.collection"; a collection's name may have dots itself. */
+/* note_namespace: splits "database.collection" at its first dot, and records both. */
 static void
 note_namespace(MongoCursor *cursor, const char *ns)
 {
@@ -155,7 +159,7 @@ note_namespace(MongoCursor *cursor, const char *ns)
 	cursor->ns_collection = dot + 1;
 }
 
-/* grow_batches: after a batch that is not the last, double the next one's size if it pays. */
+/* grow_batches: after a batch that is not the last, doubles the next one's size if it pays. */
 static void
 grow_batches(MongoCursor *cursor, bool is_next)
 {
@@ -173,7 +177,7 @@ grow_batches(MongoCursor *cursor, bool is_next)
 
 /*
  * take_cursor_document
- *		Read {firstBatch | nextBatch, id, ns}.
+ *		Reads {firstBatch | nextBatch, id, ns}.
  */
 static void
 take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
@@ -228,9 +232,9 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 
 /*
  * take_cursor_reply
- *		Read cursor and batch from the current reply.
+ *		Reads cursor and batch from the current reply.
  *
- * With 'may_retry', false for an error after which the command may be sent again.
+ * With 'may_retry', returns false for an error after which the command may be sent again.
  */
 static bool
 take_cursor_reply(MongoCursor *cursor, bool may_retry)
@@ -244,7 +248,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	if (!bson_iter_init_from_data(&field, reply->document, reply->length))
 		report_invalid_reply(cursor, "The reply is not a document.");
 	while (bson_iter_next(&field))
-		;						/* is it well-formed? */
+		;						/* a malformed document sets err_off */
 	if (field.err_off != 0 || !mongo_reply_find(reply, "ok", &field))
 		report_invalid_reply(cursor, "The reply is not that of a command.");
 	if (!bson_iter_as_bool(&field))
@@ -262,7 +266,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 		if (!mongo_reply_find(reply, cursor->read.reply_field, &field))
 			report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
 												  cursor->read.reply_field));
-		/* the reply itself is what mongo_cursor_next() gives */
+		/* mongo_cursor_next() returns the reply itself */
 		cursor->whole_reply = reply->document;
 		return true;
 	}
@@ -275,7 +279,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 
 /*
  * receive_next
- *		Receive the next reply, unless it is saved; false if its connection is lost.
+ *		Receives the next reply, unless it is saved; false if its connection is lost.
  */
 static bool
 receive_next(MongoCursor *cursor)
@@ -296,8 +300,7 @@ receive_next(MongoCursor *cursor)
 
 /*
  * ask_ahead
- *		After a batch, request the next one if that pays; otherwise give the connection
- *		back.
+ *		After a batch, requests the next one if that pays; otherwise returns the connection.
  */
 static void
 ask_ahead(MongoCursor *cursor, bool was_opened)
@@ -320,10 +323,10 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 
 /*
  * receive_batch
- *		Wait for the pending request's reply and make its batch the current one.
+ *		Waits for the pending request's reply and makes its batch the current one.
  *
- * Until a row has been handed out, a lost connection or cursor is replaced, once, by sending
- * the command again.
+ * If the connection or the cursor is lost before a document has been returned, sends the command
+ * once more.
  */
 static void
 receive_batch(MongoCursor *cursor)
@@ -352,7 +355,7 @@ receive_batch(MongoCursor *cursor)
 	ask_ahead(cursor, was_opened);
 }
 
-/* scratch_context: an empty memory context for building a request. */
+/* scratch_context: returns an empty memory context for building a request. */
 static MemoryContext
 scratch_context(MongoCursor *cursor)
 {
@@ -365,7 +368,7 @@ scratch_context(MongoCursor *cursor)
 
 /*
  * fetch_in_session
- *		Fetch the first or the next batch inside a transaction.
+ *		Fetches the first or the next batch inside a transaction.
  */
 static void
 fetch_in_session(MongoCursor *cursor)
@@ -384,7 +387,7 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/* leave_list: remove from open_cursors; also the memory context's callback. */
+/* leave_list: removes the cursor from open_cursors; also the memory context's callback. */
 static void
 leave_list(void *arg)
 {
@@ -395,9 +398,9 @@ leave_list(void *arg)
 	cursor->listed = false;
 }
 
-/* keep_command: copy the command, with its comment. */
+/* copy_command: copies the command, and appends its comment. */
 static void
-keep_command(MongoCursor *cursor, const bson_t *command)
+copy_command(MongoCursor *cursor, const bson_t *command)
 {
 	if (cursor->read.comment != NULL)
 	{
@@ -426,7 +429,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 		cursor->replies[i] = (MongoReply) {.context = context,.usage = cursor->read.usage};
 	if (read->comment != NULL)
 		cursor->read.comment = mongo_trace_prepare(read->comment);
-	keep_command(cursor, read->command);
+	copy_command(cursor, read->command);
 
 	cursor->session = mongo_session_for_read(read->user);
 	cursor->lease = mongo_lease_create(context, read->user, &cursor_callbacks, cursor);
@@ -447,7 +450,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	return cursor;
 }
 
-/* count_documents: add the documents handed out since the last call to the statistics. */
+/* count_documents: adds the documents returned since the last call to the statistics. */
 static void
 count_documents(MongoCursor *cursor)
 {
@@ -461,7 +464,7 @@ count_documents(MongoCursor *cursor)
 
 /*
  * next_in_batch
- *		The document at cursor->position: type byte, key, document.
+ *		Returns the document of the element at cursor->position: type byte, key, document.
  */
 static const uint8 *
 next_in_batch(MongoCursor *cursor, uint32 *length)
@@ -490,14 +493,14 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 	return p;
 }
 
-/* has_fetched_all: is nothing left to be received? */
+/* has_fetched_all: tells whether nothing is left to be received. */
 static bool
 has_fetched_all(const MongoCursor *cursor)
 {
 	return !cursor->pending && !cursor->saved && is_at_end(cursor);
 }
 
-/* fetch_next: the next document from MongoDB, NULL at the end. */
+/* fetch_next: returns the next document from MongoDB, NULL at the end. */
 static const uint8_t *
 fetch_next(MongoCursor *cursor, uint32 *length)
 {
@@ -558,19 +561,16 @@ mongo_cursor_close(MongoCursor *cursor)
 		mongo_reply_free(&cursor->replies[i]);
 }
 
-/* ------------ What cursors send: their command, then getMore -------------- */
+/* ---------- Requests of a cursor: its command, then getMore --------------- */
 
-/*
- * report_disconnect
- *		Raise 08006.
- */
+/* report_disconnect: raises 08006. */
 static void
 report_disconnect(MongoCursor *cursor)
 {
 	mongo_report_disconnect(GetForeignServer(cursor->read.user->serverid)->servername);
 }
 
-/* next_request: the command, through *view, or else a getMore. */
+/* next_request: returns the command, of which *view becomes a view, or else a getMore. */
 static MongoCommand
 next_request(MongoCursor *cursor, bson_t *view)
 {
@@ -601,18 +601,18 @@ forget_command(MongoCursor *cursor)
 
 /*
  * send_next
- *		Send the next request; the command again, once, over a new connection if 'anew' or if
- *		the server has closed this one.
+ *		Sends the next request.  If 'again', or if the connection is lost before a document has
+ *		been returned, sends the command once more, over a new connection.
  */
 static void
-send_next(MongoCursor *cursor, bool anew)
+send_next(MongoCursor *cursor, bool again)
 {
-	for (;; anew = true)
+	for (;; again = true)
 	{
 		MongoCommand command;
 		bson_t		view;
 
-		if (anew)
+		if (again)
 		{
 			cursor->id = 0;
 			cursor->sent = cursor->opened = false;
@@ -623,20 +623,20 @@ send_next(MongoCursor *cursor, bool anew)
 		if (mongo_send_or_raise(cursor->lease->connection, &command,
 								&cursor->replies[1 - cursor->current]))
 			break;
-		if (anew || cursor->command == NULL)
+		if (again || cursor->command == NULL)
 			report_disconnect(cursor);
 	}
 	cursor->sent = cursor->pending = true;
 	mongo_lease_note_sent(cursor->lease);
-	if (anew)
+	if (again)
 		forget_command(cursor);
 }
 
 /*
  * send_request
- *		Take a connection and send the next request.
+ *		Takes a connection and sends the next request.
  *
- * Nothing may be in flight.  False if there is no connection, and 'policy' allows that.
+ * Nothing may be in flight.  Returns false if there is no connection and 'policy' allows that.
  */
 static bool
 send_request(MongoCursor *cursor, MongoWaitPolicy policy)
@@ -647,10 +647,7 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 	return true;
 }
 
-/*
- * is_at_end
- *		With nothing in flight, is there nothing to request?
- */
+/* is_at_end: tells whether nothing is left to request, if nothing is in flight. */
 static bool
 is_at_end(const MongoCursor *cursor)
 {
@@ -658,7 +655,7 @@ is_at_end(const MongoCursor *cursor)
 }
 
 /*-------------------------------------------------------------------------
- * Sharing of connections with other cursors, and asynchronous scans under Append.
+ * Sharing connections with other cursors, and asynchronous scans below Append.
  *-------------------------------------------------------------------------
  */
 
@@ -701,7 +698,7 @@ mongo_cursor_ask_now(MongoCursor *cursor)
 
 /*
  * note_unread
- *		Note the server cursor that an unread reply names, so that it can be killed.
+ *		Records the server cursor that an unread reply names, so that it can be killed.
  *		Never raises.
  */
 static void
@@ -717,14 +714,14 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 		bson_iter_find_descendant(&iter, "cursor.id", &found))
 		id = bson_iter_as_int64(&found);
 	if (id == 0)
-		/* it failed or is at its end: no cursor is open any more */
+		/* after an error or the last batch no cursor is open any more */
 		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
 	else if (cursor->id == 0 &&
 			 bson_iter_init_from_data(&iter, reply->document, reply->length) &&
 			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
 			 BSON_ITER_HOLDS_UTF8(&found))
 	{
-		/* the reply to the command itself */
+		/* it is the reply to the command itself */
 		strlcpy(names, bson_iter_utf8(&found, NULL), sizeof(names));
 		dot = strchr(names, '.');
 		if (dot == NULL)
@@ -737,11 +734,11 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 
 /*
  * save_reply
- *		Receive and save the reply in flight, as another scan needs the connection
+ *		Receives and saves the reply in flight, since another scan needs the connection
  *		(MongoLeaseCallbacks).
  *
  * If the wait is interrupted, this cursor continues it when it needs the reply.  After any
- * other error the connection is not used any more, and this cursor finds it lost.
+ * other error the connection is broken, and this cursor treats it as lost.
  */
 static void
 save_reply(void *arg)
@@ -761,7 +758,7 @@ save_reply(void *arg)
 
 /*
  * serve
- *		Send the waiting request, as a connection is free now (MongoLeaseCallbacks).
+ *		Sends the queued request, since a connection is free now (MongoLeaseCallbacks).
  */
 static void
 serve(void *arg)
@@ -771,7 +768,7 @@ serve(void *arg)
 
 /*
  * discard_reply
- *		Receive and drop the batch that was requested ahead (MongoLeaseCallbacks).
+ *		Receives and drops the batch that was requested ahead (MongoLeaseCallbacks).
  *
  * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed,
  * which ends the operation on the server.
@@ -793,11 +790,11 @@ static const MongoLeaseCallbacks cursor_callbacks = {
 };
 
 /*-------------------------------------------------------------------------
- * Reading cursors to their end before a write that they may see (order.c).
+ * Reading cursors to their end before a write that they might see (order.c).
  *-------------------------------------------------------------------------
  */
 
-/* create_kept: create the store; its file belongs to the cursor's resource owner. */
+/* create_kept: creates the tuplestore; its file belongs to the cursor's resource owner. */
 static void
 create_kept(MongoCursor *cursor)
 {
@@ -813,41 +810,44 @@ create_kept(MongoCursor *cursor)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* If it fails, the cursor cannot be read any further. */
+/* If it raises, kept_incomplete stays set, and the cursor cannot be read any further. */
 void
 mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
 {
 	bytea	   *bytes = palloc(VARHDRSZ + length);
 	Datum		datum = PointerGetDatum(bytes);
 	bool		isnull = false;
-	bool		keeping = cursor->keeping;
+	bool		incomplete = cursor->kept_incomplete;
 
 	SET_VARSIZE(bytes, VARHDRSZ + length);
 	memcpy(VARDATA(bytes), document, length);
-	cursor->keeping = true;
+	cursor->kept_incomplete = true;
 	tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum, &isnull);
-	cursor->keeping = keeping;
+	cursor->kept_incomplete = incomplete;
 	cursor->nkept++;
 	pfree(bytes);
 }
 
 /*
  * set_aside_batch
- *		Keep the current batch, since the document handed out last must stay valid until
- *		the next call.
+ *		Moves the current reply to last_reply, since the last document returned must stay valid
+ *		until the next call of mongo_cursor_next().
  */
 static void
 set_aside_batch(MongoCursor *cursor)
 {
 	MongoReply *reply = &cursor->replies[cursor->current];
 
-	if (cursor->held.message.data != NULL)
+	if (cursor->last_reply.message.data != NULL)
 		return;
-	cursor->held = *reply;
+	cursor->last_reply = *reply;
 	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->read.usage};
 }
 
-/* read_to_end: as the cursor's owner, whose rights decide what an error may quote. */
+/*
+ * read_to_end: stores the cursor's remaining documents, as the user who opened it, whose
+ * privileges decide what an error may quote.
+ */
 static void
 read_to_end(MongoCursor *cursor)
 {
@@ -869,11 +869,11 @@ read_to_end(MongoCursor *cursor)
 		mongo_cursor_keep(cursor, document, length);
 	if (cursor->read.read_others != NULL)
 	{
-		/* if it fails, documents are missing */
-		cursor->keeping = true;
+		/* if it raises, documents are missing */
+		cursor->kept_incomplete = true;
 		cursor->read.read_others(cursor, cursor->nkept, cursor->read.read_others_arg);
 		cursor->read.read_others = NULL;
-		cursor->keeping = false;
+		cursor->kept_incomplete = false;
 	}
 	mongo_end_work(&work);
 	SetUserIdAndSecContext(userid, security);
@@ -888,14 +888,14 @@ mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 	{
 		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
 
-		/* cursors that read_others opens are in the transaction, too */
+		/* the cursors that read_others opens may be in the transaction */
 		if (((cursor->session != NULL) == in_transaction || cursor->read.read_others != NULL) &&
 			mongo_extents_meet(&cursor->extent, extent))
 			read_to_end(cursor);
 	}
 }
 
-/* next_kept: the next document that was kept, or NULL. */
+/* next_kept: returns the next stored document, or NULL. */
 static const uint8_t *
 next_kept(MongoCursor *cursor, uint32 *length)
 {
@@ -903,13 +903,13 @@ next_kept(MongoCursor *cursor, uint32 *length)
 	bool		isnull;
 	bytea	   *bytes;
 
-	mongo_reply_free(&cursor->held);
-	if (cursor->keeping)
+	mongo_reply_free(&cursor->last_reply);
+	if (cursor->kept_incomplete)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
 				 errmsg("could not keep the documents of collection \"%s.%s\"",
 						cursor->read.database, cursor->read.collection),
-				 errdetail("A write in the same session needed them to be read, and that has failed.")));
+				 errdetail("A write in the same session required reading them first, which failed.")));
 	if (cursor->nkept == 0)
 		return NULL;
 	/* a tuple from the file is allocated in the current context */
@@ -933,10 +933,11 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 	return document != NULL ? document : fetch_next(cursor, length);
 }
 
+/* forget_kept: frees the stored documents and the last reply. */
 static void
 forget_kept(MongoCursor *cursor)
 {
-	mongo_reply_free(&cursor->held);
+	mongo_reply_free(&cursor->last_reply);
 	if (cursor->kept != NULL)
 	{
 		ExecClearTuple(cursor->kept_slot);
@@ -944,5 +945,5 @@ forget_kept(MongoCursor *cursor)
 	}
 	cursor->kept = NULL;
 	cursor->nkept = 0;
-	cursor->keeping = false;
+	cursor->kept_incomplete = false;
 }
