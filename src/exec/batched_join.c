@@ -135,7 +135,7 @@ empty_batch(BatchedJoinState *state)
 	state->nrows = 0;
 	state->nwaiting = 0;
 	state->candidate = NULL;
-	state->turn = 0;
+	state->next_unmatched = 0;
 	state->phase = PHASE_FILL;
 }
 
@@ -446,9 +446,9 @@ next_match(BatchedJoinState *state)
 static bool
 next_unmatched(BatchedJoinState *state)
 {
-	while (state->keeps_unmatched && state->turn < state->nrows)
+	while (state->keeps_unmatched && state->next_unmatched < state->nrows)
 	{
-		OuterRow   *row = &state->rows[state->turn++];
+		OuterRow   *row = &state->rows[state->next_unmatched++];
 
 		if (row->matched)
 			continue;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exec_internal.h
- *		What the files of src/exec share.
+ *		Declarations that the files of src/exec share.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,14 +29,14 @@
 
 /* -------------------- rescan.c: hash tables by documents -------------------- */
 
-/* The bytes of a document.  Each entry begins with this. */
+/* The key of an entry, which it begins with: the bytes of a document. */
 typedef struct MongoDocumentKey
 {
 	const uint8 *data;
 	uint32		length;
 } MongoDocumentKey;
 
-/* Entries, and their copies of the documents, live in 'context'. */
+/* Create a table; find or add an entry.  Entries and copies of documents live in 'context'. */
 extern HTAB *mongo_document_table_create(MemoryContext context, Size entrysize);
 extern void *mongo_document_table_enter(HTAB *table, MemoryContext context,
 										const bson_t *document, bool *found);
@@ -54,7 +54,7 @@ typedef struct MongoKeyState
 	int16		length;
 	bool		by_value;
 	char		align;
-	Datum		value;			/* of the row that was hashed last */
+	Datum		value;			/* of the last row */
 	uint32		hash;
 } MongoKeyState;
 
@@ -65,15 +65,15 @@ typedef struct MongoHashKeys
 } MongoHashKeys;
 
 /*
- * For MongoHashKeys of a plan: the ExprStates of their outer sides, then of their inner
- * ones, come 'first' among the expressions.  Lives in the current memory context.
+ * Builds the state of a plan's keys (MongoHashKey), in the current memory context.  From index
+ * 'first' on, 'expressions' are the ExprStates of the outer sides, then of the inner sides.
  */
 extern MongoHashKeys *mongo_hash_keys_create(const List *plan_keys, const List *expressions,
 											 int first);
 
 /*
- * The hash value of all keys of one side, which are left in per-tuple memory; false when
- * one is NULL, which is equal to nothing.
+ * Evaluates all keys of one side, in per-tuple memory, and sets *hash to their hash value.
+ * Returns false if a key is NULL, which is equal to nothing.
  */
 extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer,
 							uint32 *hash);
@@ -82,51 +82,52 @@ extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_
  * rescan.c: a cache of the results of one scan's commands.
  *
  * Within a statement the same command has the same result, as with one snapshot.  So a
- * restarted scan reads the rows that it got before.  They are in a tuplestore, within
- * work_mem and then in a temporary file.  Several results are kept as long as they fit into
- * work_mem; one that is in a file is dropped when the next one begins.
+ * restarted scan reads its earlier rows again.  They are in a tuplestore, which uses work_mem
+ * and beyond that a temporary file.  Several results are kept as long as they fit into
+ * work_mem; a result in a file is dropped when the next one begins.
  *-------------------------------------------------------------------------
  */
 
-/* Opaque.  One of its results is selected, to be read or written. */
+/* One of its results is selected for reading and writing, or none. */
 typedef struct MongoResultCache MongoResultCache;
 
 /* How much of the selected result is cached. */
 typedef enum MongoResultState
 {
 	MONGO_RESULT_NEW,			/* nothing */
-	MONGO_RESULT_BEGUN,			/* its first rows: the reader stopped early */
+	MONGO_RESULT_BEGUN,			/* its first rows, as the reader stopped
+								 * early */
 	MONGO_RESULT_WHOLE
 } MongoResultState;
 
-/* Lives in 'context', and a file of it as long as CurrentResourceOwner.  NULL: none. */
+/* Create a cache in 'context', with its file in CurrentResourceOwner; free it (NULL: nothing). */
 extern MongoResultCache *mongo_results_create(MemoryContext context);
 extern void mongo_results_end(MongoResultCache *cache);
 
 /*
- * Select the result of 'command', at its first row.  Only the one selected last can be BEGUN;
+ * Selects the result of 'command', at its first row.  Only the last selected result can be BEGUN;
  * further rows are then added to it.
  */
 extern MongoResultState mongo_results_begin(MongoResultCache *cache, const bson_t *command);
 
 /*
- * Store the next cached row in 'slot', of minimal tuples, where it is valid until the next call
- * of these functions; false after the last one.
+ * Stores the next cached row in 'slot', of minimal tuples, where it is valid until the next call
+ * of these functions.  Returns false after the last row.
  */
 extern bool mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot);
 
 /*
- * These act on the selected result, if there is one; all but the first accept NULL.  add: append
- * a row, after all cached ones have been read.  finish: mark it as whole; at most a row that
- * PostgreSQL makes may follow.  forget: drop it, because its rows depend on more than the
- * command.  leave: deselect it, and drop it unless it is whole.
+ * These act on the selected result, if there is one; all but the first accept NULL.  add: appends
+ * a row, after all cached rows have been read.  finish: marks it as whole; at most a row that
+ * PostgreSQL makes may follow.  forget: drops it, because its rows depend on more than the
+ * command.  leave: deselects it, and drops it unless it is whole.
  */
 extern void mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot);
 extern void mongo_results_finish(MongoResultCache *cache);
 extern void mongo_results_forget(MongoResultCache *cache);
 extern void mongo_results_leave(MongoResultCache *cache);
 
-/* Is the selected result whole? */
+/* Tells whether the selected result is whole. */
 extern bool mongo_results_is_whole(const MongoResultCache *cache);
 
 /*-------------------------------------------------------------------------
@@ -141,24 +142,24 @@ extern bool mongo_results_is_whole(const MongoResultCache *cache);
 /* Opaque. */
 typedef struct MongoHashedScan MongoHashedScan;
 
-/* The next row of a hashed scan that has its hash table; an empty slot at the end. */
+/* Returns the next row of a filled hashed scan; an empty slot at the end. */
 extern TupleTableSlot *mongo_hashed_row(ForeignScanState *scan);
 
 /*
- * At the start of a run: do its rows come from the second plan?  Filling the hash table is
- * tried once.  Raises what scans do.
+ * Tells, at the start of a run, whether its rows come from the second plan.  Tries once to fill
+ * the hash table.  Raises what scans raise.
  */
 extern bool mongo_switch_plan(ForeignScanState *node);
 
-/* The next row of the second plan; an empty slot at the end. */
+/* Returns the next row of the second plan; an empty slot at the end. */
 extern TupleTableSlot *mongo_second_plan_row(ForeignScanState *node);
 
 /* ---------------- scan.c: parameters of a plan, and their values --------------- */
 
-/* Set the template's parameters from a plan's 'predicates'. */
+/* Sets the template's parameters from a plan's 'predicates'. */
 extern void mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates);
 
-/* mongo_command_bind() with the values of the first of 'expressions', ExprStates. */
+/* Calls mongo_command_bind() with the values of the first of 'expressions' (ExprStates). */
 extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
 										const List *expressions, ExprContext *econtext,
 										bool *widened, bson_t *command);
@@ -168,63 +169,63 @@ extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
 #define MONGO_UNKNOWN_PARAMETERS	"its parameters are known only when it runs"
 
 /*
- * Ask MongoDB how it runs 'command', and show the winning plan, a line for each stage; under
- * ANALYZE also what it examined, for which MongoDB runs it once more (but changes nothing).  Or,
- * unless 'unknown' is NULL, show that as the reason why there is no plan.  'number' counts the
- * commands of a plan from 1, as in "Remote Command 2".  An error in MongoDB's reply is shown in
- * place of the plan; a lost connection is raised.
+ * Shows MongoDB's winning plan of 'command', one line for each stage.  Under ANALYZE also shows
+ * what MongoDB examined, for which it runs the command once more (but changes nothing).  If
+ * 'unknown' is not NULL, shows that as the reason why there is no plan.  'number' counts the
+ * commands of a plan from 1, as in "Remote Command 2".  Shows an error in MongoDB's reply in
+ * place of the plan; raises a lost connection.
  */
 extern void mongo_explain_remote(ForeignScanState *node, ExplainState *es,
 								 const char *database, const bson_t *command,
 								 const char *unknown, int number);
 
 /*
- * May EXPLAIN show the values of parameters, and MongoDB's plan of a command?  PostgreSQL's own
- * EXPLAIN shows no values.  They may come from rows, or from policies, of any table in the
- * query, so the user must have the right to read all of these.
+ * Tells whether EXPLAIN may show the values of parameters, and MongoDB's plan of a command.
+ * PostgreSQL's own EXPLAIN shows no values.  They may come from rows, or from policies, of any
+ * table in the query, so the user must have the privilege to read all of them.
  */
 extern bool mongo_explain_may_show(const ExplainState *es);
 
-/* Log a command that is about to be sent, if mongo_fdw.log_remote_query asks for that. */
+/* Logs a command before it is sent, if mongo_fdw.log_remote_query is on. */
 extern void mongo_log_command(const char *database, const bson_t *command);
 
 /* ------------- finalize_agg.c: averages, which PostgreSQL divides -------------- */
 
-/* Opaque: built once a scan. */
+/* Opaque; built once per scan. */
 typedef struct MongoFinalizer MongoFinalizer;
 
 /*
- * For a plan whose tuple has 'natts' attributes; NULL if it has no average.  Lives in the
- * current memory context.
+ * Makes a finalizer for a plan whose tuple has 'natts' attributes, in the current memory context;
+ * returns NULL if the plan has no average.
  */
 extern MongoFinalizer *mongo_finalizer_create(const MongoScanPlan *plan, int natts);
 
-/* Like mongo_row_decode(), with averages in place of their sums. */
+/* Calls mongo_row_decode(), and replaces sums by averages. */
 extern void mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder,
 							   const uint8_t *data, uint32 length,
 							   Datum *values, bool *isnull);
 
 /*-------------------------------------------------------------------------
- * modify.c: the _ids of the rows that a scan gave to an UPDATE or DELETE.
+ * modify.c: the _ids of the rows that a scan returned to an UPDATE or DELETE.
  *
- * The executor carries a row identity of six bytes, a ctid, from the scan to
- * the place where the row is changed, through any join and sort in between.
- * An _id may be any BSON value and need not be a column.  So the scan notes
- * the _ids in a log, and the ctid of a row says where in it.
+ * The executor passes a row identity of six bytes, a ctid, from the scan to the place where
+ * the row is changed, through any join and sort in between.  An _id may be any BSON value and
+ * need not be a column.  So the scan appends the _ids to a log, and the ctid of a row is the
+ * _id's offset in the log.
  *-------------------------------------------------------------------------
  */
 
-/* Documents {_id: value}, one after the other; opaque. */
+/* Successive documents {_id: value}; opaque. */
 typedef struct MongoIdentityLog MongoIdentityLog;
 
 /*
- * Note the _id of a document; *ctid then stands for it.  The document's bytes are not
- * trusted; raises 08P01 when no _id is found.
+ * Appends the _id of a document to the log, and sets *ctid to its offset.  Does not trust the
+ * document's bytes; raises 08P01 if it finds no _id.
  */
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
 
-/* A decoder of these columns of the table's documents; lives in 'context'. */
+/* Makes a decoder of these columns of the table's documents, in 'context'. */
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
 												   const List *attributes);
 
@@ -234,28 +235,29 @@ extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relati
 typedef struct MongoSharedScan MongoSharedScan;
 
 /*
- * 'command', the next of the plan's, for the next range of the shared scan, in the current
- * memory context; NULL when all have been taken.  Splits the collection first, by a command,
- * or waits until another participant has done so.
+ * Returns the plan's 'command' with the condition of the next range of the shared scan, in the
+ * current memory context; NULL if all ranges have been taken.  First splits the collection, by a
+ * command, or waits until another participant has done that.
  */
 extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan,
 								UserMapping *user, const bson_t *command);
 
 /* -------------------- scan.c: a foreign scan in execution --------------------- */
 
-/* What belongs to one run of a scan, from its first row on. */
+/* The state of one run of a scan: from Begin or ReScan to its end or the next ReScan. */
 typedef struct MongoScanRun
 {
 	MemoryContext context;		/* of the command and its cursor */
-	int			number;			/* of the plan's command that runs, from 0 */
-	bool		any_document;	/* has been received */
+	int			number;			/* index of the plan's command that runs */
+	bool		any_document;	/* was received */
 	int64		rows;			/* received so far */
 	bool		counts;			/* 'command' is the plan's count_command */
 	bson_t	   *command;		/* as sent; NULL: none */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 	bool		is_local;		/* rows come from the second plan */
-	int64		rows_when_left; /* by ReScan, with the cursor open */
-	TimestampTz left_at;		/* since when no more have come */
+	int64		rows_when_left; /* 'rows' at a ReScan with the cursor open */
+	TimestampTz left_at;		/* time of the first ReScan with so many
+								 * rows */
 } MongoScanRun;
 
 /* fdw_state of the ForeignScanState. */
@@ -268,56 +270,58 @@ typedef struct MongoScanState
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoExtent extent;			/* what it reads */
 	MongoRowDecoder *decoder;	/* likewise */
-	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is
-									 * ours */
-	ExprState  *hiding;			/* of scan.c; NULL: not needed so far */
-	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
-	struct MongoFinalizer *finalizer;	/* of averages; NULL: there is none */
-	MongoIdentityLog *identities;	/* of the rows that it returns, to be
-									 * changed; NULL: none is */
-	int			nvalues;		/* runs that have sent a command */
+	struct MongoSharedScan *shared; /* shared with other processes; or NULL */
+	ExprState  *hiding;			/* the quals that hide rows (scan.c); NULL:
+								 * not needed yet */
+	Bitmapset  *hiding_columns; /* indexes of the columns that they read */
+	struct MongoFinalizer *finalizer;	/* of averages; NULL: it has none */
+	MongoIdentityLog *identities;	/* of the rows to be changed; or NULL */
+	int			nruns;			/* runs that have sent a command */
 	bool		switched;		/* to the second plan */
 	MongoHashedScan *hashed;	/* of a hashed scan; NULL: not filled */
 	bool		keeps_results;	/* it may be restarted */
-	MongoResultCache *results;	/* NULL: none is kept so far */
+	MongoResultCache *results;	/* NULL: none is cached yet */
 	int64		reused;			/* cache hits */
-	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
+	TupleTableSlot *cached_slot;	/* for cached rows; NULL: not needed
+									 * yet */
 
-	bool		started;		/* a row was asked for since Begin or ReScan */
+	bool		started;		/* a row was requested since Begin or
+								 * ReScan */
 	bool		widened;		/* MongoDB tests less than the exact
 								 * conditions; PostgreSQL tests the rest */
-	bool		must_wait;		/* why an asynchronous scan gave no row */
+	bool		must_wait;		/* an asynchronous scan returned no row
+								 * because it would have to wait */
 	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */
 	MongoScanRun run;
 } MongoScanState;
 
 /*
- * Evaluate the plan's expressions and append its command 'number', from 0, to 'command'; or the
+ * Evaluates the plan's expressions and appends its command 'number', from 0, to 'command'; or the
  * count command, if there is one and 'counts'.  'rows' is the number of rows of the commands
  * before it.  'names', if not NULL, replace the values of parameters and variables, for EXPLAIN.
- * NONE if no document can match, so that nothing need be sent.
+ * Returns MONGO_MATCH_NONE if no document can match, so that nothing need be sent.
  */
 extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int number, bool counts,
 										  int64 rows, const char **names, bson_t *command);
 
 /*
- * The user mapping that the scan reads with, palloc'd: of the current user, or of whom the
- * relation is checked as (a view's owner).
+ * Returns the user mapping that the scan uses, palloc'd: that of the current user, or of the user
+ * whose privileges are checked, such as a view's owner.
  */
 extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
-/* Have state->kept_slot, for minimal tuples like those of the scan. */
-extern void mongo_scan_make_kept_slot(ForeignScanState *node);
+/* Makes state->cached_slot, for minimal tuples of the scan. */
+extern void mongo_scan_make_cached_slot(ForeignScanState *node);
 
 /*-------------------------------------------------------------------------
  * write_queue.c: a statement's writes to one collection, sent in order and in batches.
  *
- * Each target of a statement is a writer: a table of a ModifyTable node.  Those of one
- * collection share a queue, which sends what they write in the order in which they did.
- * The queue either sends each batch as soon as it is full, or keeps all of them (on disk
- * beyond one) until the statement has ended, as a scan of the statement might meet the
- * documents that it wrote.  Who may see what is kept, by SQL's rules, or writes there
- * immediately, has it sent before (order.c).
+ * Each target of a statement (a table of a ModifyTable node) has a writer.  Writers of one
+ * collection share a queue, which sends their writes in the order in which they were added.
+ * The queue either sends each batch when it is full, or defers all batches to the end of the
+ * statement, since its scans might read what it wrote.  It keeps one deferred batch in memory,
+ * and the others on disk.  Deferred writes are sent earlier if another command writes to the
+ * collection, or reads it in a snapshot that shows them (order.c).
  *-------------------------------------------------------------------------
  */
 
@@ -328,60 +332,57 @@ typedef struct MongoWriter
 	const MongoTableOptions *options;
 	UserMapping *user;
 	int			batch_size;
-	bool		on_demand;		/* sends by mongo_writer_send() alone */
-	bool		is_command;		/* what is added is a statement, not a row;
-								 * who adds it logs it */
-	MongoWriteBatch form;		/* of its batches */
+	bool		on_demand;		/* sends only in mongo_writer_send() */
+	bool		is_command;		/* operations are whole statements, not rows;
+								 * its caller logs them */
+	MongoWriteBatch form;		/* template of its batches */
 	int64		rows;			/* added */
-	int64		sent;			/* rows sent, also those refused */
+	int64		sent;			/* including refused rows */
 	int64		written;
 } MongoWriter;
 
-/* What is written to, or read, by the name of a foreign table. */
+/* The extents of writes to a foreign table, and of reads of it. */
 extern MongoExtent mongo_extent_written(Oid serverid, const MongoTableOptions *options);
 extern MongoExtent mongo_extent_read(Oid relid);
 
 /*
  * mongo_writer_create
- *		Operations on the table, with its batch_size; lives in 'context', which must be the
- *		statement's.
+ *		Creates a writer to the table, with the table's batch_size, in 'context', which must be
+ *		the statement's.
  *
- * 'message' says what failed, should it fail, of the table "%s".  'command' is the
- * statement's CommandId.  The kind of form, and what else differs, is to be set in the
- * writer before anything is added.
+ * 'message' is the message of an error, with "%s" for the table.  'command' is the statement's
+ * CommandId.  The caller sets form.kind and other members before it adds an operation.
  *
  * mongo_writer_defer
- *		Its queue sends nothing before it is seen, or mongo_writer_finish().
+ *		Makes the queue defer its batches until mongo_writer_finish(), or until another
+ *		command requires them to be sent.
  */
 extern MongoWriter *mongo_writer_create(MemoryContext context, Relation relation,
 										UserMapping *user, const char *message,
 										CommandId command);
 extern void mongo_writer_defer(MongoWriter *writer);
 
-/* Add an operation of one document, or two (second may be NULL). */
+/* Adds an operation of one document, or of two if 'second' is not NULL. */
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);
 
-/* Send what the queue has not sent.  The writer may be used again. */
+/* Sends all unsent writes of the queue.  The writer may be used again. */
 extern void mongo_writer_finish(MongoWriter *writer);
 
 /*
- * Send what was added, now, and before it what the queue has kept; returns the indexes of the
- * rows refused, also as they are there already.
+ * Sends deferred batches, then the added operations, at once.  Returns the indexes of refused
+ * rows (see MongoWriteResult).
  */
 extern Bitmapset *mongo_writer_send(MongoWriter *writer);
 
 /*
- * Change or delete one document, now, as the writer's kind says, and decode it; false when
- * there is none.  'update' is NULL for DELETE, 'fields' where all of the document is read.
+ * Changes or deletes one document, at once, and decodes it; returns false if there is none.
+ * 'update' is NULL for DELETE.  'fields' is NULL to read the whole document.
  */
 extern bool mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,
 								const bson_t *fields, MongoRowDecoder *decoder,
 								Datum *values, bool *isnull);
 
-/*
- * Is the document {_id: value} changed for the first time in the statement, as far as this
- * was asked before?
- */
+/* Records a change of the document {_id: value}; tells whether it is the statement's first one. */
 extern bool mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter);
 
 #endif							/* MONGO_FDW_EXEC_INTERNAL_H */

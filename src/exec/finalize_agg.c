@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finalize_agg.c
- *		Averages, which PostgreSQL divides of what MongoDB has added up.
+ *		Computes averages from the sums and counts that MongoDB returns.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@ struct MongoFinalizer
 {
 	List	   *columns;		/* MongoScanColumn * */
 	int			natts;
-	Datum	   *values;			/* of the tuple and, behind it, of the counts */
+	Datum	   *values;			/* of the tuple, then of the counts */
 	bool	   *isnull;
 };
 

@@ -132,7 +132,7 @@ typedef struct MongoModifyState
 	MongoUpsertLayout *upsert;	/* of the option insert_mode, or NULL */
 	bool		returns;		/* each upsert is sent by itself, as somebody
 								 * sees the row that there is then */
-	bool		tells_refused;	/* rows that were not inserted are not counted */
+	bool		reports_refused;	/* rows that were not inserted are not counted */
 	bool		shares_collection;	/* with another target of the statement */
 	MongoRowDecoder *decoder;	/* of what is seen of a new row: of all of it
 								 * if 'returns', or its _id, which may be
@@ -391,17 +391,17 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	 * COPY counts the rows that it reads, but has a trigger see no row that
 	 * is not there
 	 */
-	state->tells_refused = skips_duplicates ||
+	state->reports_refused = skips_duplicates ||
 		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
 	if (state->returns || is_seen || (plan != NULL && plan->withCheckOptionLists != NIL))
 		columns = table_attributes(writer->relation, state->returns ? NULL : "_id");
 	if (columns != NIL)
 		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns);
 	state->shares_collection = find_other(estate, rinfo, &extent, true);
-	if (!state->tells_refused && (moves || find_other(estate, rinfo, &extent, false)))
+	if (!state->reports_refused && (moves || find_other(estate, rinfo, &extent, false)))
 		mongo_writer_defer(writer);
 	writer->form.allow_duplicates = skips_duplicates;
-	writer->on_demand = state->tells_refused;
+	writer->on_demand = state->reports_refused;
 	writer->form.ordered = !skips_duplicates;
 	writer->form.by_key = writer->form.simple_collation = state->upsert != NULL;
 	rinfo->ri_FdwState = state;
@@ -514,7 +514,7 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 
 	/* other inserts make their batches in the queue, without copying rows */
-	if (state == NULL || !state->tells_refused || state->shares_collection ||
+	if (state == NULL || !state->reports_refused || state->shares_collection ||
 		rinfo->ri_projectReturning != NULL || rinfo->ri_WithCheckOptions != NIL ||
 		(triggers != NULL && (triggers->trig_insert_before_row ||
 							  triggers->trig_insert_after_row)))
@@ -626,7 +626,7 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 		state = state->routed;
 	check_policies(state, rinfo, slot, estate);
 	queue_insert(state, estate, slot);
-	if (state->tells_refused &&
+	if (state->reports_refused &&
 		!bms_is_empty(mongo_writer_send(state->writer)))
 		return NULL;
 	return slot;
@@ -648,7 +648,7 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 		check_policies(state, rinfo, slots[i], estate);
 		queue_insert(state, estate, slots[i]);
 	}
-	if (state->tells_refused)
+	if (state->reports_refused)
 		refused = mongo_writer_send(state->writer);
 	for (int i = 0; i < *numSlots; i++)
 	{

@@ -366,7 +366,7 @@ fill_hashed_scan(ForeignScanState *scan)
 	mongo_rescan_foreign_scan(scan);
 	if (filled)
 	{
-		mongo_scan_make_kept_slot(scan);
+		mongo_scan_make_cached_slot(scan);
 		state->hashed = hashed;
 	}
 	else
@@ -391,14 +391,14 @@ mongo_hashed_row(ForeignScanState *scan)
 		hashed->next = 0;
 	}
 	return hashed->next < list_length(hashed->found) ?
-		ExecStoreMinimalTuple(list_nth(hashed->found, hashed->next++), state->kept_slot, false) :
-		ExecClearTuple(state->kept_slot);
+		ExecStoreMinimalTuple(list_nth(hashed->found, hashed->next++), state->cached_slot, false) :
+		ExecClearTuple(state->cached_slot);
 }
 
 /* ----- A scan in a correlated subquery that switches to its second plan ----- */
 
 /* No scan switches before so many runs. */
-#define FEWEST_VALUES	3
+#define FEWEST_RUNS	3
 
 /*
  * If the statement's cost is more than so many times that of all documents, they are
@@ -423,8 +423,8 @@ switch_after(const ForeignScanState *node)
 		return 0;
 	if (after * node->ss.ps.plan->total_cost * COST_RATIO <
 		node->ss.ps.state->es_plannedstmt->planTree->total_cost)
-		after = FEWEST_VALUES;
-	return Max(after, FEWEST_VALUES);
+		after = FEWEST_RUNS;
+	return Max(after, FEWEST_RUNS);
 }
 
 bool
@@ -437,8 +437,8 @@ mongo_switch_plan(ForeignScanState *node)
 	{
 		int			after = switch_after(node);
 
-		if (after == 0 || state->nvalues > after || state->shared != NULL ||
-			state->identities != NULL || ++state->nvalues <= after)
+		if (after == 0 || state->nruns > after || state->shared != NULL ||
+			state->identities != NULL || ++state->nruns <= after)
 			return false;
 		do
 			below = outerPlanState(below);

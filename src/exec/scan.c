@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan.c
- *		Executing a foreign scan.
+ *		Executes foreign scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +23,8 @@
 /* ------------- When the command count replaces the pipeline --------------- */
 
 /*
- * is_no_condition: is the filter {}, or does MongoDB simplify it to that?  Recursion is as
- * deep as the translator's own, which is limited.
+ * is_no_condition: tells whether the filter is {}, or MongoDB simplifies it to that.  Recursion is
+ * as deep as the translator's own, which is limited.
  */
 static bool
 is_no_condition(const bson_iter_t *match)
@@ -58,11 +58,11 @@ is_no_condition(const bson_iter_t *match)
 
 /*
  * takes_count
- *		May this count command, {count: collection, query: filter}, be sent now in
- *		place of the pipeline that counts as well?
+ *		Tells whether this command, {count: collection, query: filter}, may replace the
+ *		pipeline that counts the same.
  *
- * MongoDB refuses it in transactions.  Without a condition it would count by the collection's
- * metadata, which need not be exact.
+ * MongoDB refuses count in transactions.  Without a condition it would count by the collection's
+ * metadata, which may be inexact.
  */
 static bool
 takes_count(UserMapping *user, const bson_t *command)
@@ -88,7 +88,7 @@ takes_count(UserMapping *user, const bson_t *command)
  *-------------------------------------------------------------------------
  */
 
-/* hiding_indexes: the columns that the row-hiding quals read, as indexes from 0. */
+/* hiding_indexes: returns the columns that the row-hiding quals read, as indexes from 0. */
 static Bitmapset *
 hiding_indexes(ForeignScanState *node)
 {
@@ -109,16 +109,16 @@ hiding_indexes(ForeignScanState *node)
 	return columns;
 }
 
-/* defer_errors: defer the decoder's errors, or raise them at once. */
+/* defer_errors: makes the decoder defer its errors, or raise them at once. */
 static void
-defer_errors(MongoScanState *state, bool hold)
+defer_errors(MongoScanState *state, bool defer)
 {
 	mongo_row_decoder_defer_errors(state->decoder,
-								   hold ? MONGO_DEFER_ERRORS : MONGO_DEFER_NOTHING,
+								   defer ? MONGO_DEFER_ERRORS : MONGO_DEFER_NOTHING,
 								   state->hiding_columns);
 }
 
-/* is_visible: does the row pass the plan's row-hiding quals? */
+/* is_visible: tells whether the row passes the plan's row-hiding quals. */
 static bool
 is_visible(ForeignScanState *node, TupleTableSlot *slot)
 {
@@ -142,7 +142,7 @@ is_visible(ForeignScanState *node, TupleTableSlot *slot)
 
 /*
  * is_hidden
- *		Had the last document, read into 'slot', errors, and is its row hidden?
+ *		Tells whether the last document, read into 'slot', had errors and its row is hidden.
  *
  * Raises the error if the row is visible.  Columns that do not fit are NULL in 'slot'.
  */
@@ -158,7 +158,7 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
 		return false;
 	if (bms_overlap(state->hiding_columns, mismatches) || !is_visible(node, slot))
 	{
-		/* as if the plan's quals had been asked */
+		/* count the row as removed by the plan's quals */
 		InstrCountFiltered1(node, 1);
 		return true;
 	}
@@ -172,9 +172,9 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
 }
 
 /*-------------------------------------------------------------------------
- * Executing a foreign scan: bind the plan's command, read its cursor.
+ * Executing a foreign scan: binding the plan's command, and reading its cursor.
  *
- * Nothing is sent before the first row is asked for.
+ * Nothing is sent before the first row is requested.
  *-------------------------------------------------------------------------
  */
 
@@ -187,7 +187,7 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
 /* Milliseconds; MongoDB closes a cursor after ten minutes without a getMore. */
 #define LONGEST_PAUSE		(5 * 60 * 1000)
 
-/* create_scan_decoder: the decoder of documents into the scan's tuples. */
+/* create_scan_decoder: makes the decoder of documents into the scan's tuples. */
 static MongoRowDecoder *
 create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 {
@@ -221,7 +221,7 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 									plan->type_mismatch, plan->canonical_json);
 }
 
-/* Of the user whose permissions ExecCheckRTEPerms() checks. */
+/* The user is that whose permissions ExecCheckRTEPerms() checks. */
 UserMapping *
 mongo_scan_user_mapping(ForeignScanState *node)
 {
@@ -233,7 +233,7 @@ mongo_scan_user_mapping(ForeignScanState *node)
 	return mongo_user_mapping(user ? user : GetUserId(), plan->fs_server);
 }
 
-/* scanned_relids: the OIDs of the foreign tables whose documents come. */
+/* scanned_relids: returns the OIDs of the foreign tables that the scan reads. */
 static List *
 scanned_relids(ForeignScanState *node)
 {
@@ -245,14 +245,14 @@ scanned_relids(ForeignScanState *node)
 	{
 		const RangeTblEntry *entry = exec_rt_fetch(index, node->ss.ps.state);
 
-		/* there are outer joins' entries as well */
+		/* outer joins have entries, too */
 		if (entry->rtekind == RTE_RELATION)
 			relids = lappend_oid(relids, entry->relid);
 	}
 	return relids;
 }
 
-/* is_correlated: is the scan in a subquery whose parameters change, or in a recursion? */
+/* is_correlated: tells whether the scan is in a subquery with parameters, or in a recursion. */
 static bool
 is_correlated(const EState *estate)
 {
@@ -260,7 +260,7 @@ is_correlated(const EState *estate)
 	int			index = list_length(estate->es_subplanstates);
 	const Plan *subplan;
 
-	/* these are begun one after the other, before the plan itself */
+	/* subplans are begun one after another, before the plan itself */
 	if (index >= list_length(subplans))
 		return false;
 	subplan = list_nth(subplans, index);
@@ -268,10 +268,10 @@ is_correlated(const EState *estate)
 }
 
 /*
- * may_repeat: is the scan likely to be restarted with the same command, so that its rows
- * should be kept from the first run on?
+ * may_repeat: tells whether the scan will probably be restarted with the same command, so that its
+ * rows should be cached from the first run on.
  *
- * EXEC_FLAG_REWIND means so.  On the inner side of a nested loop, a scan without parameters
+ * EXEC_FLAG_REWIND indicates that.  On the inner side of a nested loop, a scan without parameters
  * is mostly below a Material or Hash node, which runs it only once.
  */
 static bool
@@ -325,8 +325,8 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 /*
  * evaluate_bound
- *		Evaluate LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.
- *		EXPLAIN shows only constants.
+ *		Evaluates LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.
+ *		For EXPLAIN, evaluates only constants.
  */
 static int64
 evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
@@ -356,7 +356,7 @@ evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
 
 /*
  * append_bounds
- *		Append limit (-1: none), skip and batchSize to a find command.  With a limit,
+ *		Appends limit (-1: none), skip and batchSize to a find command.  With a limit,
  *		batchSize is one more, so that the server closes the cursor with its first reply.
  */
 static void
@@ -372,7 +372,7 @@ append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
 	BSON_APPEND_INT32(command, "batchSize", (int32) batch_size);
 }
 
-/* bind_variables: append "let", whose variables the aggregation expressions use. */
+/* bind_variables: appends "let", whose variables the aggregation expressions use. */
 static void
 bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 {
@@ -423,9 +423,9 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	state->widened = false;
 
 	/*
-	 * A find may be widened: PostgreSQL has the exact conditions as recheck
-	 * conditions.  But a LIMIT or a pipeline would count the excess documents
-	 * before that.
+	 * A find may be widened, since PostgreSQL has the exact conditions as
+	 * recheck conditions.  But a LIMIT or a pipeline would count the excess
+	 * documents before the recheck.
 	 */
 	if (names != NULL)
 	{
@@ -446,7 +446,7 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-/* empty_run: close the run's cursor, and reset it to that of a scan that has not begun. */
+/* empty_run: closes the run's cursor, and resets the run to that of a scan not yet begun. */
 static void
 empty_run(MongoScanRun *run)
 {
@@ -458,9 +458,7 @@ empty_run(MongoScanRun *run)
 	run->context = context;
 }
 
-/*
- * bind_next_command: bind the run's command; the count command, if it can be used.
- */
+/* bind_next_command: binds the run's command, or the count command if that may replace it. */
 static MongoMatch
 bind_next_command(ForeignScanState *node)
 {
@@ -484,7 +482,7 @@ static void read_other_commands(MongoCursor *first, int64 kept, void *arg);
 
 /*
  * open_run_cursor
- *		Open a cursor on a command, in the run's context.  With a 'node' the plan's other
+ *		Opens a cursor on a command, in the run's context.  With a 'node', the plan's other
  *		commands may follow it.
  */
 static MongoCursor *
@@ -513,8 +511,8 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 
 /*
  * read_other_commands
- *		Before a write, also run the plan's other commands, and keep their documents in
- *		the run's cursor (MongoCursorRead).
+ *		Runs the plan's other commands before a write, and stores their documents in the
+ *		run's cursor (MongoCursorRead).
  */
 static void
 read_other_commands(MongoCursor *first, int64 kept, void *arg)
@@ -548,7 +546,7 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* open_scan_cursor: open a cursor on the run's command, or on its next range. */
+/* open_scan_cursor: opens a cursor on the run's command, or on its next range. */
 static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 {
@@ -565,8 +563,8 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * find_result: look up the run's command in the result cache.  Shares of a shared scan are
- * not cached, nor are rows to be modified, each of which has its own ctid.
+ * find_result: looks up the run's command in the result cache.  Ranges of a shared scan are not
+ * cached, and neither are rows to be modified, each of which has its own ctid.
  */
 static MongoResultState
 find_result(ForeignScanState *node, MongoScanState *state)
@@ -578,7 +576,7 @@ find_result(ForeignScanState *node, MongoScanState *state)
 	if (state->results == NULL)
 	{
 		state->results = mongo_results_create(node->ss.ps.state->es_query_cxt);
-		mongo_scan_make_kept_slot(node);
+		mongo_scan_make_cached_slot(node);
 	}
 	known = mongo_results_begin(state->results, state->run.command);
 	state->reused += known != MONGO_RESULT_NEW;
@@ -586,13 +584,13 @@ find_result(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * start_scan: bind the first command, and open a cursor on it unless it matches nothing or
- * its result is cached.
+ * start_scan: binds the first command, and opens a cursor on it unless it matches nothing or its
+ * result is cached.
  */
 static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
-	/* ReScan leaves a run that may be continued */
+	/* ReScan keeps a run that may be continued */
 	MongoScanRun left = state->run;
 	MongoResultState known = MONGO_RESULT_NEW;
 	MemoryContext old_context;
@@ -634,8 +632,8 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * go_to_next_command: at a command's end, start the plan's next command, or the next range
- * of a shared scan; false if there is none.
+ * go_to_next_command: at a command's end, starts the plan's next command, or the next range of a
+ * shared scan; false if there is none.
  */
 static bool
 go_to_next_command(ForeignScanState *node, MongoScanState *state)
@@ -658,15 +656,15 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * end_of_documents: return an empty slot.  But aggregates without GROUP BY have a row even
- * over no documents: counts are 0 then, everything else is NULL.
+ * end_of_documents: returns an empty slot.  But aggregates without GROUP BY have a row even over
+ * no documents, in which counts are 0 and everything else is NULL.
  */
 static TupleTableSlot *
 end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 {
 	ListCell   *cell;
 
-	/* the connection is free for others before the query ends */
+	/* so that others can use the connection before the query ends */
 	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
 	mongo_results_finish(state->results);
@@ -688,8 +686,8 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 }
 
 /*
- * read_row: the next row of the cursor; empty at the end, and if an asynchronous scan would
- * have to wait.  *document is the document that the row was read from, or NULL.
+ * read_row: returns the next row of the cursor; an empty slot at the end, and if an asynchronous
+ * scan would have to wait.  *document is the document that the row was read from, or NULL.
  */
 static TupleTableSlot *
 read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
@@ -702,7 +700,7 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	if (state->run.cursor == NULL)
 		return end_of_documents(state, slot);
 
-	/* see shared.c: then Append waits, for all of its scans at once */
+	/* Append waits for all of its scans at once (shared.c) */
 	if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->run.cursor))
 	{
 		state->must_wait = true;
@@ -725,7 +723,7 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* fetch_row: the next row that is not hidden. */
+/* fetch_row: returns the next row that is not hidden. */
 static TupleTableSlot *
 fetch_row(ForeignScanState *node)
 {
@@ -738,7 +736,7 @@ fetch_row(ForeignScanState *node)
 		   is_hidden(node, slot, document, length))
 	{
 		CHECK_FOR_INTERRUPTS();
-		/* other parameters of the policy might let it be seen */
+		/* with other values of the policy's parameters it might be visible */
 		mongo_results_forget(state->results);
 		ResetExprContext(node->ss.ps.ps_ExprContext);
 		slot = read_row(node, &document, &length);
@@ -748,9 +746,9 @@ fetch_row(ForeignScanState *node)
 	return slot;
 }
 
-/* keep_row: add a row to the cached result, which is complete with MongoDB's last document. */
+/* cache_row: adds a row to the cached result, which is whole with MongoDB's last document. */
 static void
-keep_row(MongoScanState *state, TupleTableSlot *slot)
+cache_row(MongoScanState *state, TupleTableSlot *slot)
 {
 	const MongoScanPlan *plan = state->plan;
 
@@ -761,7 +759,7 @@ keep_row(MongoScanState *state, TupleTableSlot *slot)
 		mongo_results_finish(state->results);
 }
 
-/* next_row: from the second plan, the cached result or MongoDB. */
+/* next_row: returns the next row from the second plan, the cached result or MongoDB. */
 static TupleTableSlot *
 next_row(ForeignScanState *node)
 {
@@ -774,21 +772,21 @@ next_row(ForeignScanState *node)
 		start_scan(node, state);
 	if (state->run.is_local)
 		slot = mongo_second_plan_row(node);
-	else if (state->results != NULL && mongo_results_next(state->results, state->kept_slot))
-		slot = state->kept_slot;
+	else if (state->results != NULL && mongo_results_next(state->results, state->cached_slot))
+		slot = state->cached_slot;
 	else if (state->results != NULL && mongo_results_is_whole(state->results))
 		slot = ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	else
 	{
 		slot = fetch_row(node);
 		if (state->results != NULL && !TupIsNull(slot))
-			keep_row(state, slot);
+			cache_row(state, slot);
 	}
 	mongo_end_work(&work);
 	return slot;
 }
 
-/* passes_recheck: does the row meet the conditions that MongoDB was to test? */
+/* passes_recheck: tells whether the row meets the conditions that MongoDB was to test. */
 static bool
 passes_recheck(ForeignScanState *node, TupleTableSlot *slot)
 {
@@ -819,8 +817,8 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 }
 
 /*
- * may_continue: may an interrupted run be continued if the same command comes again?  Not
- * if MongoDB may have closed its cursor meanwhile.
+ * may_continue: tells whether an unfinished run may be continued if the next run has the same
+ * command.  It may not if MongoDB may have closed its cursor meanwhile.
  */
 static bool
 may_continue(MongoScanState *state)
@@ -843,14 +841,14 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 
-	/* if no second run was expected, the first run's rows are fetched again */
+	/* if may_repeat() expected no second run, the first run's rows are fetched again */
 	if (!state->plan->is_batched)
 		state->keeps_results = true;
 	if (!state->started)
 		return;
 	state->started = false;
-	if (state->kept_slot != NULL)
-		ExecClearTuple(state->kept_slot);
+	if (state->cached_slot != NULL)
+		ExecClearTuple(state->cached_slot);
 	if (may_continue(state))
 		return;
 	mongo_results_leave(state->results);
@@ -871,14 +869,14 @@ mongo_end_foreign_scan(ForeignScanState *node)
 }
 
 void
-mongo_scan_make_kept_slot(ForeignScanState *node)
+mongo_scan_make_cached_slot(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	EState	   *estate = node->ss.ps.state;
 	MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
 
-	if (state->kept_slot == NULL)
-		state->kept_slot = ExecInitExtraTupleSlot(estate,
+	if (state->cached_slot == NULL)
+		state->cached_slot = ExecInitExtraTupleSlot(estate,
 												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
 												  &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old_context);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shared.c
- *		Scans shared among workers, and asynchronous ones.
+ *		Executes scans shared among parallel workers, and asynchronous scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,21 +28,20 @@
 /*-------------------------------------------------------------------------
  * A foreign scan that several processes share.
  *
- * Whoever comes first asks MongoDB for the points that split the collection
- * and puts them into shared memory; each participant then takes one range
- * after the other, in the order of the scan, and reads it over a connection of
- * its own.  Where the server keeps snapshots, all ranges are read from the one
- * at which the points were found.
+ * The first participant has MongoDB compute the points that split the collection, and puts them
+ * into shared memory.  Each participant then takes one range after another, in the order of the
+ * scan, and reads it over its own connection.  If the server supports snapshots, all ranges are
+ * read from the snapshot in which the points were found.
  *
- * What is not to be split (a view, an empty collection, a server that does not
- * know the stages) is one range, which one participant reads.
+ * What cannot be split (a view, an empty collection, a server without the stages) is one range,
+ * which one participant reads.
  *-------------------------------------------------------------------------
  */
 
-/* Values to choose each point from: more make the ranges more alike. */
+/* Sampled values per range: more samples make the ranges more equal. */
 #define SAMPLES_PER_RANGE	16
 
-/* A point is a few bytes long as a rule; where not, there are fewer. */
+/* Points mostly have a few bytes.  If they are longer, fewer are used. */
 #define POINTS_CAPACITY		32768
 
 typedef enum SplitProgress
@@ -62,16 +61,16 @@ struct MongoSharedScan
 	SplitProgress progress;
 	int			wanted_ranges;
 
-	/* valid, and not changed any more, from SPLIT on: */
+	/* valid and constant once 'progress' is SPLIT */
 	int			nranges;
-	uint32		cluster_seconds;	/* of the snapshot; 0: there is none */
+	uint32		cluster_seconds;	/* of the snapshot; 0: none */
 	uint32		cluster_increment;
 	uint32		points_length;
 	uint8		points[POINTS_CAPACITY];
 
 	pg_atomic_uint32 next_range;
 
-	/* what workers have caused, for EXPLAIN: a MongoUsage */
+	/* the workers' MongoUsage, for EXPLAIN */
 	pg_atomic_uint64 usage[USAGE_COUNTERS];
 };
 
@@ -82,7 +81,10 @@ mongo_estimate_dsm_foreign_scan(ForeignScanState *node pg_attribute_unused(),
 	return sizeof(MongoSharedScan);
 }
 
-/* share_scan: the leader's part, before each execution. */
+/*
+ * share_scan: shares the leader's scan before each execution; but in a MongoDB transaction
+ * launches no workers.
+ */
 static void
 share_scan(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *shared)
 {
@@ -113,7 +115,7 @@ mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 	share_scan(node, pcxt, shared);
 }
 
-/* The points and the snapshot stay: they are the same query's. */
+/* Keeps the points and the snapshot, which belong to the same query. */
 void
 mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 									void *coordinate)
@@ -134,8 +136,7 @@ mongo_initialize_worker_foreign_scan(ForeignScanState *node,
 
 /*
  * share_usage
- *		A worker tells what it has caused; the leader, who has read all that workers
- *		have, takes it for its own.
+ *		Adds a worker's traffic to the shared counts, or the shared counts to the leader's.
  */
 static void
 share_usage(MongoScanState *state)
@@ -156,21 +157,21 @@ mongo_shutdown_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 
-	/*
-	 * PostgreSQL calls this for a direct modification as well, which is no
-	 * scan
-	 */
+	/* PostgreSQL calls this for a direct modification, too */
 	if (((ForeignScan *) node->ss.ps.plan)->operation != CMD_SELECT || state == NULL)
 		return;
 	if (state->shared != NULL)
 		share_usage(state);
-	/* the shared memory goes away before the scan does */
+	/* the shared memory ends before the scan */
 	state->shared = NULL;
 }
 
 /* ------------------------------- splitting --------------------------------- */
 
-/* The same collation as the ranges': what is ascending depends on it. */
+/*
+ * append_split_command: builds the command that samples the collection.  It has the collation of
+ * the ranges, which determines their order.
+ */
 static void
 append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 					 int sample_size, bson_t *command)
@@ -186,12 +187,10 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 }
 
 /*
- * note_snapshot: the point in the cluster's time at which the reply was given,
- * if all ranges are to be read as of then.
+ * note_snapshot: records the cluster time of the reply, as of which all ranges are to be read.
  *
- * A standalone server has no such time.  A weaker read concern that somebody
- * has asked for by name is respected; a stronger one is as well, as it cannot
- * be had for ranges.
+ * A standalone server has no such time.  If the user has set a read concern other than majority or
+ * snapshot, the ranges use that instead.
  */
 static void
 note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
@@ -209,7 +208,7 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 							&shared->cluster_increment);
 }
 
-/* split_collection: have the points in shared memory, for the others to see. */
+/* split_collection: computes the split points, and puts them into shared memory. */
 static void
 split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
 				 const bson_t *scan_command)
@@ -241,10 +240,9 @@ split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 
 /*
  * ensure_split
- *		Split the collection, or wait for who is at it.
+ *		Splits the collection, or waits for the participant that does.
  *
- * Should that one fail, its error ends the whole query, the others' waiting
- * included.
+ * If that participant fails, its error ends the whole query, and so the others' waits.
  */
 static void
 ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
@@ -278,7 +276,7 @@ ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *us
 
 /* --------------------------------- ranges ---------------------------------- */
 
-/* is_descending: by the field of which the ranges are? */
+/* is_descending: tells whether the scan is in descending order of the split field. */
 static bool
 is_descending(const bson_t *command)
 {
@@ -290,7 +288,7 @@ is_descending(const bson_t *command)
 		bson_iter_as_int64(&first) < 0;
 }
 
-/* both: the conjunction of two query filters, the first of which may be NULL. */
+/* both: returns the conjunction of two query filters, the first of which may be NULL. */
 static bson_value_t
 both(const bson_iter_t *filter, const bson_t *range)
 {
@@ -301,6 +299,7 @@ both(const bson_iter_t *filter, const bson_t *range)
 											bson_document(range)));
 }
 
+/* append_snapshot: appends the read concern for the snapshot, if there is one. */
 static void
 append_snapshot(bson_t *command, const MongoSharedScan *shared)
 {
@@ -314,7 +313,7 @@ append_snapshot(bson_t *command, const MongoSharedScan *shared)
 							 time);
 }
 
-/* range_condition: what the next range asks for, {} for all; NULL: there are no more. */
+/* range_condition: returns the next range's condition, {} for all; NULL if there are no more. */
 static bson_t *
 range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descending)
 {
@@ -372,12 +371,12 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
  *
  * A scan that would have to wait sets state->must_wait instead, and Append waits for the
  * sockets of all such scans together.  Scans of one server and user share async_connections
- * connections.  A scan that waits for a connection adds no socket: it is served when the
+ * connections.  A scan that is queued for a connection adds no socket.  It is served when the
  * reply to another scan has arrived.
  *-------------------------------------------------------------------------
  */
 
-/* produce: give Append the next row, or the end, or have it wait. */
+/* produce: returns the next row or the end to Append, or makes Append wait. */
 static void
 produce(AsyncRequest *request)
 {
@@ -393,10 +392,7 @@ produce(AsyncRequest *request)
 		ExecAsyncRequestDone(request, slot);
 }
 
-/*
- * complete
- *		Give Append a row for which it has not been notified.
- */
+/* complete: returns a row to Append outside of its requests and notifications. */
 static void
 complete(AsyncRequest *request)
 {
@@ -414,7 +410,7 @@ mongo_foreign_async_request(AsyncRequest *request)
 	produce(request);
 }
 
-/* The request if it is one of ours, and Append waits for it. */
+/* pending_request: returns a request if it is ours and Append waits for it, else NULL. */
 static AsyncRequest *
 pending_request(const AppendState *append, int index)
 {
@@ -431,7 +427,7 @@ scan_of_request(const AsyncRequest *request)
 	return ((ForeignScanState *) request->requestee)->fdw_state;
 }
 
-/* comes_after: will the scan be served after another one that Append waits for? */
+/* comes_after: tells whether the scan is queued behind another one that Append waits for. */
 static bool
 comes_after(const AppendState *append, const MongoScanState *state)
 {
@@ -452,13 +448,13 @@ comes_after(const AppendState *append, const MongoScanState *state)
 
 /*
  * advance
- *		Give Append a row that is ready, or send a request whose reply it can wait for;
- *		false if there is nothing to do.
+ *		Returns a row that is ready to Append, or sends a request for whose reply Append can
+ *		wait; false if neither is possible.
  *
- * A request may not have been sent for lack of a connection, or its reply may have been
- * saved because another scan needed the connection.  Append must not be left with nothing to
- * wait for: if only scans that it does not wait for use the connections, one of their
- * replies is saved first.
+ * A request may not have been sent for lack of a connection, or its reply may have been saved
+ * because another scan needed the connection.  Append must always have a socket to wait for.  So
+ * if the connections are used only by scans that it does not wait for, one of their replies is
+ * received and saved first.
  */
 static bool
 advance(AppendState *append, AsyncRequest *request)
@@ -482,8 +478,8 @@ advance(AppendState *append, AsyncRequest *request)
 
 /*
  * advance_all
- *		Call advance() until each request has a socket or comes after one that has, or
- *		there is something to return.
+ *		Calls advance() until each request has a socket or comes after one that has, or
+ *		until there is a row to return.
  */
 static void
 advance_all(AppendState *append)
@@ -507,11 +503,11 @@ advance_all(AppendState *append)
 
 /*
  * mongo_foreign_async_configure_wait
- *		Add the socket of a request whose reply is outstanding.
+ *		Adds the socket of a request whose reply is outstanding.
  *
- * Advancing one request may have the reply to another one saved, and send something else on
- * its connection: rows are filtered by functions, which may use the same server.  So all
- * requests are advanced before the first socket is added.
+ * Advancing one request may receive and save the reply to another one, and then use that
+ * connection: a function in a filter, for example, may use the same server.  So all requests are
+ * advanced before the first socket is added.
  */
 void
 mongo_foreign_async_configure_wait(AsyncRequest *request)
@@ -527,7 +523,7 @@ mongo_foreign_async_configure_wait(AsyncRequest *request)
 	if (first == request->request_index)
 		advance_all(append);
 
-	/* what there is to return is not to wait for anything */
+	/* if there is a row to return, Append must not wait */
 	if (!request->callback_pending || append->as_nasyncresults > 0)
 		return;
 	state = ((ForeignScanState *) request->requestee)->fdw_state;
