@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * batched_join.c
- *		Executing nested loops that ask for many rows' keys at a time.
+ *		Executes batched joins, which request the documents for many outer rows at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,19 +30,19 @@
 #define LARGEST_BATCH		2000
 #define CAUTIOUS_BATCH		100
 
-/* The same where no index finds the keys, so that each batch looks at all documents. */
+/* The same if no index finds the keys, so that each batch examines all documents. */
 #define LARGEST_UNINDEXED	50000
 
-/* Bytes of keys after which a batch is full, whatever it has. */
+/* Bytes of keys after which a batch is full. */
 #define LARGEST_KEYS		(1024 * 1024)
 
-/* Bytes of a key that no document can have, as these have 16 MB at most. */
+/* Bytes of a key that no document can contain, since documents have 16 MB at most. */
 #define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
 
-/* Bytes that a batch may take in any case, for work_mem may be less than its arrays. */
+/* Bytes that a batch may always use, since its arrays may need more than work_mem. */
 #define SMALLEST_MEMORY		(1024 * 1024)
 
-/* A value that is asked for. */
+/* A requested value of a key. */
 typedef struct KeyValue
 {
 	Datum		value;
@@ -50,7 +50,7 @@ typedef struct KeyValue
 	struct KeyValue *next;		/* in the same bucket */
 } KeyValue;
 
-/* The distinct values of a key that is asked for. */
+/* The distinct requested values of a key. */
 typedef struct KeyValues
 {
 	KeyValue  **buckets;
@@ -70,8 +70,8 @@ typedef struct OuterRow
 typedef enum BatchPhase
 {
 	PHASE_FILL,					/* read the next outer rows */
-	PHASE_MATCH,				/* the documents come */
-	PHASE_UNMATCHED				/* what is left without one */
+	PHASE_MATCH,				/* read the documents, and join them */
+	PHASE_UNMATCHED				/* return outer rows without a document */
 } BatchPhase;
 
 typedef struct BatchedJoinState
@@ -82,41 +82,42 @@ typedef struct BatchedJoinState
 	PlanState  *inner;
 	int			nouter;			/* columns */
 	int			ninner;
-	bool		keeps_unmatched;	/* outer rows without a document */
-	bool		wants_one;		/* document for an outer row */
+	bool		keeps_unmatched;	/* returns outer rows without a
+									 * document */
+	bool		wants_one;		/* only one document for an outer row */
 	ExprState  *clauses;
 	MongoHashKeys *keys;
-	int			nasked;			/* the first of them, that MongoDB is asked
-								 * for */
-	TupleDesc	record;			/* of an array for each of these */
-	TupleTableSlot *outer_slot; /* of a waiting row */
+	int			nasked;			/* the first keys, whose values are
+								 * requested */
+	TupleDesc	record;			/* with an array for each of these keys */
+	TupleTableSlot *outer_slot; /* for a row of the batch */
 	TupleTableSlot *pending;	/* the outer plan's row that begins the next
 								 * batch, or NULL */
 	int			largest_batch;
-	uint32		nbuckets;		/* a power of two, of all hash tables */
+	uint32		nbuckets;		/* of all hash tables; a power of two */
 
-	MemoryContext batch_context;	/* of all that follows; reset for each
-									 * batch */
+	MemoryContext batch_context;	/* of the batch's rows and arrays; reset
+									 * for each batch */
 	int			batch_size;
 	OuterRow   *rows;
 	int			nrows;
-	int			nwaiting;		/* of them, those with keys and no document
-								 * yet */
+	int			nwaiting;		/* rows with keys that have no document yet */
 	OuterRow  **buckets;
-	KeyValues  *asked;			/* for each key that is asked for */
-	Size		asked_size;
+	KeyValues  *asked;			/* for each key whose values are requested */
+	Size		asked_size;		/* bytes of their values */
+
 
 	BatchPhase	phase;
 	bool		outer_done;
-	TupleTableSlot *document;	/* in hand, of the inner side */
-	OuterRow   *candidate;		/* to be tried with the document in hand */
-	uint32		hash;			/* of its keys */
-	int			turn;			/* in PHASE_UNMATCHED */
+	TupleTableSlot *document;	/* the current row of the inner side */
+	OuterRow   *candidate;		/* to be tried with the current document */
+	uint32		hash;			/* of the current document's keys */
+	int			next_unmatched; /* index of a row, in PHASE_UNMATCHED */
 } BatchedJoinState;
 
 static const CustomExecMethods exec_methods;
 
-/* create_batched_join_state: the callback of CustomScanMethods. */
+/* create_batched_join_state: makes an empty state (CustomScanMethods). */
 static Node *
 create_batched_join_state(CustomScan *scan pg_attribute_unused())
 {
@@ -127,7 +128,7 @@ create_batched_join_state(CustomScan *scan pg_attribute_unused())
 	return (Node *) state;
 }
 
-/* empty_batch: forget all rows, for the next batch. */
+/* empty_batch: removes all rows, for the next batch. */
 static void
 empty_batch(BatchedJoinState *state)
 {
@@ -139,7 +140,7 @@ empty_batch(BatchedJoinState *state)
 	state->phase = PHASE_FILL;
 }
 
-/* begin_join: no outer row has been read. */
+/* begin_join: resets the state to that before the first outer row. */
 static void
 begin_join(BatchedJoinState *state)
 {
@@ -149,7 +150,7 @@ begin_join(BatchedJoinState *state)
 	state->batch_size = state->join->all_rows ? state->largest_batch : CAUTIOUS_BATCH;
 }
 
-/* begin_batched_join: the callback; both children are begun as well. */
+/* begin_batched_join: begins the join and both children (CustomExecMethods). */
 static void
 begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 {
@@ -187,7 +188,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->record = BlessTupleDesc(state->record);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
 											   &TTSOpsMinimalTuple);
-	/* the arrays leave half of work_mem to the rows */
+	/* the arrays use at most half of work_mem; the rest is for the rows */
 	state->largest_batch = join->indexed ? LARGEST_BATCH :
 		Max(LARGEST_BATCH, Min(LARGEST_UNINDEXED, (Size) work_mem * 1024 / 2 / row_size));
 	state->nbuckets = pg_nextpower2_32(state->largest_batch);
@@ -197,7 +198,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	begin_join(state);
 }
 
-/* put_row: a row of one side into the pair, or NULLs in its place. */
+/* put_row: puts a row of one side into the pair, or NULLs if it is NULL. */
 static void
 put_row(TupleTableSlot *pair, TupleTableSlot *row, int first, int count)
 {
@@ -212,8 +213,8 @@ put_row(TupleTableSlot *pair, TupleTableSlot *row, int first, int count)
 }
 
 /*
- * put_pair: both sides anew, for whoever got the last pair may have made its
- * slot the owner of the values.  Gives the context in which clauses see the pair.
+ * put_pair: puts both sides into the pair's slot, and returns the context for evaluating clauses
+ * on the pair.  Always sets both sides, since the last pair's receiver may have materialized it.
  */
 static ExprContext *
 put_pair(BatchedJoinState *state, TupleTableSlot *outer, TupleTableSlot *inner)
@@ -229,7 +230,7 @@ put_pair(BatchedJoinState *state, TupleTableSlot *outer, TupleTableSlot *inner)
 	return econtext;
 }
 
-/* slot_of: a waiting row's. */
+/* slot_of: stores an outer row in its slot. */
 static TupleTableSlot *
 slot_of(BatchedJoinState *state, const OuterRow *row)
 {
@@ -238,14 +239,14 @@ slot_of(BatchedJoinState *state, const OuterRow *row)
 
 /* ------------------------- reading a batch of rows ------------------------- */
 
-/* key_size: bytes of a key of the row in hand. */
+/* key_size: returns the size of the key's last value. */
 static Size
 key_size(const MongoKeyState *key)
 {
 	return datumGetSize(key->value, key->by_value, key->length);
 }
 
-/* ask_for_value: of the row in hand, unless it is there. */
+/* ask_for_value: adds the key's last value to the requested values, unless it is there. */
 static void
 ask_for_value(BatchedJoinState *state, KeyValues *asked, const MongoKeyState *key)
 {
@@ -268,8 +269,8 @@ ask_for_value(BatchedJoinState *state, KeyValues *asked, const MongoKeyState *ke
 }
 
 /*
- * take_row: into the batch, unless it cannot find anything; false, and the row
- * is left for the next batch, when its keys would make the command too long.
+ * take_row: adds an outer row to the batch, unless the join does not need it.  If its keys would
+ * make the command too long, leaves it for the next batch and returns false.
  */
 static bool
 take_row(BatchedJoinState *state, TupleTableSlot *slot)
@@ -307,7 +308,7 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 	return true;
 }
 
-/* next_outer_row: NULL when there are no more. */
+/* next_outer_row: returns the next outer row, or NULL. */
 static TupleTableSlot *
 next_outer_row(BatchedJoinState *state)
 {
@@ -320,7 +321,7 @@ next_outer_row(BatchedJoinState *state)
 	return state->outer_done ? NULL : slot;
 }
 
-/* is_full: is it time to ask for the documents of this batch? */
+/* is_full: tells whether the batch is full. */
 static bool
 is_full(const BatchedJoinState *state)
 {
@@ -329,7 +330,7 @@ is_full(const BatchedJoinState *state)
 		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
 }
 
-/* fill_batch reads outer rows; false when there are no more. */
+/* fill_batch: reads outer rows into the batch; false if it stays empty. */
 static bool
 fill_batch(BatchedJoinState *state)
 {
@@ -363,8 +364,8 @@ fill_batch(BatchedJoinState *state)
 
 /*
  * ask_for_keys
- *		Begin the inner plan with a record of an array for each key that is asked for,
- *		of its distinct values, which the plan's CaseTestExpr stands for.
+ *		Restarts the inner plan.  The value of its CaseTestExpr is a record that has, for each
+ *		requested key, an array of its distinct values.
  */
 static void
 ask_for_keys(BatchedJoinState *state)
@@ -393,7 +394,7 @@ ask_for_keys(BatchedJoinState *state)
 
 /* --------------------------------- joining --------------------------------- */
 
-/* next_inner_document: the next that has a key, in hand; false at the end. */
+/* next_inner_document: reads the next document whose keys are not NULL; false at the end. */
 static bool
 next_inner_document(BatchedJoinState *state)
 {
@@ -408,7 +409,7 @@ next_inner_document(BatchedJoinState *state)
 	return true;
 }
 
-/* is_joined: do the row and the document in hand belong together? */
+/* is_joined: tells whether the row and the current document match. */
 static bool
 is_joined(BatchedJoinState *state, OuterRow *row)
 {
@@ -416,7 +417,7 @@ is_joined(BatchedJoinState *state, OuterRow *row)
 		ExecQual(state->clauses, put_pair(state, slot_of(state, row), state->document));
 }
 
-/* next_match puts the next joined pair together; false when there is none. */
+/* next_match: puts the next joined pair into the slot; false if there is none. */
 static bool
 next_match(BatchedJoinState *state)
 {
@@ -442,7 +443,7 @@ next_match(BatchedJoinState *state)
 	}
 }
 
-/* next_unmatched: a row that has found no document, with NULLs beside it. */
+/* next_unmatched: puts the next row without a document, and NULLs, into the slot. */
 static bool
 next_unmatched(BatchedJoinState *state)
 {
@@ -458,7 +459,7 @@ next_unmatched(BatchedJoinState *state)
 	return false;
 }
 
-/* next_pair: whatever clauses above the join say about it */
+/* next_pair: puts the next pair into the slot, before the node's quals are tested. */
 static bool
 next_pair(BatchedJoinState *state)
 {
@@ -490,9 +491,7 @@ next_pair(BatchedJoinState *state)
 	}
 }
 
-/*
- * execute_batched_join: the callback: the next row that the clauses above the join let through.
- */
+/* execute_batched_join: returns the next row that passes the node's quals. */
 static TupleTableSlot *
 execute_batched_join(CustomScanState *node)
 {
@@ -524,7 +523,7 @@ end_batched_join(CustomScanState *node)
 	ExecEndNode(state->inner);
 }
 
-/* rescan_batched_join: the callback; the inner side is begun anew for each batch anyway. */
+/* rescan_batched_join: restarts the outer side; each batch restarts the inner side. */
 static void
 rescan_batched_join(CustomScanState *node)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * direct_modify.c
- *		Executing UPDATE, DELETE and TRUNCATE that are one command.
+ *		Executes UPDATE and DELETE as one command, and TRUNCATE.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@ typedef struct MongoNewValue
 {
 	const char *path;
 	const char *name;
-	bson_type_t bson_type;		/* what its field is declared to be */
+	bson_type_t bson_type;		/* the option bson_type */
 	Form_pg_attribute attribute;
 	MongoAssignmentKind kind;
 	Datum		value;
@@ -38,7 +38,7 @@ typedef struct MongoNewValue
 
 /* -------- What an UPDATE that is one command does to each document -------- */
 
-/* append_value: append the value as the column stores it. */
+/* append_value: appends the value as the column stores it. */
 static void
 append_value(bson_t *document, const char *key, const MongoNewValue *new)
 {
@@ -46,7 +46,7 @@ append_value(bson_t *document, const char *key, const MongoNewValue *new)
 							  new->bson_type);
 }
 
-/* column_value: the same as a value for a template. */
+/* column_value: returns the value as the column stores it, for a template. */
 static bson_value_t
 column_value(const MongoNewValue *new)
 {
@@ -56,7 +56,7 @@ column_value(const MongoNewValue *new)
 	return bson_first(document);
 }
 
-/* null_value: the value that makes the field NULL in a $set. */
+/* null_value: returns the value by which a $set makes the field NULL. */
 static bson_value_t
 null_value(bool write_null)
 {
@@ -64,14 +64,14 @@ null_value(bool write_null)
 }
 
 /*
- * Column plus value.  The common case is tested first: the field has the column's BSON type
- * and the sum fits.  Otherwise it is NULL or an error, or at last the sum of an integer of
- * another BSON type.  An overflow raises MongoDB's error for $toInt: MongoDB's own sum would
- * overflow only beyond Int32 or Int64, and give a number of the next type.
+ * Column plus or minus value.  The common case is tested first: the field has the column's BSON
+ * type and the result fits.  The other cases are NULL, errors, and at last an integer of another
+ * BSON type.  An overflow raises MongoDB's error for $toInt, since MongoDB's own sum would
+ * overflow only beyond Int32 or Int64, and result in a number of the next type.
  *
- * @1 the field, @2 the value, @3 and @4 the least and the greatest number to
- * which it can be added, @5 the BSON type, @6 what NULL becomes, @7 a message,
- * @8 the operator and @9 the conversion.
+ * @1 the field, @2 the value, @3 and @4 the least and the greatest number to which it can be
+ * added, @5 the BSON type, @6 the replacement of NULL, @7 a message, @8 the operator and @9 the
+ * conversion.
  */
 static const char sum_template[] =
 "{$cond: [{$and: [{$eq: [{$type: @1}, @5]}, {$gte: [@1, @3]}, {$lte: [@1, @4]}]}, {@8: [@1, @2]},"
@@ -85,8 +85,8 @@ static const char sum_template[] =
 
 /*
  * append_sum
- *		column + value as PostgreSQL has it: an error on overflow and for what
- *		does not fit the column, NULL for NULL.
+ *		Appends column + value, or column - value, as PostgreSQL computes it: an error on
+ *		overflow and for a field that does not fit the column, NULL for NULL.
  */
 static void
 append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
@@ -109,7 +109,7 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
 }
 
-/* build_pipeline: {"0": {$set: {...}}}, when a value depends on the document. */
+/* build_pipeline: appends {"0": {$set: {...}}}, for values that depend on the document. */
 static void
 build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
@@ -129,7 +129,7 @@ build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *
 	bson_append_member(update, "0", "{$set: @1}", bson_document(set));
 }
 
-/* build_operators: {$set: {...}, $unset: {...}}. */
+/* build_operators: appends {$set: {...}, $unset: {...}}. */
 static void
 build_operators(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
@@ -155,10 +155,8 @@ build_operators(const MongoNewValue *values, int count, bool write_null, bson_t 
 
 /*
  * build_update
- *		Update operators, or a pipeline {"0": stage} where a value is computed
- *		from the column's own, in the current memory context.
- *
- * Raises what encoding raises.
+ *		Returns update operators, or a pipeline {"0": stage} if a value is computed from the
+ *		column's own, in the current memory context.  Raises what encoding raises.
  */
 static bson_t *
 build_update(const MongoNewValue *values, int count, bool write_null)
@@ -175,7 +173,7 @@ build_update(const MongoNewValue *values, int count, bool write_null)
 	return update;
 }
 
-/* describe_assignment: set what does not depend on the value. */
+/* describe_assignment: sets the members that do not depend on the value. */
 static void
 describe_assignment(Relation relation, const MongoAssignment *assignment,
 					MongoNewValue *new)
@@ -232,7 +230,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 
 /* ------------------------------ the update --------------------------------- */
 
-/* evaluate_assignments: the values are computed once, before anything is sent. */
+/* evaluate_assignments: computes the values, once, before anything is sent. */
 static MongoNewValue *
 evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 {
@@ -262,14 +260,14 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- executing --------------------------------- */
 
-/* update_value: the update as a BSON value: a pipeline is an array, operators a document. */
+/* update_value: returns the update as a BSON value: an array (pipeline) or a document. */
 static bson_value_t
 update_value(const bson_t *update)
 {
 	return bson_has_field(update, "0") ? bson_array(update) : bson_document(update);
 }
 
-/* append_as: append a field of the bound filter, if it exists, under another name. */
+/* append_as: appends a field of the bound filter, if it exists, under another name. */
 static void
 append_as(bson_t *document, const char *name, const bson_t *bound, const char *field)
 {
@@ -279,7 +277,7 @@ append_as(bson_t *document, const char *name, const bson_t *bound, const char *f
 		bson_append_iter(document, name, -1, &iter);
 }
 
-/* append_operation: the fields of a findAndModify, or of an entry of an update or delete. */
+/* append_operation: appends the fields of a findAndModify, or of an entry of update or delete. */
 static void
 append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *filter,
 				 const bson_t *update)
@@ -299,7 +297,7 @@ append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *fi
 		bson_append_template(document, "{collation: {locale: 'simple'}}");
 }
 
-/* command_document: as EXPLAIN and the log show it; 'update' is NULL for a DELETE. */
+/* command_document: returns the command for EXPLAIN and the log; 'update' is NULL for DELETE. */
 static bson_t *
 command_document(const MongoDirectState *state, const bson_t *filter,
 				 const bson_t *update)
@@ -317,7 +315,7 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 						   bson_utf8(collection), bson_document(operation));
 }
 
-/* bound_part: set *view to the bound filter or projection; false if there is none. */
+/* bound_part: sets *view to the bound filter or projection; false if there is none. */
 static bool
 bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 {
@@ -332,7 +330,7 @@ bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 	return bson_view(view, data, length);
 }
 
-/* bind_plan evaluates filter and values; false when no document can match. */
+/* bind_plan: evaluates filter and values; false if no document can match. */
 static bool
 bind_plan(ForeignScanState *node, MongoDirectState *state)
 {
@@ -347,7 +345,7 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 	return true;
 }
 
-/* command_writer: a writer that sends the statement as one command. */
+/* command_writer: returns a writer that sends the statement as one command. */
 static MongoWriter *
 command_writer(const MongoDirectState *state)
 {
@@ -368,7 +366,8 @@ command_writer(const MongoDirectState *state)
 
 /*
  * execute_plan
- *		Send the command; gives the number of documents, the one of RETURNING in the slot.
+ *		Sends the command, and returns the number of documents.  With RETURNING, stores the
+ *		document's row in the slot.
  */
 static int64
 execute_plan(MongoDirectState *state, TupleTableSlot *slot)
@@ -399,8 +398,6 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	return 1;
 }
 
-/* ------------------------------- the callback ------------------------------ */
-
 TupleTableSlot *
 mongo_iterate_direct_modify(ForeignScanState *node)
 {
@@ -413,7 +410,7 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 	if (state->done)
 		return slot;
 
-	/* all of this happens once, so it may stay until the query ends */
+	/* this runs only once, so its memory may stay until the query ends */
 	state->done = true;
 	old_context = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (bind_plan(node, state))
@@ -425,7 +422,7 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 	if (!state->plan->returns && node->ss.ps.instrument != NULL)
 		node->ss.ps.instrument->tuplecount += count;
 
-	/* where ExecProcessReturning() expects the row */
+	/* ExecProcessReturning() expects the row there */
 	if (!TupIsNull(slot))
 		node->resultRelInfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = slot;
 	return slot;
@@ -434,12 +431,12 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 void
 mongo_end_direct_modify(ForeignScanState *node pg_attribute_unused())
 {
-	/* everything is in the query's memory context */
+	/* all memory is in the query's context */
 }
 
 /* ------------------------------- EXPLAIN ----------------------------------- */
 
-/* expression_text: one of fdw_exprs, for EXPLAIN. */
+/* expression_text: returns one of fdw_exprs as text, for EXPLAIN. */
 static char *
 expression_text(ForeignScanState *node, ExplainState *es, int number)
 {
@@ -449,7 +446,7 @@ expression_text(ForeignScanState *node, ExplainState *es, int number)
 	return deparse_expression(list_nth(plan->fdw_exprs, number), context, false, false);
 }
 
-/* describe_update shows expressions where execution puts values. */
+/* describe_update: returns the update with expressions in place of values. */
 static bson_t *
 describe_update(ForeignScanState *node, ExplainState *es)
 {
@@ -472,7 +469,7 @@ describe_update(ForeignScanState *node, ExplainState *es)
 	return bson_from_template("{$set: @1}", bson_document(set));
 }
 
-/* describe_filter shows expressions likewise. */
+/* describe_filter: returns the bound filter with expressions in place of values. */
 static bson_t *
 describe_filter(ForeignScanState *node, ExplainState *es)
 {
@@ -518,11 +515,12 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 /*-------------------------------------------------------------------------
  * TRUNCATE of foreign tables: deletes every document.
  *
- * Dropping the collection would be faster, but would take its indexes along
- * and is not part of MongoDB's transactions.
+ * Dropping the collection would be faster, but would also drop its indexes, and is not part of
+ * MongoDB's transactions.
  *-------------------------------------------------------------------------
  */
 
+/* check_truncatable: raises 55000 if the table's options forbid TRUNCATE. */
 static void
 check_truncatable(Relation relation)
 {
@@ -555,7 +553,7 @@ mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unuse
 {
 	ListCell   *cell;
 
-	/* nothing is deleted when one of them must not be */
+	/* delete nothing if one of the tables must not be truncated */
 	foreach(cell, rels)
 		check_truncatable(lfirst(cell));
 	foreach(cell, rels)

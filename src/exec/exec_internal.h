@@ -382,7 +382,7 @@ extern bool mongo_writer_return(MongoWriter *writer, const bson_t *filter, const
 								const bson_t *fields, MongoRowDecoder *decoder,
 								Datum *values, bool *isnull);
 
-/* Records a change of the document {_id: value}; tells whether it is the statement's first one. */
+/* Records a change of the document {_id: value}; tells whether it is the statement's first. */
 extern bool mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter);
 
 #endif							/* MONGO_FDW_EXEC_INTERNAL_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * explain.c
- *		EXPLAIN, and the log of queries.
+ *		EXPLAIN of foreign scans, and the log of commands.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@
 #include "utils/ruleutils.h"
 #include "utils/timestamp.h"
 
-/* What a command looked at; all -1 without execution statistics. */
+/* What a command examined; all -1 without execution statistics. */
 typedef struct Examined
 {
 	int64		keys;			/* of indexes */
@@ -31,9 +31,9 @@ typedef struct Examined
 	int64		milliseconds;
 } Examined;
 
-/* ----------- EXPLAIN of foreign scans: what is asked of MongoDB ----------- */
+/* --------------- EXPLAIN of foreign scans: the plan's commands ------------ */
 
-/* parameter_names shows each parameter as the expression it comes from. */
+/* parameter_names: returns the expression of each parameter as text. */
 static const char **
 parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 {
@@ -42,9 +42,9 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	List	   *context = es->deparse_cxt;
 
 	/*
-	 * EXPLAIN has just shown the output columns, if there are any, and so has
-	 * set the context to this node and its ancestors, which a parameter of a
-	 * nested loop is found in but which are not told to us.
+	 * If there are output columns, EXPLAIN has just shown them, and for that
+	 * has set the context to this node and its ancestors.  A nested loop's
+	 * parameter is found in the ancestors, which are not passed to us.
 	 */
 	if (plan->scan.plan.targetlist == NIL)
 		context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
@@ -63,14 +63,14 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	return names;
 }
 
-/* numbered: "label", "label 2" and so on. */
+/* numbered: returns "label", "label 2" and so on. */
 static const char *
 numbered(const char *label, int number)
 {
 	return number == 1 ? label : psprintf("%s %d", label, number);
 }
 
-/* explain_commands: as they were sent, or as they would be. */
+/* explain_commands: shows the commands that were sent, or would be. */
 static void
 explain_commands(ForeignScanState *node, ExplainState *es)
 {
@@ -94,7 +94,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	}
 }
 
-/* is_execution_parameter: is there a value that only execution knows? */
+/* is_execution_parameter: tells whether the expression has a value that only execution has. */
 static bool
 is_execution_parameter(Node *node, void *context)
 {
@@ -108,8 +108,8 @@ is_execution_parameter(Node *node, void *context)
 }
 
 /*
- * explain_remote_commands: MongoDB's plans of the commands that were sent, or
- * that would be, where all values are known.
+ * explain_remote_commands: shows MongoDB's plans of the commands that were sent, or would be.  If
+ * a value is not known, shows that instead.
  */
 static void
 explain_remote_commands(ForeignScanState *node, ExplainState *es)
@@ -117,7 +117,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 
-	/* the command of a hashed scan is the same for all values */
+	/* the command of a hashed scan does not depend on the values */
 	bool		is_known = state->plan->hash_keys != NIL ||
 		!is_execution_parameter((Node *) plan->fdw_exprs, NULL);
 
@@ -138,7 +138,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 	}
 }
 
-/* foreign_namespace: the collections of the command, and what is done to them. */
+/* foreign_namespace: returns the collections of the command, and the operation on them. */
 static const char *
 foreign_namespace(const MongoScanPlan *plan)
 {
@@ -151,7 +151,8 @@ foreign_namespace(const MongoScanPlan *plan)
 
 /*
  * explain_usage
- *		What the scan has caused: what differs from run to run, as TIMING does.
+ *		Shows the scan's traffic; bytes and times, which differ from run to run, only with
+ *		TIMING.
  */
 static void
 explain_usage(const MongoUsage *usage, ExplainState *es)
@@ -198,32 +199,32 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 }
 
 /*-------------------------------------------------------------------------
- * What the reply to MongoDB's command explain says, as lines of text.
+ * The reply to MongoDB's command explain, as lines of text.
  *
- * A find, count, update or delete has {queryPlanner: {winningPlan: PLAN}}.  An
- * aggregate has that, too, when all of it runs in one engine, and otherwise
+ * A find, count, update or delete has {queryPlanner: {winningPlan: PLAN}}.  An aggregate has
+ * that, too, if all of it runs in one engine; otherwise it has
  * {stages: [{$cursor: {queryPlanner: ...}}, {$group: ...}, ...]}.  A PLAN is
- * {stage: NAME, inputStage: PLAN, ...} for the classic engine and {queryPlan:
- * PLAN, slotBasedPlan: ...} for the slot-based one.  Statistics of execution
- * stand beside each queryPlanner, and in $lookup stages.
+ * {stage: NAME, inputStage: PLAN, ...} for the classic engine and {queryPlan: PLAN,
+ * slotBasedPlan: ...} for the slot-based one.  Execution statistics are next to each
+ * queryPlanner, and in $lookup stages.
  *
  * https://www.mongodb.com/docs/manual/reference/explain-results/
  *-------------------------------------------------------------------------
  */
 
-/* A line need not show the whole of a long filter. */
+/* The most bytes of a value in a line. */
 #define LONGEST_DETAIL		300
 
-/* Nobody's plan is so deep or long; a reply may be anything. */
+/* Real plans are not so deep or long, but a reply may contain anything. */
 #define DEEPEST_PLAN		100
 #define LONGEST_PLAN		1000
 
-/* What is shown of a stage, in this order, after its name. */
+/* The fields of a stage to show after its name, in this order. */
 static const struct
 {
 	const char *field;
 	const char *label;
-	const char *unless;			/* a value that goes without saying */
+	const char *unless;			/* a default value, not shown */
 }			stage_details[] =
 {
 	{"indexName", "using", NULL},
@@ -237,7 +238,7 @@ static const struct
 	{"collectionScans", "collectionScans", NULL},
 };
 
-/* Where the parts of a plan are: documents, or arrays of them. */
+/* The fields that contain parts of a plan: documents, or arrays of them. */
 static const char *const plan_parts[] = {
 	"queryPlanner", "$cursor", "queryPlan", "inputStage", "inputStages", "outerStage",
 	"innerStage", "winningPlan", "stages", "shards"
@@ -251,14 +252,14 @@ typedef struct PlanReader
 
 static void read_plan(PlanReader *reader, const bson_iter_t *plan, int depth);
 
-/* find_field: in a document that an iterator is at. */
+/* find_field: finds a field of the document that the iterator is at. */
 static bool
 find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
 {
 	return bson_iter_recurse(document, field) && bson_iter_find(field, name);
 }
 
-/* value_text: a value of any type, compact. */
+/* value_text: returns a value of any type as compact text. */
 static char *
 value_text(const bson_iter_t *value)
 {
@@ -270,7 +271,7 @@ value_text(const bson_iter_t *value)
 	return text != NULL ? text : pstrdup("...");
 }
 
-/* add_line: indented as EXPLAIN does it; lines beyond LONGEST_PLAN are left out. */
+/* add_line: adds a line, indented as by EXPLAIN, unless there are LONGEST_PLAN lines. */
 static void
 add_line(PlanReader *reader, int depth, const char *text)
 {
@@ -280,8 +281,8 @@ add_line(PlanReader *reader, int depth, const char *text)
 }
 
 /*
- * add_stage: "IXSCAN using a_1, bounds { ... }", or of a pipeline "$group { ... }"; false
- * when it is no stage.
+ * add_stage: adds a line such as "IXSCAN using a_1, bounds { ... }", or "$group { ... }" for a
+ * pipeline's stage; false if the document is no stage.
  */
 static bool
 add_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
@@ -319,7 +320,7 @@ add_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
 	return true;
 }
 
-/* add_number: of the reply, if it is there, to what has been examined. */
+/* add_number: adds a number of the reply, if it is there, to *sum. */
 static void
 add_number(const bson_iter_t *document, const char *name, int64 *sum)
 {
@@ -338,8 +339,8 @@ add_statistics(PlanReader *reader, const bson_iter_t *document)
 }
 
 /*
- * read_pipeline: the last stage is at the top, as in PostgreSQL's plans.  Returns the
- * depth below the stages from here on, of which there are 'most' at most.
+ * read_pipeline: reads at most 'most' stages, and shows the last one at the top, as PostgreSQL's
+ * plans do.  Returns the depth for what is below them.
  */
 static int
 read_pipeline(PlanReader *reader, bson_iter_t *stages, int depth, int most)
@@ -354,7 +355,7 @@ read_pipeline(PlanReader *reader, bson_iter_t *stages, int depth, int most)
 	return depth + 1;
 }
 
-/* read_shards: a plan for each shard, by its name. */
+/* read_shards: reads a plan for each shard, whose name is the field's. */
 static void
 read_shards(PlanReader *reader, bson_iter_t *shards, int depth)
 {
@@ -365,7 +366,7 @@ read_shards(PlanReader *reader, bson_iter_t *shards, int depth)
 	}
 }
 
-/* read_plan: a plan or a part of one, or an array of these, and what is below. */
+/* read_plan: reads a plan, a part of one or an array of these, and the parts below. */
 static void
 read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
 {
@@ -404,7 +405,7 @@ read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
 	}
 }
 
-/* reply_error: the reply's error as one line; NULL when it is none. */
+/* reply_error: returns the reply's error as one line; NULL if it has none. */
 static char *
 reply_error(const bson_t *reply)
 {
@@ -425,11 +426,10 @@ reply_error(const bson_t *reply)
 
 /*
  * ask_for_plan
- *		The winning plan of 'command' by MongoDB's command explain, a line (char *) for
- *		each stage, with what it reads below it; or one line that says why there is none.
+ *		Returns the winning plan of 'command', by MongoDB's command explain: a line (char *) for
+ *		each stage, above those that it reads; or one line with the reason why there is none.
  *
- * *examined is all -1 where the verbosity does not tell.  That MongoDB cannot be reached is
- * raised.
+ * *examined is all -1 if the verbosity does not include it.  Raises a lost connection.
  */
 static List *
 ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
@@ -463,7 +463,7 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 
 /* --------------------- MongoDB's own plan in EXPLAIN ---------------------- */
 
-/* show_lines: under a heading of its own, or as a list. */
+/* show_lines: shows the lines below a heading, or as a list. */
 static void
 show_lines(ExplainState *es, const char *label, List *lines)
 {

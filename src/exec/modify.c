@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * modify.c
- *		Executing INSERT, COPY, UPDATE and DELETE that go row by row, and TRUNCATE.
+ *		Executes INSERT, COPY, UPDATE and DELETE row by row.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,7 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-/* ------ The _ids of the rows that a scan gave to an UPDATE or DELETE ------ */
+/* ---- The _ids of the rows that a scan returned to an UPDATE or DELETE ---- */
 
 #define INITIAL_CAPACITY	(64 * 1024)
 
@@ -41,7 +41,7 @@ struct MongoIdentityLog
 	Size		capacity;
 };
 
-/* create_identity_log: create an empty log, which lives in 'context'. */
+/* create_identity_log: creates an empty log in 'context'. */
 static MongoIdentityLog *
 create_identity_log(MemoryContext context)
 {
@@ -86,7 +86,7 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 }
 
 /*
- * find_identity: a view of the filter by _id that a ctid stands for, good until the next
+ * find_identity: sets *view to the filter by _id at the ctid's offset, valid until the next
  * mongo_identity_note().
  */
 static void
@@ -106,13 +106,13 @@ find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
 }
 
 /*-------------------------------------------------------------------------
- * Executing INSERT, COPY, UPDATE and DELETE that go row by row.
+ * Executing INSERT, COPY, UPDATE and DELETE row by row.
  *
- * Rows come one by one and leave in batches, see exec_internal.h.
+ * The executor passes rows one by one; they are sent in batches (exec_internal.h).
  *-------------------------------------------------------------------------
  */
 
-/* The most rows that core may keep for one batch; each costs it a tuple slot. */
+/* The most rows that PostgreSQL may collect for one batch; each needs a tuple slot. */
 #define LARGEST_CORE_BATCH	1000
 
 /* ri_FdwState of a target relation. */
@@ -125,42 +125,43 @@ typedef struct MongoModifyState
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
 	bson_t	   *second;			/* its update, if any; reused */
-	WCOKind		policy_check;	/* of INSERT and UPDATE: which of the
-								 * policies' */
+	WCOKind		policy_check;	/* the kind of policies to check for INSERT
+								 * and UPDATE */
 
 	/* INSERT and COPY */
 	MongoUpsertLayout *upsert;	/* of the option insert_mode, or NULL */
-	bool		returns;		/* each upsert is sent by itself, as somebody
-								 * sees the row that there is then */
-	bool		reports_refused;	/* rows that were not inserted are not counted */
+	bool		returns;		/* each upsert is sent by itself, because the
+								 * resulting row is used */
+	bool		reports_refused;	/* refused rows are reported as not
+									 * inserted */
 	bool		shares_collection;	/* with another target of the statement */
-	MongoRowDecoder *decoder;	/* of what is seen of a new row: of all of it
-								 * if 'returns', or its _id, which may be
-								 * generated; NULL: nothing */
+	MongoRowDecoder *decoder;	/* of the columns of a new row that are used:
+								 * all if 'returns', or the _id, which may be
+								 * generated; NULL: none */
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
-	bool		assigns_nested; /* so what they were matters */
-	bool		compares_rows;	/* a trigger may set others */
+	bool		assigns_nested; /* so their old values matter */
+	bool		compares_rows;	/* a trigger may set other columns */
 	bool		checks_bounds;	/* of the partition that the table is */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
-	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */
+	AttrNumber	row_attribute;	/* in the plan's tuple: the old row, or 0 */
 	MongoIdentityLog *identities;
-	bool		may_come_twice; /* a row */
-	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves
-										 * to this table, or NULL */
+	bool		may_come_twice; /* the scan may return a row twice */
+	struct MongoModifyState *routed;	/* for inserts of rows that UPDATE
+										 * moves to this table, or NULL */
 } MongoModifyState;
 
 /*-------------------------------------------------------------------------
  * INSERT and COPY into foreign tables with the option insert_mode.
  *
- * PostgreSQL has no upserts of foreign tables: it refuses ON CONFLICT DO UPDATE.  It treats
- * these as inserts, so checks that an upsert needs are made here: the privilege to update, and
- * that no policy hides the rows that are changed.
+ * PostgreSQL rejects ON CONFLICT DO UPDATE on foreign tables.  It treats the upserts of
+ * insert_mode as inserts.  So the checks that an upsert needs are made here: the privilege to
+ * update, and that there are no policies, which might hide the rows to be changed.
  *-------------------------------------------------------------------------
  */
 
-/* may_update: has the user the privilege on the table or on all of the columns? */
+/* may_update: tells whether the user may update the table, or all of the assigned columns. */
 static bool
 may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid userid)
 {
@@ -170,7 +171,7 @@ may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid user
 		return true;
 	foreach(cell, mongo_upsert_assigned(layout))
 	{
-		/* a partition may number its columns otherwise */
+		/* a partition may number its columns differently */
 		const char *name = NameStr(TupleDescAttr(RelationGetDescr(target),
 												 lfirst_int(cell) - 1)->attname);
 
@@ -181,7 +182,7 @@ may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid user
 	return mongo_upsert_assigned(layout) != NIL;
 }
 
-/* check_privileges: as for ON CONFLICT DO UPDATE, on what the statement names. */
+/* check_privileges: checks the statement's table as for ON CONFLICT DO UPDATE. */
 static void
 check_privileges(const ModifyTable *plan, ResultRelInfo *rinfo,
 				 const MongoUpsertLayout *layout, Oid userid)
@@ -204,11 +205,11 @@ check_privileges(const ModifyTable *plan, ResultRelInfo *rinfo,
 
 /*
  * begin_upsert
- *		How rows are written under the option; NULL where they are inserted as everywhere:
- *		without it, under ON CONFLICT, and of rows that an UPDATE moves to a partition.
+ *		Returns how insert_mode writes rows.  Returns NULL for plain inserts: without the
+ *		option, under ON CONFLICT, and for rows that an UPDATE moves to a partition.
  *
- * 'plan' is NULL for COPY.  Raises what mongo_upsert_layout_create() does, 42501 where the
- * user may not update the columns, 0A000 under row-level security and views with a CHECK
+ * 'plan' is NULL for COPY.  Raises what mongo_upsert_layout_create() raises, 42501 if the user
+ * may not update the columns, and 0A000 under row-level security and for views with a CHECK
  * OPTION.
  */
 static MongoUpsertLayout *
@@ -233,8 +234,8 @@ begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 }
 
 /*
- * is_row_seen: is the row used by RETURNING or an AFTER ROW trigger?  rinfo's own RETURNING
- * list is not set yet.
+ * is_row_seen: tells whether RETURNING or an AFTER ROW trigger uses the row.  rinfo's own
+ * RETURNING list is not set yet.
  */
 static bool
 is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
@@ -247,8 +248,8 @@ is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
 
 /*
  * find_other
- *		Does the statement have another target (else: another table) of which we do not
- *		know that it is of another collection than this one?
+ *		Tells whether the statement has another table, or with 'target' another target, that
+ *		may have the same collection as this one.
  */
 static bool
 find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent, bool target)
@@ -266,7 +267,7 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 		if (++index == (int) rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
 			(target && !list_member_int(targets, index)))
 			continue;
-		/* some partition of it may be the same */
+		/* one of its partitions may have the same collection */
 		if (target && entry->relkind == RELKIND_PARTITIONED_TABLE)
 			return true;
 		if (entry->relkind != RELKIND_FOREIGN_TABLE ||
@@ -281,7 +282,7 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 	return false;
 }
 
-/* create_modify_state: set what all operations have in common. */
+/* create_modify_state: creates a state, and sets what all operations have in common. */
 static MongoModifyState *
 create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 {
@@ -305,7 +306,7 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	state->document = bson_create_in(state->context);
 	state->second = bson_create_in(state->context);
 
-	/* COPY has no plan, and says no CommandId */
+	/* COPY has no plan, and passes no CommandId */
 	state->writer = mongo_writer_create(state->context, relation,
 										mongo_user_mapping(user ? user : GetUserId(),
 														   GetForeignTable(relid)->serverid),
@@ -314,7 +315,7 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	return state;
 }
 
-/* table_attributes: the numbers of the columns that read 'path', or, if that is NULL, of all. */
+/* table_attributes: returns the numbers of the columns that read 'path' (NULL: of all). */
 static List *
 table_attributes(Relation relation, const char *path)
 {
@@ -363,7 +364,7 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 									count, options->type_mismatch, options->canonical_json);
 }
 
-/* begin_insert: begin an INSERT, a COPY, or the insertion of rows moved to a partition. */
+/* begin_insert: begins an INSERT, a COPY, or the insertion of rows moved to a partition. */
 static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
@@ -388,8 +389,8 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 		writer->form.kind = MONGO_INSERT;
 
 	/*
-	 * COPY counts the rows that it reads, but has a trigger see no row that
-	 * is not there
+	 * COPY counts all rows that it reads, but a trigger must not see a row
+	 * that was not inserted
 	 */
 	state->reports_refused = skips_duplicates ||
 		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
@@ -407,14 +408,14 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	rinfo->ri_FdwState = state;
 }
 
-/* What to look for among the plan's states: the scan of this relation. */
+/* A search for the scan of a relation among the plan's states. */
 typedef struct ScanSearch
 {
 	Index		scanrelid;
 	ForeignScanState *found;
 } ScanSearch;
 
-/* find_scan: a walker over plan states. */
+/* find_scan: a walker over plan states that finds the scan. */
 static bool
 find_scan(PlanState *node, ScanSearch *search)
 {
@@ -429,6 +430,7 @@ find_scan(PlanState *node, ScanSearch *search)
 	return planstate_tree_walker(node, find_scan, search);
 }
 
+/* begin_update_or_delete: begins an UPDATE or DELETE, and makes its scan record the _ids. */
 static void
 begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 					   List *attributes)
@@ -469,7 +471,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	mongo_writer_defer(writer);
 	rinfo->ri_FdwState = state;
 
-	/* what the scan reads must not change before it is written */
+	/* begin the transaction first, so that rows cannot change after the scan */
 	mongo_session_for_write(writer->user);
 }
 
@@ -486,7 +488,7 @@ mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private));
 }
 
-/* For COPY, which has no plan, and rows routed to a partition. */
+/* Called for COPY, which has no plan, and for rows routed to a partition. */
 void
 mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
@@ -499,7 +501,7 @@ mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
 	begin_insert(mtstate->ps.state, plan, rinfo);
 
-	/* also a target of the same UPDATE: both go on, the inserts last */
+	/* the table is also a target of the same UPDATE: keep both states */
 	if (updating != NULL)
 	{
 		updating->routed = rinfo->ri_FdwState;
@@ -513,7 +515,7 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 	MongoModifyState *state = rinfo->ri_FdwState;
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 
-	/* other inserts make their batches in the queue, without copying rows */
+	/* other inserts are batched in the queue, without copying rows */
 	if (state == NULL || !state->reports_refused || state->shares_collection ||
 		rinfo->ri_projectReturning != NULL || rinfo->ri_WithCheckOptions != NIL ||
 		(triggers != NULL && (triggers->trig_insert_before_row ||
@@ -525,7 +527,7 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 /* -------------------------------- inserting -------------------------------- */
 
 /*
- * check_policies: check the row against WITH CHECK of policies, which PostgreSQL does not do
+ * check_policies: checks the row against WITH CHECK of policies, which PostgreSQL does not do
  * for a foreign table that is a partition of a table with policies.
  */
 static void
@@ -536,7 +538,7 @@ check_policies(const MongoModifyState *state, ResultRelInfo *rinfo,
 		ExecWithCheckOptions(state->policy_check, rinfo, slot, estate);
 }
 
-/* row_error_context: name the row in which a value cannot be stored. */
+/* row_error_context: adds to CONTEXT the row in which a value cannot be stored. */
 static void
 row_error_context(void *arg)
 {
@@ -549,8 +551,8 @@ row_error_context(void *arg)
 
 /*
  * show_new_row
- *		Put the row where RETURNING finds it: with the _id that we made, or as an upsert by
- *		'filter', which is sent now, has left it.
+ *		Puts the new row into the slot, for RETURNING: with its generated _id, or if 'filter' is
+ *		not NULL, as returned by an upsert by that filter, which is sent now.
  */
 static void
 show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, const bson_t *filter)
@@ -576,7 +578,7 @@ show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, cons
 	MemoryContextSwitchTo(old_context);
 }
 
-/* queue_insert: write the row as a document, with an _id of our own if it has none. */
+/* queue_insert: adds the row to the queue as a document, with a generated _id if it has none. */
 static void
 queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 {
@@ -632,7 +634,7 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 	return slot;
 }
 
-/* Only used where rows may be refused, see the batch size. */
+/* Only used if rows may be refused (see mongo_get_foreign_modify_batch_size()). */
 TupleTableSlot **
 mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 								TupleTableSlot **slots,
@@ -657,7 +659,7 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 		if (bms_is_member(i, refused))
 			continue;
 
-		/* exchanged, not overwritten: the caller uses all of them again */
+		/* exchange them, since the caller uses all slots again */
 		slots[i] = slots[inserted];
 		slots[inserted++] = slot;
 	}
@@ -668,8 +670,8 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 /* --------------------------- updating, deleting ---------------------------- */
 
 /*
- * row_identity: find the _id of the row to change; false if this statement has changed the
- * row already, since in SQL only the first change counts.
+ * row_identity: finds the _id of the row to change; false if this statement has changed the row
+ * already, since in SQL only the first change counts.
  */
 static bool
 row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
@@ -685,7 +687,7 @@ row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
 	return !state->may_come_twice || mongo_writer_changes_first(state->writer, filter);
 }
 
-/* old_row: the row as the scan read it, or NULL. */
+/* old_row: returns the row as the scan read it, or NULL. */
 static HeapTuple
 old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
 {
@@ -704,8 +706,8 @@ old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
 }
 
 /*
- * changed_attributes: what the UPDATE assigns and what a BEFORE trigger has
- * changed beside that; was_null is NULL where there was no old row.
+ * changed_attributes: returns the attributes that the UPDATE assigns, and those that a BEFORE
+ * trigger has changed in addition; was_null is NULL if there is no old row.
  */
 static List *
 changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *was,
@@ -733,8 +735,8 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *w
 
 /*
  * append_update
- *		What the row's document has to become, from its old row if that is at
- *		hand and matters.
+ *		Appends the update of the row's document, using the old row if that exists and is
+ *		needed.
  */
 static void
 append_update(MongoModifyState *state, TupleTableSlot *slot,
@@ -835,7 +837,7 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 
 /* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
 
-/* describe_assignments: {path: "<column>", ...} */
+/* describe_assignments: returns {path: "<column>", ...} */
 static bson_t *
 describe_assignments(Oid relid, const List *attributes)
 {
@@ -848,7 +850,7 @@ describe_assignments(Oid relid, const List *attributes)
 	return set;
 }
 
-/* describe_row_command: the command for one row. */
+/* describe_row_command: returns the command for one row. */
 static bson_t *
 describe_row_command(Oid relid, const char *collection, CmdType operation,
 					 const List *attributes)
@@ -868,7 +870,7 @@ describe_row_command(Oid relid, const char *collection, CmdType operation,
 	}
 }
 
-/* describe_upsert: the same under the option insert_mode. */
+/* describe_upsert: returns the command for one row under the option insert_mode. */
 static bson_t *
 describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *options, bool returns)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rescan.c
- *		Scans that are asked too often.
+ *		Repeated scans: cached results, and second plans of correlated subqueries.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 
 /* ------------------------ Hash tables by documents ------------------------ */
 
-/* hash_document: for hash_create(). */
+/* hash_document: a hash function for hash_create(). */
 static uint32
 hash_document(const void *key, Size keysize pg_attribute_unused())
 {
@@ -28,7 +28,7 @@ hash_document(const void *key, Size keysize pg_attribute_unused())
 	return hash_bytes(document->data, document->length);
 }
 
-/* compare_documents: likewise. */
+/* compare_documents: a match function for hash_create(). */
 static int
 compare_documents(const void *left, const void *right, Size keysize pg_attribute_unused())
 {
@@ -64,7 +64,7 @@ mongo_document_table_enter(HTAB *table, MemoryContext context, const bson_t *doc
 	*found = entry != NULL;
 	if (*found)
 		return entry;
-	/* the entry is made when its bytes are there */
+	/* the bytes are copied first: if that raises, there is no entry */
 	bytes = MemoryContextAlloc(context, key.length);
 	memcpy(bytes, key.data, key.length);
 	key.data = bytes;
@@ -72,7 +72,7 @@ mongo_document_table_enter(HTAB *table, MemoryContext context, const bson_t *doc
 }
 
 /*-------------------------------------------------------------------------
- * Results of the commands of one scan, to be given again.
+ * A cache of the results of one scan's commands.
  *-------------------------------------------------------------------------
  */
 
@@ -90,8 +90,8 @@ struct MongoResultCache
 	MemoryContext keys_context; /* of 'known' and the commands */
 	HTAB	   *known;
 	Tuplestorestate *rows;
-	StoredResult *current;		/* NULL: none, or it has been forgotten */
-	int64		position;		/* in it */
+	StoredResult *current;		/* the selected result, or NULL */
+	int64		position;		/* of the next row in it */
 };
 
 MongoResultCache *
@@ -135,7 +135,10 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 	MongoDocumentKey key = {bson_get_data(command), command->len};
 	StoredResult *result = hash_search(cache->known, &key, HASH_FIND, NULL);
 
-	/* to begin a file behind many other rows takes longer than to ask again */
+	/*
+	 * reading a file past many other rows takes longer than sending the
+	 * command again
+	 */
 	bool		found = result != NULL && (tuplestore_in_memory(cache->rows) ||
 										   result->first <= result->nrows || !result->whole);
 
@@ -151,7 +154,7 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 	}
 	if (!found)
 	{
-		/* to be written behind all others */
+		/* its rows will follow all others */
 		result = mongo_document_table_enter(cache->known, cache->keys_context, command, &found);
 		result->first = tuplestore_tuple_count(cache->rows);
 		result->nrows = 0;
@@ -242,7 +245,7 @@ mongo_hash_keys_create(const List *plan_keys, const List *expressions, int first
 bool
 mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint32 *hash)
 {
-	/* hash functions may detoast, too */
+	/* hash functions may detoast, which allocates */
 	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	bool		isnull = false;
 
@@ -278,11 +281,12 @@ struct MongoHashedScan
 	MemoryContext context;
 	MongoHashKeys *keys;
 	HTAB	   *rows;			/* HashedRows */
-	List	   *found;			/* those of the values that are asked for */
+	List	   *found;			/* rows with the hash value of the current
+								 * outer row */
 	int			next;
 };
 
-/* add_row: add a row to the hash table, unless a key is NULL. */
+/* add_row: adds a row to the hash table, unless a key is NULL. */
 static void
 add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 {
@@ -302,7 +306,7 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* read_rows: read all rows into the hash table; false if that is abandoned. */
+/* read_rows: reads all rows into the hash table; false if that is abandoned. */
 static bool
 read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 {
@@ -322,7 +326,7 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 		MemoryContextSwitchTo(old_context);
 		if (TupIsNull(slot))
 			return true;
-		/* can it be read without an error? */
+		/* it may not fit, or raise an error */
 		if (mongo_row_decoder_mismatches(state->decoder) != NULL ||
 			mongo_row_decoder_deferred(state->decoder))
 			return false;
@@ -334,12 +338,12 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 
 /*
  * fill_hashed_scan
- *		Read a hashed scan to its end, into a hash table that lives in the query's
- *		memory; false if that is abandoned, so that the scan cannot be used.
+ *		Reads a hashed scan to its end, into a hash table in the query's memory context; false
+ *		if that is abandoned, so that the scan cannot be used.
  *
  * It is abandoned if the rows need more than hash_mem_multiplier times work_mem, and for a
- * document that does not fit its columns or may raise an error, since no outer row may match
- * that document.  Otherwise raises what a scan does.
+ * document that does not fit its columns or may raise an error, since perhaps no outer row
+ * matches that document.  Otherwise raises what a scan raises.
  */
 static bool
 fill_hashed_scan(ForeignScanState *scan)
@@ -397,22 +401,22 @@ mongo_hashed_row(ForeignScanState *scan)
 
 /* ----- A scan in a correlated subquery that switches to its second plan ----- */
 
-/* No scan switches before so many runs. */
+/* A scan switches after so many runs at the earliest. */
 #define FEWEST_RUNS	3
 
 /*
- * If the statement's cost is more than so many times that of all documents, they are
- * fetched after the fewest runs: at worst, little is lost.
+ * If the statement's cost is more than so many times the cost of fetching all documents, the
+ * scan switches after FEWEST_RUNS: at worst, little is lost.
  */
 #define COST_RATIO		4
 
 /*
  * switch_after
- *		The number of runs after which the scan switches; 0: never.
+ *		Returns the number of runs after which the scan switches; 0: never.
  *
- * The plan of a subquery does not know the number of outer rows.  So all documents are
- * fetched when as much has been spent on single runs: at worst, that costs twice as much as
- * the better way.  If many outer rows are expected, the cost of the whole statement shows it.
+ * The plan of a subquery lacks the number of outer rows.  So all documents are fetched when
+ * single runs have cost as much as that.  At worst, this costs twice as much as the better way.
+ * If the planner expects many outer rows, the cost of the whole statement is high.
  */
 static int
 switch_after(const ForeignScanState *node)
@@ -465,7 +469,7 @@ mongo_second_plan_row(ForeignScanState *node)
 	if (TupIsNull(row))
 		return slot;
 	slot_getallattrs(row);
-	/* clear what an earlier row has left */
+	/* clear the columns of an earlier row */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	foreach(cell, state->plan->local_columns)
 	{

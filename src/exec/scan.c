@@ -23,8 +23,8 @@
 /* ------------- When the command count replaces the pipeline --------------- */
 
 /*
- * is_no_condition: tells whether the filter is {}, or MongoDB simplifies it to that.  Recursion is
- * as deep as the translator's own, which is limited.
+ * is_no_condition: tells whether the filter is {}, or MongoDB simplifies it to that.  Recursion
+ * is as deep as the translator's own, which is limited.
  */
 static bool
 is_no_condition(const bson_iter_t *match)
@@ -268,11 +268,11 @@ is_correlated(const EState *estate)
 }
 
 /*
- * may_repeat: tells whether the scan will probably be restarted with the same command, so that its
- * rows should be cached from the first run on.
+ * may_repeat: tells whether the scan will probably be restarted with the same command, so that
+ * its rows should be cached from the first run on.
  *
- * EXEC_FLAG_REWIND indicates that.  On the inner side of a nested loop, a scan without parameters
- * is mostly below a Material or Hash node, which runs it only once.
+ * EXEC_FLAG_REWIND indicates that.  On the inner side of a nested loop, a scan without
+ * parameters is mostly below a Material or Hash node, which runs it only once.
  */
 static bool
 may_repeat(const ForeignScanState *node, int eflags)
@@ -841,7 +841,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 
-	/* if may_repeat() expected no second run, the first run's rows are fetched again */
+	/* if may_repeat() was false, the first run's rows are fetched again */
 	if (!state->plan->is_batched)
 		state->keeps_results = true;
 	if (!state->started)

@@ -189,8 +189,8 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 /*
  * note_snapshot: records the cluster time of the reply, as of which all ranges are to be read.
  *
- * A standalone server has no such time.  If the user has set a read concern other than majority or
- * snapshot, the ranges use that instead.
+ * A standalone server has no such time.  If the user has set a read concern other than majority
+ * or snapshot, the ranges use that instead.
  */
 static void
 note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_queue.c
- *		A statement's writes to one collection, sent in order and in batches.
+ *		Sends a statement's writes to one collection, in order and in batches.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,34 +22,33 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* ------- A statement's writes to one collection, in order and batches ------- */
-
-/* A batch is full with this many bytes even when batch_size is not reached. */
+/* A batch is full with so many bytes even if batch_size is not reached. */
 #define BATCH_BYTES		(12 * 1024 * 1024)
 
-/* A statement's writes to a collection; each of its targets there is a writer. */
+/* A statement's writes to one collection, by all writers of the statement. */
 typedef struct MongoWriteQueue
 {
-	MongoUnsent unsent;			/* as others see it */
+	MongoUnsent unsent;			/* for order.c; the first member */
 	dlist_node	node;			/* in 'queues' */
 	MemoryContext context;		/* of the statement */
 	MemoryContextCallback callback;
 	bool		deferred;
 	MongoWriteBatch batch;		/* being filled */
-	MongoWriter *writer;		/* ... by this one */
-	MongoWriteBatch flying;		/* in flight, if 'flight' is not NULL */
+	MongoWriter *writer;		/* the writer of 'batch' */
+	MongoWriteBatch flying;		/* the batch in flight, if 'flight' is not
+								 * NULL */
 	MongoWriter *flying_writer;
 	MongoWriteFlight *flight;
-	HTAB	   *changed;		/* _ids of the rows changed; NULL: none so far */
-	ErrorData  *failure;		/* raised when another statement had it sent,
-								 * or NULL */
+	HTAB	   *changed;		/* _ids of changed rows; NULL: none yet */
+	ErrorData  *failure;		/* an error that another statement's command
+								 * raised when it sent the queue, or NULL */
 
-	/* Deferred batches that were full, a FiledBatch and its data each. */
+	/* full deferred batches, each a FiledBatch and its data */
 	BufFile    *file;			/* NULL: none */
 	int			filed;
 } MongoWriteQueue;
 
-/* The head of a batch in the file.  Without padding, which would be written too. */
+/* The header of a batch in the file.  It has no padding, which would be written, too. */
 typedef struct FiledBatch
 {
 	uint64		writer;			/* a pointer */
@@ -62,7 +61,7 @@ static dlist_head queues = DLIST_STATIC_INIT(queues);
 
 static void send_for_others(MongoUnsent *unsent);
 
-/* forget_queue: remove the queue of a statement that has ended, or failed. */
+/* forget_queue: removes the queue of a statement that has ended or failed. */
 static void
 forget_queue(void *arg)
 {
@@ -91,7 +90,7 @@ mongo_extent_read(Oid relid)
 	return extent;
 }
 
-/* get_queue: find or create the queue of the statement whose memory context this is. */
+/* get_queue: finds or creates the queue of the statement that has this memory context. */
 static MongoWriteQueue *
 get_queue(MemoryContext context, const MongoExtent *extent)
 {
@@ -146,6 +145,7 @@ mongo_writer_defer(MongoWriter *writer)
 	writer->queue->deferred = true;
 }
 
+/* log_remote_write: logs a batch (mongo_fdw.log_remote_query). */
 static void
 log_remote_write(const MongoWriteBatch *batch)
 {
@@ -165,7 +165,7 @@ clear_batch(MongoWriteBatch *batch)
 	batch->length = 0;
 }
 
-/* begin_batch: start an empty batch of the writer, in the memory of the last one. */
+/* begin_batch: starts an empty batch of the writer, in the memory of the last one. */
 static void
 begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
 {
@@ -177,7 +177,7 @@ begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
 	queue->batch.capacity = last.capacity;
 }
 
-/* count_batch: add a batch that was sent to its writer's counts. */
+/* count_batch: adds a sent batch to its writer's counts. */
 static void
 count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteResult *result)
 {
@@ -185,14 +185,14 @@ count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteR
 	writer->written += result->written;
 }
 
-/* begin_work: let errors quote documents of the writer's table. */
+/* begin_work: lets errors quote documents of the writer's table. */
 static void
 begin_work(MongoAtWork *work, const MongoWriter *writer)
 {
 	mongo_begin_work(work, list_make1_oid(RelationGetRelid(writer->relation)));
 }
 
-/* finish_flight: wait for the batch in flight, if there is one. */
+/* finish_flight: waits for the batch in flight, if there is one. */
 static void
 finish_flight(MongoWriteQueue *queue)
 {
@@ -210,7 +210,7 @@ finish_flight(MongoWriteQueue *queue)
 	clear_batch(&queue->flying);
 }
 
-/* prepare_to_send: do what must precede a batch, to keep SQL's order in MongoDB. */
+/* prepare_to_send: does what must precede a batch, to keep SQL's order in MongoDB. */
 static MongoSession *
 prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 {
@@ -219,7 +219,7 @@ prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 	return mongo_begin_write(writer->user, &queue->unsent.extent);
 }
 
-/* send_batch: send the current batch; the indexes of duplicates, if those are allowed. */
+/* send_batch: sends a batch, waits, and returns the indexes of refused rows. */
 static Bitmapset *
 send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
@@ -241,8 +241,8 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 
 /*
  * launch_batch
- *		Send a batch after which there are more, without waiting for the reply, and
- *		leave *batch empty, to be filled meanwhile.
+ *		Sends a batch without waiting for the reply, and empties *batch, so that it can be
+ *		filled meanwhile.
  */
 static void
 launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
@@ -265,7 +265,7 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	clear_batch(batch);
 }
 
-/* file_batch: append the current batch to a temporary file. */
+/* file_batch: appends the current batch to a temporary file. */
 static void
 file_batch(MongoWriteQueue *queue)
 {
@@ -284,7 +284,7 @@ file_batch(MongoWriteQueue *queue)
 	clear_batch(&queue->batch);
 }
 
-/* pass_batch: send or file the current batch, when it is full or another writer's begins. */
+/* pass_batch: sends or files the current batch, if it is full or another writer's begins. */
 static void
 pass_batch(MongoWriteQueue *queue)
 {
@@ -303,7 +303,7 @@ pass_batch(MongoWriteQueue *queue)
 	}
 }
 
-/* check_failure: raise this statement's error again, if another statement has caught it. */
+/* check_failure: raises this statement's error again, if another statement has caught it. */
 static void
 check_failure(MongoWriteQueue *queue)
 {
@@ -335,7 +335,7 @@ mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
 		pass_batch(queue);
 }
 
-/* read_file: read so many bytes from the file. */
+/* read_file: reads so many bytes from the file. */
 static void
 read_file(MongoWriteQueue *queue, void *bytes, Size length)
 {
@@ -343,7 +343,7 @@ read_file(MongoWriteQueue *queue, void *bytes, Size length)
 		elog(ERROR, "could not read a temporary file");
 }
 
-/* send_file: send the filed batches in their order. */
+/* send_file: sends the filed batches in their order. */
 static void
 send_file(MongoWriteQueue *queue)
 {
@@ -386,7 +386,7 @@ send_file(MongoWriteQueue *queue)
 	queue->filed = 0;
 }
 
-/* send_queue: send all that the queue holds, in the order in which it was added. */
+/* send_queue: sends all unsent writes, in the order in which they were added. */
 static void
 send_queue(MongoWriteQueue *queue)
 {
@@ -402,8 +402,8 @@ send_queue(MongoWriteQueue *queue)
 
 /*
  * send_for_others
- *		Send the queue before another statement reads or writes the collection.  That
- *		statement may catch an error, so the error is kept, for check_failure().
+ *		Sends the queue before another statement reads or writes the collection.  That
+ *		statement may catch an error, so a copy of the error is kept for check_failure().
  */
 static void
 send_for_others(MongoUnsent *unsent)

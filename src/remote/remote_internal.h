@@ -132,7 +132,7 @@ extern MongoStream *mongo_stream_new(MongoTransport *transport, pgsocket socket,
 extern bool mongo_may_open_connection(void);
 
 /*
- * mongo_stream_wait: waits until the socket has one of 'events' (POLLIN, POLLOUT), without a limit
+ * mongo_stream_wait: waits until the socket has one of 'events' (POLLIN, POLLOUT), without limit
  * if timeout_ms is -1.  Returns false on timeout (errno ETIMEDOUT), and on an interrupt or an
  * error (errno ECANCELED, with transport->interrupted set).
  * mongo_stream_wait_for_reply: does the same until something can be read.  After

@@ -563,7 +563,7 @@ commit_session(MongoSession *session)
 	if (session->lease == NULL || !session->wrote || !session->used)
 		return;
 
-	/* if this backend is killed now, the outcome can only be found in MongoDB */
+	/* if this backend is killed now, only MongoDB has the outcome */
 	outcome = commit_transaction(session, &failure);
 	if (outcome == MONGO_COMMITTED)
 	{

@@ -343,7 +343,7 @@ find_primary(MongoSession *session, MongoLease *lease)
  *		Returns the fields to add to a write outside of MongoDB's transactions: lsid, the write
  *		concern and, if MongoDB is to recognize a repetition, txnNumber.
  *
- * write->lsid becomes a copy, since the session ends with the connection, before a second attempt.
+ * write->lsid becomes a copy, since the session ends with the connection before a second attempt.
  */
 static bson_t *
 write_fields(MongoWrite *write)
