@@ -81,9 +81,9 @@ extern int	mongo_is_foreign_rel_updatable(Relation rel);
 /*
  * src/plan/modify.c: UPDATE and DELETE as one command.
  *
- * Possible if all conditions are shippable, and each assigned value is known before execution or
- * adds to the column's own value.  PostgreSQL cannot read a document whose tested fields do not
- * fit their columns, so the filter has type checks that exclude such documents.
+ * Possible if MongoDB tests all conditions exactly, and each assigned value is the same for all
+ * documents or is added to the column's own value.  PostgreSQL cannot read a document whose
+ * tested fields do not fit their columns, so the filter has type checks that exclude it.
  *
  * With RETURNING the command is findAndModify, which returns only one document.  So the filter
  * must match at most one.

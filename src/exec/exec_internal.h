@@ -269,7 +269,7 @@ typedef struct MongoScanState
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoExtent extent;			/* what it reads */
-	MongoRowDecoder *decoder;	/* likewise */
+	MongoRowDecoder *decoder;	/* NULL under EXPLAIN without ANALYZE */
 	struct MongoSharedScan *shared; /* shared with other processes; or NULL */
 	ExprState  *hiding;			/* the quals that hide rows (scan.c); NULL:
 								 * not needed yet */

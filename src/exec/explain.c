@@ -212,7 +212,7 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
  *-------------------------------------------------------------------------
  */
 
-/* The most bytes of a value in a line. */
+/* The longest value shown in a line. */
 #define LONGEST_DETAIL		300
 
 /* Real plans are not so deep or long, but a reply may contain anything. */

@@ -392,7 +392,7 @@ produce(AsyncRequest *request)
 		ExecAsyncRequestDone(request, slot);
 }
 
-/* complete: returns a row to Append outside of its requests and notifications. */
+/* complete: returns a row to Append, which has neither requested it now nor been notified. */
 static void
 complete(AsyncRequest *request)
 {

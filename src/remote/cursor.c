@@ -77,11 +77,11 @@ struct MongoCursor
 	uint32		command_length;
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
 
-	bool		sent;			/* the command has been */
+	bool		sent;			/* the command has been sent */
 	bool		pending;		/* a request is in flight */
 	bool		saved;			/* the reply has been received, but not
 								 * read */
-	bool		lost;			/* ... or its connection is lost */
+	bool		lost;			/* the connection was lost before that */
 	int64		id;				/* the server's; 0: nothing is left there */
 	char	   *ns_database;	/* the namespace for getMore */
 	char	   *ns_collection;
@@ -100,7 +100,7 @@ struct MongoCursor
 	dlist_node	node;			/* in the list of open cursors */
 	bool		listed;
 	MongoExtent extent;			/* what the command reads */
-	Oid			userid;			/* who opened it, for which tables */
+	Oid			userid;			/* who opened it */
 	List	   *tables;
 	ResourceOwner owner;
 	Tuplestorestate *kept;		/* documents read ahead of a write, or NULL */

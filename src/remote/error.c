@@ -197,14 +197,15 @@ static const struct
 {
 	const char *part;
 	const char *feature;
-	bool		of_match;		/* in query predicates; except for $expr,
-								 * servers know all that mongo_fdw sends */
+	bool		of_match;		/* a query predicate: the ones that mongo_fdw
+								 * makes are known to all servers, except
+								 * $expr */
 }			unknown_rules[] =
 {
 	{"Unrecognized pipeline stage name", NULL, false},
 	{"is an unknown field", NULL, false},
 	{"unknown top level operator", NULL, true},
-	{"is not allowed in user requests", NULL, false},	/* only in MongoDB's own */
+	{"is not allowed in user requests", NULL, false},
 	{"no such command", NULL, false},
 	{"unknown operator", NULL, true},
 	{"Unrecognized expression", "expr", false},

@@ -135,7 +135,7 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 
 /*
  * guard_readv: passes on bytes of checked replies: at least min_bytes, and no
- * more than the buffers hold.
+ * more than fit into the buffers.
  */
 static ssize_t
 guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,

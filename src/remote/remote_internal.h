@@ -65,7 +65,8 @@ typedef struct MongoTransport
 	ErrorData  *wait_error;		/* an ERROR raised while waiting, or NULL */
 	size_t		memory_missing; /* bytes that could not be allocated, or 0 */
 	bool		use_tls;
-	mongoc_ssl_opt_t ssl_options;	/* strings are not owned */
+	mongoc_ssl_opt_t ssl_options;	/* strings are in the connection's
+									 * context */
 	int			connect_timeout_ms;
 	MongoTcpOptions tcp;
 	bool		out_of_files;	/* no file descriptor was left for a stream */
@@ -230,7 +231,7 @@ extern const char *mongo_reply_check(const uint8 *document, size_t length);
  * authentication_database, else in the URI's authSource, else in "admin" (libmongoc's default),
  * or in $external if the mechanism requires it.  Without a user name and a mechanism there is no
  * authentication.  Raises 08001 for what libmongoc does not accept, 22023 for an option uri that
- * holds a secret, and errors of password_file.  Errors never show the password.
+ * contains a secret, and errors of password_file.  Errors never show the password.
  *
  * mongo_uri_is_single: tells whether libmongoc treats this as one server (topology type Single).
  */
@@ -293,7 +294,7 @@ get_int32(const uint8 *source)
 
 /*
  * mongo_frame_check_header: checks the first HEADER_SIZE bytes of a reply, except the opcode.
- * mongo_frame_check_message: checks a whole OP_MSG, which must hold exactly one document.
+ * mongo_frame_check_message: checks a whole OP_MSG, which must contain exactly one document.
  * mongo_frame_check_compressed: checks a whole OP_COMPRESSED; sets its size as an OP_MSG.
  * mongo_frame_expand: uncompresses it into 'target', which has that size, and checks the OP_MSG.
  * Each returns NULL, or what is wrong, as mongo_reply_check() does.
@@ -520,7 +521,7 @@ extern void mongo_raise_wait(MongoConnection *connection);
 /*
  * error.c: MongoDB's and libmongoc's errors as PostgreSQL errors.
  *
- * MongoDB's own code, name and message go to DETAIL.  A HINT says what the user can do.  A
+ * MongoDB's own code, name and message go to DETAIL.  A HINT proposes what the user can do.  A
  * message that may quote documents is left out if the user may not read them (common.h).
  */
 
@@ -530,7 +531,8 @@ extern void mongo_raise_wait(MongoConnection *connection);
 /* Why a command, or one operation of it, failed.  Texts point into the reply, or are static. */
 typedef struct MongoFailure
 {
-	bool		lost;			/* no reply was received; 'text' says why */
+	bool		lost;			/* no reply was received; 'text' is the
+								 * reason */
 	bool		transient;		/* it has ended the MongoDB transaction, which
 								 * may be retried */
 	int			index;			/* of the operation; -1: none */

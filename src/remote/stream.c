@@ -461,7 +461,7 @@ stream_close(mongoc_stream_t *base)
 {
 	MongoStream *stream = (MongoStream *) base;
 
-	/* free the wait set first: its epoll must not hold a closed socket */
+	/* free the wait set first: its epoll must not contain a closed socket */
 	if (stream->wait_set != NULL)
 		FreeWaitEventSet(stream->wait_set);
 	stream->wait_set = NULL;

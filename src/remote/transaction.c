@@ -50,7 +50,7 @@
 #define COMMIT_GRACE_MS		50
 
 /*
- * How long to wait for an abort.  A silent server must not keep the backend.  A message that
+ * How long to wait for an abort.  A silent server must not block the backend.  A message that
  * has been sent still reaches it; otherwise MongoDB ends the transaction by itself, after
  * transactionLifetimeLimitSeconds.
  */
@@ -258,7 +258,7 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
 
 /*
  * Interrupts are held off between MongoDB's commit and PostgreSQL's, where they must not make
- * the transaction fail.  An ERROR in between, as of a second server, releases them.
+ * the transaction fail.  An ERROR in between, such as one of a second server, releases them.
  */
 static bool holding_interrupts = false;
 

@@ -110,7 +110,7 @@ uri_from_address(const MongoConnectionOptions *options)
 	return uri;
 }
 
-/* uri_from_text: makes the URI from the option uri, which must hold no secrets. */
+/* uri_from_text: makes the URI from the option uri, which must not contain secrets. */
 static mongoc_uri_t *
 uri_from_text(const MongoConnectionOptions *options)
 {
@@ -250,7 +250,7 @@ to_utf8(const char *text)
  *		from its file and the appname prepared (mongo_trace_prepare()).
  *
  * The copy is in the current memory context.  Raises 22P05 for a character that UTF-8 lacks,
- * PostgreSQL's error for a file that cannot be read, and 22023 for a file that holds no password.
+ * PostgreSQL's error for a file that cannot be read, and 22023 for a file without a password.
  * Errors never show the password.
  */
 static MongoConnectionOptions *

@@ -454,8 +454,8 @@ mongo_write_count(MongoWrite *write, int64 documents)
 /*-------------------------------------------------------------------------
  * Waiting for another transaction that has changed the same document.
  *
- * MongoDB does not queue writers, so a writer tries again.  The number of attempts is limited,
- * since MongoDB cannot detect a deadlock that includes a lock of PostgreSQL's.
+ * MongoDB does not queue writers, so a writer tries again.  The time for that is limited, since
+ * MongoDB cannot detect a deadlock that includes a lock of PostgreSQL's.
  *-------------------------------------------------------------------------
  */
 

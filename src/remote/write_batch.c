@@ -164,7 +164,7 @@ make_operations(const MongoWriteBatch *batch, const Bitmapset *omitted,
 		bson_reinit(operation);
 		if (batch->kind == MONGO_INSERT ? !next_of_batch(batch, &position, &document) :
 			!make_operation(batch, &position, operation))
-			elog(ERROR, "batch has fewer operations than are said to be in it");
+			elog(ERROR, "batch has fewer operations than its count");
 		if (bms_is_member(i, omitted))
 			continue;
 		append_document(operations, CurrentMemoryContext,
@@ -210,7 +210,7 @@ take_operations(const MongoWriteBatch *operations, const MongoConnection *connec
 /* The state of a batch while it is sent, in one message or in several successive ones. */
 struct MongoWriteFlight
 {
-	MemoryContext context;		/* holds this struct and all its parts */
+	MemoryContext context;		/* contains this struct and all its parts */
 	MongoSession *session;
 	MongoLease *lease;
 	const MongoWriteBatch *batch;
@@ -511,7 +511,7 @@ send_operations(MongoWriteFlight *flight)
  *		Tells whether to send a failed batch again, in a restarted MongoDB transaction.
  *
  * Nothing is lost, as the batch was the transaction's first command.  It is sent again after a
- * write conflict, since PostgreSQL would wait and then look again.  After an allowed duplicate
+ * write conflict, as PostgreSQL would wait for the other transaction.  After an allowed duplicate
  * key it is sent without that row.
  */
 static bool
