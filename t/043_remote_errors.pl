@@ -123,7 +123,7 @@ $node->safe_psql('postgres', q{CREATE FOREIGN TABLE big (_id int, s text, s2 tex
 like($stderr, qr/ERROR:  54000: .*HINT:  MongoDB makes no string of more than 16 MB/s, 'a string of more than MongoDB makes');
 ($status, $stdout, $stderr) = $node->psql('postgres', q{\set VERBOSITY verbose
 	SELECT _id FROM big WHERE s <> repeat('y', 9000000) AND s2 <> repeat('y', 9000000)});
-like($stderr, qr/ERROR:  54000: command for MongoDB is too large.*HINT:  Where values of a query/s, 'two constants of 16 MB together');
+like($stderr, qr/ERROR:  54000: command for MongoDB is too large.*HINT:  If values in a query/s, 'two constants of 16 MB together');
 foreach my $update ('s2 = s', q{s2 = repeat('y', 9000000)})
 {
 	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nUPDATE big SET $update");
