@@ -417,7 +417,7 @@ typedef struct MongoSequence
 typedef struct MongoCommand
 {
 	const char *database;		/* in UTF-8 */
-	const bson_t *document;		/* its name first */
+	const bson_t *document;		/* begins with the command's name */
 	const bson_t *fields;		/* further fields: those of its session, and a
 								 * write concern; NULL: add the connection's
 								 * $readPreference and readConcern, if the
@@ -425,7 +425,7 @@ typedef struct MongoCommand
 	const MongoSequence *sequence;	/* NULL: none */
 } MongoCommand;
 
-/* A reply.  Its buffers are reused for the next one. */
+/* A reply.  Its buffers are reused for the next reply. */
 typedef struct MongoReply
 {
 	MemoryContext context;		/* where the buffers are palloc'd */
@@ -959,9 +959,9 @@ struct MongoSession
 	char	   *server_name;
 	MongoTransactions mode;
 	bool		begun;			/* a MongoDB transaction is open, or was */
-	MongoLease *lease;			/* pinned; NULL without a transaction */
-	bson_t	   *lsid;			/* of the session, which outlives the
-								 * connection */
+	MongoLease *lease;			/* kept to the end; NULL without a
+								 * transaction */
+	bson_t	   *lsid;			/* a copy, since it outlives the connection */
 	int64		number;			/* of the transaction */
 	MongoSavedField recovery_token;	/* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
