@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Load the sample: a shop's customers, products, orders and reviews.
 
-Deterministic: the same seed gives the same documents, _id and all, on every
-machine.  Documents are as irregular as a document database's are: fields
-are missing or null, an address may be nested or absent, an order holds its
-lines, prices are Decimal128.
+The documents, including their _id, are the same on every machine, because they
+depend on the seed only.  They are irregular: fields are missing or null,
+an address may be nested or absent, an order contains its lines, prices are
+Decimal128.
 """
 import argparse
 import datetime
@@ -44,12 +44,12 @@ def money(cents):
 
 
 def object_id(kind, number):
-    """An ObjectId that depends on nothing but its arguments."""
+    """An ObjectId that depends on its arguments only."""
     return bson.ObjectId(bytes((0x60, 0, 0, kind)) + number.to_bytes(8, "big"))
 
 
 def moment(rng, days):
-    """A time of day, to the millisecond, within 'days' of the start."""
+    """A random time, to the millisecond, within 'days' days after START."""
     return START + datetime.timedelta(milliseconds=rng.randrange(days * 86400 * 1000))
 
 
@@ -142,7 +142,7 @@ def make_reviews(rng, count, products, customers):
 
 
 def mark_of(database):
-    """Where it is noted what was loaded: not among the sample's collections."""
+    """The collection that records what was loaded, in another database than the sample."""
     return database.client.mongo_fdw_lab.loaded
 
 
@@ -166,7 +166,7 @@ def load(database):
 
 
 def is_loaded(database):
-    """Is this very sample there, complete?"""
+    """Return whether the database has this sample, with all of its documents."""
     mark = mark_of(database).find_one({"_id": database.name})
     return (mark is not None and mark.get("seed") == SEED and mark.get("counts") == COUNTS
             and all(database[name].estimated_document_count() == count for name, count in COUNTS.items()))
@@ -177,7 +177,7 @@ def main():
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=27017)
     parser.add_argument("--database", default="shop")
-    parser.add_argument("--again", action="store_true", help="load even when it is there")
+    parser.add_argument("--again", action="store_true", help="load the sample even if the database has it")
     arguments = parser.parse_args()
 
     client = pymongo.MongoClient(arguments.host, arguments.port, serverSelectionTimeoutMS=10000)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ten seconds of point queries, and what MongoDB saw of each."""
+"""Run ten seconds of point queries and print the commands that MongoDB received for each."""
 import os
 import sys
 
@@ -24,7 +24,7 @@ def main():
     print(f"transactions per second  {figures['tps']:.0f}")
     print(f"latency average          {figures['latency_ms']:.3f} ms")
     print(f"connections opened       {seen['connections']} by {CLIENTS} backends")
-    print("commands MongoDB saw:")
+    print("commands that MongoDB received:")
     for name, count in sorted(seen["commands"].items(), key=lambda item: -item[1]):
         print(f"  {name:22} {count:9}   {count / transactions:.4f} per transaction")
 
