@@ -42,7 +42,7 @@ typedef struct MongoColumns
 	int			natts;
 	MongoTypeMismatch type_mismatch;
 	MemoryContext context;		/* of names, options and their members */
-	const char **names;			/* by attribute number - 1; NULL: unread */
+	const char **names;			/* by attribute number - 1; NULL: not looked up */
 	const MongoColumnOptions **options;
 	const MongoStatistics *statistics;	/* set by planning, or NULL */
 	const MongoTableOptions *derivation;	/* set by planning for a pipeline

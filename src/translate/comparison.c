@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * comparison.c
- *		Comparisons of a field with a value, by kinds of types.
+ *		Compares fields with values in query predicates, by kinds of types.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,13 +32,13 @@ static MongoMatch text_range(const MongoPredicate *predicate, Datum value, bson_
 /*-------------------------------------------------------------------------
  * How values of each column type compare in query predicates.
  *
- * find's $lt, $lte, $gt, $gte compare within one BSON type class only (type
- * bracketing), numbers of all kinds by exact value; a NaN satisfies none of
- * $lt and $gt.  PostgreSQL holds NaN equal to itself and above every number.
+ * find's $lt, $lte, $gt, $gte compare within one BSON type class only (type bracketing), and
+ * numbers of all kinds by exact value.  NaN satisfies neither $lt nor $gt.  PostgreSQL treats
+ * NaN as equal to itself and above every number.
  *-------------------------------------------------------------------------
  */
 
-/* append_lower_bound: of numbers, above all of which is NaN. */
+/* append_lower_bound: appends a lower bound of numbers, above all of which is NaN. */
 static MongoMatch
 append_lower_bound(const MongoPredicate *predicate, const char *operator, double bound,
 				   bson_t *match)
@@ -53,7 +53,7 @@ append_lower_bound(const MongoPredicate *predicate, const char *operator, double
 	return MONGO_MATCH_SOME;
 }
 
-/* append_not_null: whatever is there at all. */
+/* append_not_null: appends a condition that matches every value but null. */
 static MongoMatch
 append_not_null(bson_t *match, const char *path)
 {
@@ -110,9 +110,9 @@ float_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 
 /*
  * float_range
- *		SQL's order of floats, in which NaN stands above all numbers.
+ *		Renders SQL's order of floats, in which NaN is above all numbers.
  *
- * MongoDB has it below all of them, and its ranges never include it.
+ * In MongoDB it is below all of them, and ranges never include it.
  */
 static MongoMatch
 float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -149,19 +149,18 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 /*
  * Numeric
  *
- * A numeric column reads a Double by its 15 leading digits and rounds to its
- * scale, so what PostgreSQL compares is not quite what MongoDB has.  The bounds
- * are widened by what that rounding can move a value, and the rows that come
- * are checked again.
+ * A numeric column reads 15 digits of a Double and rounds to its scale, so the values that
+ * PostgreSQL and MongoDB compare differ slightly.  The bounds are widened by the largest
+ * difference, and PostgreSQL tests the rows again.
  */
 
-/* More than the half unit in the 15th digit that reading a Double may add. */
+/* More than the half unit in the 15th digit by which reading a Double may change it. */
 #define NUMERIC_READ_ERROR		1e-14
 
 /* Below this a double has too few digits for a relative error to mean much. */
 #define NUMERIC_TINY			1e-290
 
-/* numeric_bounds: the Doubles between which all that reads as the value lies. */
+/* numeric_bounds: computes bounds of the Doubles that read as the value. */
 static void
 numeric_bounds(const MongoPredicate *predicate, Numeric value,
 			   double *low, double *high)
@@ -180,7 +179,7 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value,
 	*high = Max(middle + slack, -DBL_MAX);
 }
 
-/* append_widened: a range of what may be read as the value that is asked for. */
+/* append_widened: appends a range of the values that may read as the value compared. */
 static MongoMatch
 append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t high,
 			   bson_t *match)
@@ -197,10 +196,7 @@ append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t h
 	return MONGO_MATCH_SOME;
 }
 
-/*
- * numeric_range: a range that is wider than what is asked for; whatever is there for
- * NaN and infinities.
- */
+/* numeric_range: renders a wider range than the condition's; any value for NaN and infinities. */
 static MongoMatch
 numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 {
@@ -228,7 +224,7 @@ boolean_points(const MongoPredicate *predicate pg_attribute_unused(), Datum valu
 	bson_array_append(points, bson_bool(DatumGetBool(value)));
 }
 
-/* A uuid column reads both the present and the legacy subtype. */
+/* uuid_points: a uuid column reads both the current and the legacy subtype. */
 static void
 uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
 			BsonArray *points)
@@ -258,7 +254,7 @@ objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  * Dates: BSON has milliseconds, PostgreSQL has microseconds and infinities.
  */
 
-/* Every finite date compares alike with an infinite one. */
+/* append_infinite_date_range: every finite date compares with infinity in the same way. */
 static MongoMatch
 append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 						   bson_t *match)
@@ -284,7 +280,9 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 						getBaseType(predicate->field.type)) == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/* What no timestamp can be is above or below all of them, as infinity is. */
+/*
+ * A value out of range becomes infinity, which compares in the same way with all timestamps.
+ */
 Timestamp
 mongo_timestamp_value(bool as_instant, Oid type, Datum value)
 {
@@ -320,7 +318,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points
 		bson_array_append(points, bson_date(millis));
 }
 
-/* A bound with microseconds, as one between MongoDB's milliseconds. */
+/* timestamp_range: renders a bound with microseconds as one between MongoDB's milliseconds. */
 static MongoMatch
 timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -333,7 +331,7 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
 										  match);
 
-	/* between two milliseconds, both ">=" and "<" step over the lower one */
+	/* between two milliseconds, ">=" and "<" compare with the lower one */
 	millis = mongo_timestamp_to_millis(timestamp, &exact);
 	if (!exact && strategy == BTGreaterEqualStrategyNumber)
 		strategy = BTGreaterStrategyNumber;
@@ -344,17 +342,19 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
-/* A Date's decimals of a second, and what a timestamp(p) may round away. */
+/* The decimals of a Date's seconds; a timestamp(p) with fewer rounds. */
 #define DATE_DECIMALS	3
 
 /*
- * rounded_timestamp_range: of a column that rounds what it reads.  The bounds are
- * widened by as much, and the rows that come are checked again.
+ * rounded_timestamp_range: renders a range for a column that rounds the values it reads.  The
+ * bounds are widened by the rounding error, and PostgreSQL tests the rows again.
  */
 static MongoMatch
 rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	/* the most that a column of this precision rounds by, in milliseconds */
+	/*
+	 * the largest rounding error by precision, in milliseconds
+	 */
 	static const int64 read_errors[DATE_DECIMALS] = {500, 50, 5};
 	int64		slack = read_errors[predicate->field.typmod];
 	Timestamp	timestamp = timestamp_value(predicate, value);
@@ -368,7 +368,7 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 						  match);
 }
 
-/* append_day_range: a column that reads the UTC day, compared with a day. */
+/* append_day_range: compares a column that reads the UTC day with a day. */
 static MongoMatch
 append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
 				 bson_t *match)
@@ -395,8 +395,8 @@ append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
 }
 
 /*
- * date_range: the value is a day, or a timestamp, which comes after the midnight
- * that its day stands for unless it is that midnight.
+ * date_range: compares a date column with a day or a timestamp.  A timestamp is later than its
+ * day, which stands for midnight, unless it is that midnight.
  */
 static MongoMatch
 date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -433,13 +433,14 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 }
 
 /*
- * The table.  What cannot be sorted in MongoDB: numeric, whose Doubles are
- * read with 15 digits; texts for ObjectIds among Strings; uuid for its two
- * subtypes.  A date column has the time of day behind it.
+ * The comparison of each kind of type.
  *
- * What has no row (float4, which rounds what it reads; bytea, whose equality
- * ignores the subtype; char(n), whose blanks do not count) is compared by
- * PostgreSQL only.
+ * MongoDB cannot sort numeric, whose Doubles are read with 15 digits; text, which may be an
+ * ObjectId among Strings; and uuid, because of its two subtypes.  A date column reads values
+ * that have a time of day too.
+ *
+ * Only PostgreSQL compares types without a row: float4, which rounds the values it reads;
+ * bytea, whose equality ignores the subtype; char(n), which ignores trailing blanks.
  */
 static const MongoComparison comparisons[] =
 {
@@ -460,7 +461,7 @@ static const MongoComparison comparisons[] =
 static const MongoComparison rounded_timestamp =
 {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range, .is_text = false};
 
-/* Texts that are declared to be ObjectIds, which no collation concerns, or Strings. */
+/* Text declared as ObjectIds, which collations do not affect, or as Strings. */
 static const MongoComparison text_of_objectid =
 {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, text_points, text_range, .is_text = false};
 static const MongoComparison text_of_string =
@@ -497,7 +498,7 @@ mongo_comparison_lookup(Oid column_type, int32 column_typmod, bson_type_t bson_t
 	return comparisons[kind].equality_exactness != MONGO_NOT_SHIPPABLE ? &comparisons[kind] : NULL;
 }
 
-/* holds_its_class: has a column of the type all values of its class? */
+/* holds_its_class: can a column of the type represent all values of its class? */
 static bool
 holds_its_class(const MongoType *type)
 {
@@ -507,7 +508,7 @@ holds_its_class(const MongoType *type)
 bool
 mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type, Oid value_type)
 {
-	/* no row: a domain, whose constraints a value may break */
+	/* no row: a domain, whose constraints a value may violate */
 	const MongoComparison *comparison = mongo_comparison_lookup(column_type, column_typmod,
 																bson_type);
 
@@ -520,17 +521,17 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type,
 }
 
 /*-------------------------------------------------------------------------
- * Type checks: can the column read what its field has?
+ * Type checks: can the column read the value of its field?
  *
- * Tested by the BSON types that the column's type reads, and for integers by their range.
- * Query predicates cannot test other types, such as whether a double equals a Decimal128
- * exactly.  The rules are those of docs/types.md.
+ * Tests the BSON types that the column's type reads, and for integers their range.  Query
+ * predicates cannot test more, such as whether a double equals a Decimal128 exactly.
+ * docs/types.md has the rules.
  *-------------------------------------------------------------------------
  */
 
 /*
- * has_rule: do BSON type and range tell whether a value fits the type?  Of texts with a
- * limit, only an ObjectId's digits are known to be within it.
+ * has_rule: do BSON type and range decide whether a value fits the type?  For text with a
+ * limit, only for an ObjectId's digits.
  */
 static bool
 has_rule(const MongoType *type, bson_type_t bson_type)
@@ -539,7 +540,7 @@ has_rule(const MongoType *type, bson_type_t bson_type)
 		(type->kind == MONGO_KIND_INTEGER || type->limit == 0 || bson_type == BSON_TYPE_OID);
 }
 
-/* append_type_test: of one of the types, and within the range. */
+/* append_type_test: appends the test of BSON types and range. */
 static void
 append_type_test(BsonArray *conditions, const char *path, const MongoType *type,
 				 bson_type_t bson_type)
@@ -572,9 +573,9 @@ append_null_or_type_test(BsonArray *conditions, const char *path, const MongoTyp
 }
 
 /*
- * append_integral_test: no array, and no fraction.  What most documents hold, an
- * Int32 or Int64, is told by the first branch, for half of what an expression
- * costs MongoDB.  No array is equal to null.
+ * append_integral_test: appends the test that the value is no array and has no fraction.  The
+ * first branch matches most values, Int32 or Int64, at half of what an expression costs
+ * MongoDB. An array never equals null.
  */
 static void
 append_integral_test(BsonArray *conditions, const char *path)
@@ -595,7 +596,7 @@ mongo_append_array_checks(bson_t *conditions, int index, const char *path)
 	if (!mongo_path_is_addressable(path) || mongo_path_has_index(path))
 		return -1;
 
-	/* MongoDB refuses an _id that is an array */
+	/* MongoDB rejects an _id that is an array */
 	if (strcmp(path, "_id") != 0)
 		mongo_append_no_arrays(&array, path);
 	return array.count;
@@ -634,9 +635,9 @@ mongo_append_type_checks(bson_t *conditions, int index, const char *path,
 /*-------------------------------------------------------------------------
  * Comparing columns of the text family, which read Strings and ObjectIds.
  *
- * An ObjectId reads as 24 lower-case hexadecimal digits, whose order is that
- * of its bytes.  So a text that is such a number equals two BSON values, and
- * a range of texts is a range of Strings and one of ObjectIds.
+ * An ObjectId reads as 24 lower-case hexadecimal digits, whose order is that of its bytes.  So
+ * a text of such digits equals two BSON values, and a range of texts is a range of Strings and
+ * a range of ObjectIds.
  *-------------------------------------------------------------------------
  */
 
@@ -680,11 +681,11 @@ text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 }
 
 /*
- * append_objectid_range: ObjectIds whose texts are on that side of 'string'.
+ * append_objectid_range: appends the ObjectIds whose texts are on that side of 'string'.
  *
- * The text is as far as possible the digits of one.  If it goes on with anything but a digit, the
- * ObjectId with the greatest digits that are below that is the last one below the text; if that
- * cannot be or the text ends, the one with zeros is the first one above it.
+ * The text starts with 'common' digits of an ObjectId.  If it continues with a character above
+ * a digit, the greatest ObjectId with these digits and a lower one next is the last below it.
+ * Otherwise, or if the text ends there, the ObjectId filled with zeros is the first above it.
  */
 static void
 append_objectid_range(bson_t *match, const char *path, int strategy, const char *string, int length)
@@ -706,7 +707,7 @@ append_objectid_range(bson_t *match, const char *path, int strategy, const char 
 		digits[common] = '9';
 	mongo_objectid_from_text(digits, MONGO_OBJECTID_TEXT_LENGTH, true, &oid);
 
-	/* one that is not the text itself is on the one side or on the other */
+	/* an ObjectId that differs from the text is either below or above it */
 	if (length != MONGO_OBJECTID_TEXT_LENGTH || common < length)
 		strategy = is_below ? (is_upper ? BTLessEqualStrategyNumber : BTGreaterStrategyNumber) :
 			(is_upper ? BTLessStrategyNumber : BTGreaterEqualStrategyNumber);
@@ -716,7 +717,7 @@ append_objectid_range(bson_t *match, const char *path, int strategy, const char 
 /* The least character above a blank. */
 #define NEXT_AFTER_BLANK	"!"
 
-/* excess: of characters, where a text is longer than the column's limit; negative: shorter. */
+/* excess: how many characters is the text above the column's limit?  Negative: it is shorter. */
 static int
 excess(const MongoPredicate *predicate, Datum value)
 {
@@ -739,12 +740,12 @@ mongo_may_be_cut(const MongoPredicate *predicate, Datum value)
 }
 
 /*
- * cut_text_range: of a varchar(n) and a text of n characters or more, which equals what
- * is stored with any number of blanks behind it.
+ * cut_text_range: compares a varchar(n) with a text of n characters or more.  The text equals
+ * stored values that continue with any number of blanks.
  *
- * All these are below the text with "!" behind it, and so is nothing else that the column
- * reads.  What is longer than n characters equals nothing, and the first n of it, blanks
- * included, are below it.
+ * All of these, and no other values that the column reads, are below the text followed by "!".
+ * A text longer than n characters equals nothing; its first n characters, with any blanks
+ * after them, are below it.
  */
 static MongoMatch
 cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -818,7 +819,7 @@ text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
-/* ---------- What an operator asks of the default order of a type ---------- */
+/* --------------- Operators and the default order of a type ---------------- */
 
 const char *const mongo_find_operators[] = {
 	[BTLessStrategyNumber] = "$lt",
@@ -829,7 +830,7 @@ const char *const mongo_find_operators[] = {
 	[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
 };
 
-/* The same question of the same operands, by strategy. */
+/* The strategies of the negator and the commutator, by strategy. */
 static const struct
 {
 	int			negated;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * condition.c
- *		SQL conditions as query filters.
+ *		Translates SQL conditions into query filters.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,9 +39,10 @@ static bool mongo_translate_match(const MongoTranslation *translation, const Fun
 /*-------------------------------------------------------------------------
  * SQL conditions as query filters.
  *
- * SQL has three truth values, a query filter has two outcomes.  So NOT is never translated as
- * such.  Each function translates where an expression is TRUE ('wanted') or where it is FALSE,
- * and NOT swaps the two.  A filter matches no document for which the expression is NULL.
+ * SQL has three truth values, but a query filter either matches or does not.  So NOT is never
+ * translated as such.  Each function translates where an expression is TRUE ('wanted') or
+ * where it is FALSE, and NOT swaps the two.  A filter matches no document for which the
+ * expression is NULL.
  *-------------------------------------------------------------------------
  */
 
@@ -51,12 +52,12 @@ static MongoCondition condition_of_node(MongoTranslation *translation, Node *nod
 static const MongoCondition not_shippable = {.exactness = MONGO_NOT_SHIPPABLE};
 
 /*
- * MongoDB takes 200 levels of documents and arrays in a command, and 100 of
- * logic in a filter; AND and OR are two of the former each.
+ * MongoDB accepts 200 levels of documents and arrays in a command, and 100 levels of logic in
+ * a filter.  AND and OR each add two levels of documents and arrays.
  */
 #define MAX_DEPTH	64
 
-/* append_placeholder: append a parameter of the command, which stands for the predicate. */
+/* append_placeholder: appends a parameter of the command that stands for the predicate. */
 static void
 append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
 				   Node *value, bson_t *match)
@@ -68,7 +69,7 @@ append_placeholder(MongoTranslation *translation, const MongoPredicate *predicat
 									  mongo_predicate_to_list(predicate));
 }
 
-/* sought_by: how the predicate would use an index on the field. */
+/* sought_by: how would the predicate use an index on the field? */
 static MongoSeek
 sought_by(const MongoPredicate *predicate)
 {
@@ -85,7 +86,7 @@ sought_by(const MongoPredicate *predicate)
 	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
 }
 
-/* note_seek: set the field by which an index can find the predicate's documents. */
+/* note_seek: sets the field by which an index can find the predicate's documents. */
 static void
 note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 {
@@ -99,7 +100,7 @@ note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 	condition->indexed = (field->index_uses & mongo_seek_use(seek)) != 0;
 }
 
-/* translate_predicate: write a predicate on 'value', a constant or a parameter, if shippable. */
+/* translate_predicate: writes a predicate on 'value', a constant or a parameter, if shippable. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
 					Node *value, bson_t *match)
@@ -145,7 +146,10 @@ make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, O
 	};
 }
 
-/* @>, ? and the like on a json field: a superset, so only where TRUE is wanted */
+/*
+ * translate_json_test: @>, ? and the like on a json field: a superset, so only if TRUE is
+ * wanted.
+ */
 static MongoCondition
 translate_json_test(MongoTranslation *translation, const MongoField *field, Oid operator,
 					Node *value, bool wanted, bson_t *match)
@@ -213,7 +217,7 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 	return translate_predicate(translation, &predicate, value, match);
 }
 
-/* compared_field: the field that is compared with the value, as it is or as local time. */
+/* compared_field: finds the field that is compared with the value, itself or its local time. */
 static bool
 compared_field(MongoTranslation *translation, Node *node, Node *value, MongoField *field)
 {
@@ -245,7 +249,10 @@ takes_two(const MongoPredicate *predicate)
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/* other_bound: the value of a condition that bounds the operand on the other side, or NULL. */
+/*
+ * other_bound: returns the value of a condition that bounds the operand on the other side, or
+ * NULL.
+ */
 static Node *
 other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
 			const MongoPredicate *predicate, int *strategy)
@@ -272,7 +279,7 @@ other_bound(const MongoTranslation *translation, const OpExpr *condition, const 
 		mongo_is_upper_bound(*strategy) != mongo_is_upper_bound(predicate->strategy) ? value : NULL;
 }
 
-/* excludes_nan: is NaN not "< value", or not "<= value"?  Only NaN is as high as NaN. */
+/* excludes_nan: does "< value" or "<= value" exclude NaN?  Only "<= NaN" does not. */
 static bool
 excludes_nan(int strategy, const Node *value)
 {
@@ -287,7 +294,7 @@ excludes_nan(int strategy, const Node *value)
 		!numeric_is_nan(DatumGetNumeric(constant->constvalue));
 }
 
-/* make_pair: an array of both values. */
+/* make_pair: returns an array of both values. */
 static Node *
 make_pair(Node *value, Node *other)
 {
@@ -303,8 +310,8 @@ make_pair(Node *value, Node *other)
 
 /*
  * join_bounds
- *		Adapt the predicate to a bound on the other side of 'operand', if another condition
- *		is one.
+ *		Adapts the predicate to a bound on the other side of 'operand', if another condition is
+ *		one.
  *
  * Returns 'value', or for the form MONGO_PREDICATE_BETWEEN an array of it and the other bound.
  */
@@ -384,8 +391,8 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 }
 
 /*
- * translate_any_element: "value OP ANY (array column)", and NOT "value OP ALL (...)",
- * which asks for an element of which OP is not true.
+ * translate_any_element: "value OP ANY (array column)", and NOT "value OP ALL (...)", which
+ * looks for an element for which OP is false.
  */
 static MongoCondition
 translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bool wanted,
@@ -406,7 +413,7 @@ translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bo
 	return translate_predicate(translation, &predicate, value, match);
 }
 
-/* "column = ANY (array)" and "column <> ALL (array)", IN and NOT IN too */
+/* "column = ANY (array)" and "column <> ALL (array)", also as IN and NOT IN */
 static MongoCondition
 translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 						 bool wanted, bson_t *match)
@@ -424,7 +431,9 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 		(node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL))
 		return not_shippable;
 
-	/* NOT (x = ANY (a)) is x <> ALL (a), and the other way round */
+	/*
+	 * NOT (x = ANY (a)) is x <> ALL (a), and NOT (x <> ALL (a)) is x = ANY (a)
+	 */
 	predicate = make_predicate(&field,
 							   is_any ? MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL,
 							   is_any ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL,
@@ -486,7 +495,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		(type->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) != 0)
 		return not_shippable;
 
-	/* a type mismatch that reads as NULL is not null for MongoDB */
+	/* a type mismatch that reads as NULL is not null in MongoDB */
 	if (translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 	{
 		if (is_null)
@@ -519,7 +528,7 @@ translate_constant(Const *node, bool wanted, bson_t *match)
 }
 
 /*
- * merge_seeks: combine the index use of the branches so far with that of one more, if all are
+ * merge_seeks: combines the index use of the branches so far with that of one more, if all are
  * on one field.
  */
 static void
@@ -542,9 +551,9 @@ merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bo
 }
 
 /*
- * translate_branches: AND (a conjunction) or OR, after a NOT above has been applied.
+ * translate_branches: AND (a conjunction) or OR, after applying any NOT above it.
  *
- * A conjunct that cannot be shipped may be left out, for a superset.
+ * A conjunct that is not shippable is left out, which gives a superset.
  */
 static MongoCondition
 translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
@@ -673,7 +682,7 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 }
 
 /*
- * translate_with_expression: use query predicates alone if they are exact.  Otherwise add
+ * translate_with_expression: uses query predicates alone if they are exact.  Otherwise adds
  * $expr: alone, or together with predicates that an index can serve.
  */
 static MongoCondition
@@ -685,7 +694,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	MongoCondition result = condition_by_tag(translation, node, wanted, found);
 	bson_t	   *expression;
 
-	/* the parts of these are dealt with by themselves */
+	/* the parts of a BoolExpr are translated one by one */
 	if (result.exactness == MONGO_EXACT || IsA(node, BoolExpr) ||
 		(result.exactness == MONGO_SUPERSET && !translation->need_exact))
 	{
@@ -703,14 +712,14 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	if (expression == NULL)
 		return result;
 
-	/* 'found' has paths as keys, and never $expr */
+	/* the keys of 'found' are paths, never $expr */
 	mongo_append_expression(match, "$expr", expression);
 	result.exactness = MONGO_EXACT;
 	return result;
 }
 
 /*
- * condition_of_node: write a filter of where 'node' is TRUE (wanted) or FALSE (not wanted).
+ * condition_of_node: writes a filter of where 'node' is TRUE (wanted) or FALSE (not wanted).
  *
  * Not shippable if too deep or too large for MongoDB.
  */
@@ -744,8 +753,8 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 }
 
 /*-------------------------------------------------------------------------
- * mongo_match(): a user's own query filter as a condition; mongo_score(): the text score of
- * a document that it matches.
+ * mongo_match() uses a query filter of the user's as a condition; mongo_score() is the text
+ * score of a document that it matches.
  *-------------------------------------------------------------------------
  */
 
@@ -803,7 +812,7 @@ is_row(const MongoColumns *columns, Node *node)
 }
 
 /*
- * check_usage: require USAGE on the server, as mongo_aggregate() does, since the filter may
+ * check_usage: requires USAGE on the server, as mongo_aggregate() does, since the filter may
  * test fields that are not columns.
  */
 static void
@@ -844,11 +853,11 @@ mongo_is_score(const Node *node, Index varno)
 
 /*
  * mongo_translate_match
- *		If this is mongo_match(table, constant) over the only table of the translation,
- *		write to 'match' where it is true (wanted) or false.
+ *		If this is mongo_match(table, constant) over the only table of the translation, writes
+ *		to 'match' where it is true (wanted) or false.
  *
- * MongoDB checks the filter's contents.  Raises 22023 if it is not a document, and 42501
- * without USAGE on the server, and for JavaScript as mongo_append_pipeline() does.
+ * MongoDB checks the filter's contents.  Raises 22023 if it is not a document, 42501 without
+ * USAGE on the server, and 42501 for JavaScript as mongo_append_pipeline() does.
  */
 static bool
 mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,

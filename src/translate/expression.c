@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * expression.c
- *		Expressions of SQL as aggregation expressions.
+ *		Translates SQL expressions into aggregation expressions.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +43,7 @@ mongo_digits_fit(MongoDigits digits)
 	return digits.known && digits.integral + digits.scale <= MONGO_DECIMAL128_MAX_DIGITS;
 }
 
-/* digits_of_type: of any value of a type. */
+/* digits_of_type: the digits that any value of a type can have. */
 static MongoDigits
 digits_of_type(Oid type, int32 typmod)
 {
@@ -60,7 +60,7 @@ digits_of_type(Oid type, int32 typmod)
 	return (MongoDigits) {false};
 }
 
-/* digits_of_constant: its text has them all. */
+/* digits_of_constant: the digits in the constant's text. */
 static MongoDigits
 digits_of_constant(const Const *constant)
 {
@@ -87,7 +87,7 @@ digits_of_constant(const Const *constant)
 	};
 }
 
-/* digits_of_result: of a function whose arguments have a and b. */
+/* digits_of_result: the digits of a function's result, if the arguments have a and b. */
 static MongoDigits
 digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
 {
@@ -111,8 +111,8 @@ digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
 }
 
 /*-------------------------------------------------------------------------
- * The leaves of aggregation expressions: fields, constants, variables, and what
- * earlier stages have computed.
+ * The leaves of aggregation expressions: fields, constants, variables, and values that earlier
+ * stages compute.
  *-------------------------------------------------------------------------
  */
 
@@ -127,7 +127,7 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 {
 	Bitmapset  *varnos = pull_varnos(NULL, node);
 
-	/* above a group, columns stand for what has been computed */
+	/* above a $group stage, columns are values that it has computed */
 	if (translation->columns == NULL && !bms_is_empty(varnos))
 		return false;
 	for (MongoColumns *columns = translation->columns; columns; columns = columns->next)
@@ -142,7 +142,7 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 		!expression_returns_set(node);
 }
 
-/* A reference to a field or a variable is a string with a dollar sign. */
+/* set_reference: a reference to a field or a variable is a string with a dollar sign. */
 static void
 set_reference(MongoValue *value, const char *format, const char *name, Node *node)
 {
@@ -153,7 +153,7 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->nan = mongo_kind_of_type(value->type)->has_nan;
 }
 
-/* computed_value: what an earlier stage has computed. */
+/* computed_value: finds a value that an earlier stage computes. */
 static bool
 computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
 {
@@ -173,7 +173,7 @@ computed_value(const MongoTranslation *translation, Node *node, MongoValue *valu
 	return false;
 }
 
-/* is_same_reading: do the two types make the same of a document's value? */
+/* is_same_reading: do the two types read the same value from a document? */
 static bool
 is_same_reading(Oid type, Oid relabelled)
 {
@@ -200,8 +200,8 @@ value_of_field(MongoTranslation *translation, Node *node, MongoValue *value)
 }
 
 /*
- * cannot_fail: can evaluating it locally raise no error?  Not a parameter of the
- * executor: it may be a subquery, which runs when its value is needed.
+ * cannot_fail: can PostgreSQL evaluate the node without any error?  Not an executor parameter:
+ * it may be a subquery, which runs when its value is needed.
  */
 static bool
 cannot_fail(Node *node)
@@ -213,10 +213,9 @@ cannot_fail(Node *node)
 }
 
 /*
- * is_variable_type: does every value of the type have a BSON form that is the
- * same value?  Not a timestamp with its microseconds or a date, which may be
- * infinite (comparisons can do with both: mongo_date_bound()), nor an array, which
- * may have several dimensions.
+ * is_variable_type: does every value of the type have a BSON form that is the same value?  Not
+ * a timestamp, which has microseconds, or a date: both may be infinite (comparisons handle
+ * them, see mongo_date_bound()).  Nor an array, which may have several dimensions.
  */
 static bool
 is_variable_type(Oid type)
@@ -250,12 +249,11 @@ local_value(const MongoScope *scope, Node *node, MongoValue *value)
 }
 
 /*-------------------------------------------------------------------------
- * Values of each type in aggregation expressions: what of a column's may
- * stand there, and their normal form.
+ * Values of each type in aggregation expressions: raw values and their normal form.
  *
- * A column reads several BSON types (docs/types.md).  MongoDB compares numbers
- * of all BSON types by value, but its functions do not take all of them for
- * the same: 5.0 as a string is "5", as a Decimal128 it has 15 digits.
+ * A column reads several BSON types (docs/types.md).  MongoDB compares numbers of all BSON
+ * types by value, but its functions do not treat them all alike: 5.0 as a string is "5", and
+ * as a Decimal128 it has 15 digits.
  *-------------------------------------------------------------------------
  */
 
@@ -269,7 +267,7 @@ mongo_decimal_value(const char *text)
 	return mongo_argument(value);
 }
 
-/* A number becomes a Decimal128 when it is multiplied by a Decimal128 that is one. */
+/* A number becomes a Decimal128 if it is multiplied by the Decimal128 1. */
 #define DECIMAL_OF(number, one)	"{$multiply: [" number ", " one "]}"
 
 bson_t *
@@ -295,8 +293,8 @@ mongo_rescale(const char *template, const MongoValue *number, int scale)
 }
 
 /*
- * A Double becomes a Decimal128 of 15 digits, zeros included, which are no
- * decimals of the numeric: they are cut from the text of its mantissa.
+ * MongoDB converts a Double to a Decimal128 of 15 digits, with trailing zeros that the numeric
+ * does not have.  They are trimmed from the text of its mantissa.
  */
 #define DOUBLE_SCALE_FORM \
 	"{$cond: [{$eq: [{$type: @1}, 'double']}, " \
@@ -308,7 +306,7 @@ mongo_rescale(const char *template, const MongoValue *number, int scale)
 	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
 	DECIMAL_OF("@1", "@2") "]}"
 
-/* normalize_numeric: as a Decimal128, rounded as the column's precision and scale say. */
+/* normalize_numeric: converts to a Decimal128, rounded to the column's scale. */
 static bool
 normalize_numeric(const MongoScope *scope, MongoValue *value)
 {
@@ -348,7 +346,7 @@ mongo_normalize(const MongoScope *scope, MongoValue *value)
 	}
 	else if (mongo_reading_changes(value->type, value->typmod))
 	{
-		/* characters are those of MongoDB in UTF-8 alone */
+		/* MongoDB counts the same characters only in UTF-8 */
 		if (GetDatabaseEncoding() != PG_UTF8)
 			return false;
 		form = psprintf("{$cond: [{$gt: [@1, null]}, {$substrCP: [%s, 0, %d]}, null]}", form,
@@ -361,7 +359,7 @@ mongo_normalize(const MongoScope *scope, MongoValue *value)
 	return true;
 }
 
-/* has_exact_form: is the constant, when written, still the same value? */
+/* has_exact_form: is the constant's BSON form the same value? */
 static bool
 has_exact_form(Oid type, Datum value)
 {
@@ -373,7 +371,7 @@ has_exact_form(Oid type, Datum value)
 		case MONGO_KIND_NUMERIC:
 			return mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal);
 		case MONGO_KIND_TEXT:
-			/* bytes that are no characters have no form in UTF-8 */
+			/* bytes of no known encoding cannot be converted to UTF-8 */
 			return GetDatabaseEncoding() != PG_SQL_ASCII;
 		case MONGO_KIND_DATE:
 			return !DATE_NOT_FINITE(DatumGetDateADT(value));
@@ -388,7 +386,7 @@ has_exact_form(Oid type, Datum value)
 	}
 }
 
-/* array_has_exact_form: an array of one dimension of such values. */
+/* array_has_exact_form: is it an array of such values with one dimension? */
 static bool
 array_has_exact_form(Oid element, Datum value)
 {
@@ -428,7 +426,7 @@ mongo_literal(const Const *constant, MongoValue *value)
 			.nullable = constant->constisnull
 	};
 
-	/* Strings may begin with "$", and documents be expressions */
+	/* Strings may begin with "$", and documents may look like expressions */
 	if (first.value_type == BSON_TYPE_UTF8 || first.value_type == BSON_TYPE_DOCUMENT ||
 		first.value_type == BSON_TYPE_ARRAY)
 		value->expression = mongo_expression("{$literal: @1}", first);
@@ -440,7 +438,7 @@ mongo_literal(const Const *constant, MongoValue *value)
 
 /* ----------------- Aggregation expressions from templates ----------------- */
 
-/* Variables of $let, by the number of the argument. */
+/* Variables of $let, by argument number. */
 static const struct
 {
 	const char *name;
@@ -477,7 +475,7 @@ mongo_argument(bson_value_t value)
 	};
 }
 
-/* is_atomic: a field, variable or constant is not worth a variable of $let. */
+/* is_atomic: is it a field, variable or constant, so that $let would be no gain? */
 static bool
 is_atomic(const bson_value_t *expression)
 {
@@ -489,7 +487,7 @@ is_atomic(const bson_value_t *expression)
 		bson_has_field(&operator, "$literal");
 }
 
-/* count_uses: how often does each argument stand in the template? */
+/* count_uses: counts how often each argument occurs in the template. */
 static void
 count_uses(const char *template, int *uses, int narguments)
 {
@@ -541,7 +539,7 @@ mongo_result(const char *template, const MongoValue *arguments, int narguments, 
 	};
 }
 
-/* ------------ The families of operators and functions together ------------ */
+/* ----------------- The tables of operators and functions ------------------ */
 
 static const MongoExpressionRow *const families[] =
 {
@@ -579,16 +577,16 @@ expression_row(Oid function)
 /*-------------------------------------------------------------------------
  * Boolean logic in aggregation expressions.
  *
- * MongoDB's $and, $or and $not take null for false.  So what is asked for is
- * where a condition is TRUE, or where it is FALSE, and only where a value is
- * wanted they are put together in three values.
+ * MongoDB's $and, $or and $not treat null as false.  So each function translates where a
+ * condition is TRUE, or where it is FALSE.  The two are combined to three truth values only if
+ * a value is required.
  *-------------------------------------------------------------------------
  */
 
-/* Translating both questions of a part counts as so many levels. */
+/* Translating a part twice, for TRUE and for FALSE, counts as so many levels. */
 #define DOUBLE_DEPTH	8
 
-/* test_of_parts: AND or OR of them. */
+/* test_of_parts: translates where AND or OR of the parts holds. */
 static bool
 test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
 			  MongoValue *value)
@@ -604,7 +602,7 @@ test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wante
 		if (!mongo_test_of_node(&inner, lfirst(cell), wanted, &part))
 			return false;
 		bson_array_append(&tests, bson_first(part.expression));
-		/* what follows may be decided by what came before */
+		/* later parts may not be evaluated */
 		inner.lazy = true;
 	}
 	*value = (MongoValue) {.type = BOOLOID,.typmod = -1};
@@ -613,10 +611,7 @@ test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wante
 	return true;
 }
 
-/*
- * test_of_boolean: where AND, OR or NOT is TRUE or FALSE, as is wanted, as an
- * expression.
- */
+/* test_of_boolean: translates where AND, OR or NOT is TRUE (wanted) or FALSE. */
 static bool
 test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue *value)
 {
@@ -627,8 +622,8 @@ test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue
 }
 
 /*
- * null_template: is @1 of that type null, or is it not?  Nulls and what is missing
- * are below all values in BSON's order, but for MinKey, which some types read.
+ * null_template: tests whether @1 of that type is null, or is not.  In BSON's order null and
+ * missing are below all values except MinKey, which some types read.
  */
 static const char *
 null_template(Oid type_oid, bool is_null)
@@ -680,7 +675,7 @@ test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValu
 	return true;
 }
 
-/* logic_test: boolean logic, of mongo_test_of_node(). */
+/* logic_test: translates boolean logic for mongo_test_of_node(). */
 static bool
 logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 {
@@ -716,7 +711,7 @@ logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 	return true;
 }
 
-/* AND, OR and NOT in three values */
+/* AND, OR and NOT with three truth values */
 static bool
 value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 {
@@ -734,15 +729,15 @@ value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 	return true;
 }
 
-/* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
+/* ---------- SQL expressions as aggregation expressions, by node ----------- */
 
-/* Parts of an expression within parts; of conditions too, see condition.c. */
+/* The deepest nesting of an expression; condition.c has the same for conditions. */
 #define MAX_DEPTH	64
 
-/* MongoDB takes 200 levels of documents and arrays in a command. */
+/* MongoDB accepts 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
 
-/* translate_arguments: in the form that the row asks for. */
+/* translate_arguments: translates the arguments to the form that the row requires. */
 static bool
 translate_arguments(const MongoCall *call, MongoValue *arguments)
 {
@@ -783,7 +778,7 @@ mongo_guard_template(const char *template, const MongoValue *arguments, int narg
 				 guards.data, template);
 }
 
-/* value_of_template: of a call whose row has one. */
+/* value_of_template: translates a call whose row has a template. */
 static bool
 value_of_template(const MongoCall *call, const char *template, MongoValue *value)
 {
@@ -810,7 +805,7 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 	}
 	value->nan &= mongo_kind_of_type(value->type)->has_nan;
 
-	/* what floats make of infinities and zeros */
+	/* floats have NaN as a result for some infinities and zeros */
 	if (value->type == FLOAT8OID)
 		value->nan = true;
 	return true;
@@ -889,7 +884,7 @@ translate_node(const MongoScope *scope, Node *node, MongoValue *value)
 	return translate_by_tag(scope, node, value);
 }
 
-/* is_too_deep: are there members with so many levels below that MongoDB's parser fails? */
+/* is_too_deep: do members have more levels below them than MongoDB's parser accepts? */
 static bool
 is_too_deep(bson_iter_t *members, int depth)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * field.c
- *		Columns as fields of documents.
+ *		Finds the document fields that columns and expressions read.
  *
  *-------------------------------------------------------------------------
  */
@@ -89,7 +89,7 @@ mongo_column_name(MongoColumns *columns, AttrNumber attnum)
 	return *name;
 }
 
-/* check_declared: but for a column that is dropped, whose options may still be there. */
+/* check_declared: checks the declared type, unless the column is dropped but still has options. */
 static void
 check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOptions *options)
 {
@@ -102,7 +102,7 @@ check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOption
 		mongo_check_declared_type(mongo_column_name(columns, attnum), type, options->bson_type);
 }
 
-/* column_options: NULL for the whole document. */
+/* column_options: returns the options of a column; NULL for the whole document. */
 static const MongoColumnOptions *
 column_options(MongoColumns *columns, AttrNumber attnum)
 {
@@ -158,7 +158,7 @@ mongo_unused_field(MongoColumns *columns, const char *name)
 
 	while (table != NULL)
 	{
-		/* documents under a prefix are not where the name is to stand */
+		/* the new field is not inside documents under a prefix */
 		if (table->prefix == NULL && reads_field(table, name))
 		{
 			name = psprintf("%s_", name);
@@ -179,8 +179,8 @@ mongo_strip_relabelling(Node *node)
 }
 
 /*
- * column_index_uses: what can indexes that lead with the column's field serve?  The
- * user's word is taken for it, and for an ordinary index.
+ * column_index_uses: what can indexes that lead with the column's field do?  The user's option
+ * "indexed" takes precedence; it stands for an ordinary index.
  */
 static int
 column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
@@ -195,7 +195,7 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 	else
 		uses = mongo_index_uses(columns->statistics, options->path);
 
-	/* they find documents before their arrays are unwound, and no others */
+	/* indexes find stored documents, before arrays are unwound */
 	if (columns->derivation != NULL && mongo_has_first_stages(columns->derivation) && is_learned)
 		return 0;
 	if (columns->derivation != NULL)
@@ -204,8 +204,9 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 }
 
 /*
- * enter_element: from the document to an element of the array that the columns are of.  MongoDB
- * looks into an array that is a field's value, but not into one that is an element.
+ * enter_element: changes the field from one of the document to one of the array element that
+ * the columns read.  MongoDB looks into an array that is a field's value, but not into one
+ * that is an element.
  */
 static bool
 enter_element(MongoField *field)
@@ -253,9 +254,9 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 }
 
 /*
- * fetched_length gives how much of a path to ask for: all, or the part before
- * a component that may index an array, which a projection does not do.  A part
- * of an _id would not say which document it is, in an error or for an UPDATE.
+ * fetched_length: returns the length of the part of a path to fetch: all, or the part before a
+ * component that may index an array, which a projection cannot do.  Of an _id all is fetched,
+ * because a part of it would not identify the document in an error or for an UPDATE.
  */
 static int
 fetched_length(const char *path)
@@ -299,7 +300,7 @@ mongo_append_paths(bson_t *projection, List *paths)
 		int			length = fetched_length(path);
 		bool		covered = false;
 
-		/* "a" and "a.b" together are a path collision: "a" alone will do */
+		/* "a" and "a.b" together are a path collision: "a" alone suffices */
 		foreach(other_cell, paths)
 		{
 			const char *other = lfirst(other_cell);
@@ -341,17 +342,17 @@ mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes
 /*-------------------------------------------------------------------------
  * The field that an expression reads.
  *
- * A chain of accessors to json is a longer path.  On the way MongoDB also looks
- * into arrays, where jsonb's accessors by key give NULL; that only adds documents.
+ * A chain of json accessors is a longer path.  MongoDB also looks into arrays on the path,
+ * where jsonb's accessors by key give NULL; that only matches more documents.
  *-------------------------------------------------------------------------
  */
 
 /*
- * The accessors: by the function under the operator.
+ * The accessors, by the operator's function.
  *
- * jsonb's -> with an index is not among them: applied to a scalar, which jsonb
- * stores as an array of one, index 0 gives the scalar itself, and no path says
- * that.  #> and subscripts do not do this.
+ * jsonb's -> with an index is not among them: index 0 of a scalar, which jsonb stores as an
+ * array of one element, gives the scalar itself, and no path expresses that.  #> and
+ * subscripts do not do this.
  */
 static const struct
 {
@@ -387,10 +388,7 @@ mongo_append_json_key(StringInfo path, Oid type, Datum value)
 		return false;
 	key = mongo_to_utf8(TextDatumGetCString(value));
 
-	/*
-	 * jsonb takes "-1" and "+1" as an index too, where it is applied to an
-	 * array
-	 */
+	/* jsonb also accepts "-1" and "+1" as an index of an array */
 	if (key[0] == '\0' || key[0] == '$' || key[0] == '-' || key[0] == '+' ||
 		strchr(key, '.') != NULL || isspace((unsigned char) key[0]))
 		return false;
@@ -406,7 +404,7 @@ static const char *const wrapper_keys[] = {
 	[MONGO_WRAPPER_DECIMAL] = "$numberDecimal",
 };
 
-/* is_wrapper: is the last key one of Extended JSON's wrappers, and which? */
+/* is_wrapper: is the last key an Extended JSON wrapper, and which? */
 static bool
 is_wrapper(Oid type, Datum key, int *wrapper)
 {
@@ -421,8 +419,8 @@ is_wrapper(Oid type, Datum key, int *wrapper)
 }
 
 /*
- * append_keys adds the constant argument of an accessor, of any kind.  A wrapper's key
- * at the end is not added, but told if that is asked for.
+ * append_keys: appends the constant argument of any accessor to the path.  The key of a
+ * wrapper at the end is returned in *wrapper instead, unless that is NULL.
  */
 static bool
 append_keys(StringInfo path, Node *argument, int *wrapper)
@@ -481,8 +479,8 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 }
 
 /*
- * accessed_field: by one of the accessors.  With 'wrapped' it must be the text within a
- * wrapper, which only those may ask for who know what that is.
+ * accessed_field: finds the field that one of the accessors reads.  With 'wrapped' it must be
+ * the text within a wrapper, which only callers that handle wrappers ask for.
  */
 static bool
 accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *field)
@@ -556,7 +554,7 @@ mongo_any_element(MongoColumns *columns, Node *node, MongoField *field)
 	return true;
 }
 
-/* subscript: of an element, counted from 1; 0 if no constant tells. */
+/* subscript: returns the constant subscript of an element, counted from 1; otherwise 0. */
 static int
 subscript(const SubscriptingRef *node)
 {
@@ -680,7 +678,7 @@ mongo_path_has_index(const char *path)
 	return false;
 }
 
-/* append_no_array: neither the field nor an element of it is one. */
+/* append_no_array: appends that neither the field nor an element of it is an array. */
 static void
 append_no_array(BsonArray *conditions, const char *path, size_t length)
 {
@@ -705,7 +703,7 @@ mongo_append_no_arrays(BsonArray *conditions, const char *path)
 /*
  * mongo_append_within_arrays
  *
- * Unlike for $type, MongoDB has bounds of an index for this, and few keys are within them.
+ * Unlike $type, this gives bounds of an index in MongoDB, with few keys between them.
  */
 void
 mongo_append_within_arrays(BsonArray *branches, const char *path, bson_value_t least)

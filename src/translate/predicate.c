@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * predicate.c
- *		Predicates whose values are bound at planning or at execution.
+ *		Renders predicates whose values are bound at planning or at execution.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +24,8 @@
 /*-------------------------------------------------------------------------
  * "column OP value" as query predicates.
  *
- * What differs between column types is in comparison.c.  Here is what all of them share:
- * forms, exactness, NULLs, type checks, and conversion to nodes of a plan.
+ * comparison.c contains what differs between column types.  This file contains what they
+ * share: forms, exactness, NULLs, type checks, and conversion to nodes of a plan.
  *-------------------------------------------------------------------------
  */
 
@@ -37,8 +37,8 @@ comparison_of(const MongoPredicate *predicate)
 }
 
 /*
- * collation_allows tells whether PostgreSQL compares under this collation as
- * MongoDB's simple collation does: byte by byte.
+ * collation_allows: does PostgreSQL compare under this collation as MongoDB does under its
+ * simple collation, byte by byte?
  */
 static bool
 collation_allows(const MongoPredicate *predicate)
@@ -84,9 +84,9 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 		comparison->equality_exactness : comparison->order_exactness;
 
 	/*
-	 * Where type mismatches read as NULL, only what MongoDB cannot match with
-	 * a type mismatch is exact: a value's own points, on a column that takes
-	 * all of them.
+	 * If type mismatches read as NULL, a predicate is exact only if MongoDB
+	 * cannot match a type mismatch: equality with points, on a column that
+	 * reads every field that equals them.
 	 */
 	if (exactness == MONGO_EXACT &&
 		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
@@ -95,7 +95,7 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 							  predicate->field.bson_type, predicate->value_type)))
 		exactness = MONGO_SUPERSET;
 
-	/* find looks neither into arrays in arrays nor only at one place */
+	/* find does not look into arrays in arrays, nor at one element only */
 	if (predicate->field.element != 0)
 		exactness = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ?
 			MONGO_NOT_SHIPPABLE : Min(exactness, MONGO_SUPERSET);
@@ -104,7 +104,7 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 	if (exactness == MONGO_EXACT && mongo_path_has_index(predicate->field.path))
 		exactness = MONGO_SUPERSET;
 
-	/* ... and there a "<>" could miss rows */
+	/* ... and then a "<>" could miss rows */
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL &&
 		mongo_path_has_index(predicate->field.path))
 		exactness = MONGO_NOT_SHIPPABLE;
@@ -120,7 +120,7 @@ mongo_predicate_compares_text(const MongoPredicate *predicate)
 	return comparison != NULL && comparison->is_text;
 }
 
-/* render_points: the field is one of, or with "<>" none of, some values. */
+/* render_points: renders that the field is one of some values, or with "<>" none of them. */
 static MongoMatch
 render_points(const MongoPredicate *predicate, const MongoComparison *comparison,
 			  Datum *values, bool *isnull, int nvalues, bson_t *match)
@@ -151,8 +151,8 @@ mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 	bool		appended = false;
 
 	/*
-	 * MongoDB goes straight to the document for {_id: value}, without
-	 * planning, but documents and regular expressions mean more there
+	 * For {_id: value}, MongoDB fetches the document without planning.  But a
+	 * document or a regular expression has another meaning there.
 	 */
 	if (strcmp(path, "_id") == 0)
 	{
@@ -177,7 +177,7 @@ mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 		bson_append_condition(match, path, "$eq", *value);
 }
 
-/* render_equal writes the short form of a single point. */
+/* render_equal: renders equality, in the short form if there is a single point. */
 static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
@@ -193,7 +193,7 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 	return MONGO_MATCH_SOME;
 }
 
-/* render_scalar: "column OP value", the value not NULL. */
+/* render_scalar: renders "column OP value"; the value is not NULL. */
 static MongoMatch
 render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison,
 			  Datum value, bson_t *match)
@@ -208,7 +208,7 @@ render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison
 	return comparison->render_range(predicate, value, match);
 }
 
-/* are_points: are all the values a handful of points? */
+/* are_points: is each of the values a few points? */
 static bool
 are_points(const MongoPredicate *predicate, const MongoComparison *comparison,
 		   Datum *values, bool *isnull, int nvalues)
@@ -223,7 +223,7 @@ are_points(const MongoPredicate *predicate, const MongoComparison *comparison,
 	return true;
 }
 
-/* render_array_of_ranges joins what is not made of points by $or or $and. */
+/* render_array_of_ranges: joins values that are not points by $or or $and. */
 static MongoMatch
 render_array_of_ranges(const MongoPredicate *predicate,
 					   const MongoComparison *comparison,
@@ -249,10 +249,10 @@ render_array_of_ranges(const MongoPredicate *predicate,
 }
 
 /*
- * render_array: "column = ANY (array)" or "column <> ALL (array)".
+ * render_array: renders "column = ANY (array)" or "column <> ALL (array)".
  *
- * A NULL element can never make "= ANY" true, and always keeps "<> ALL" from
- * it.  An empty array makes "<> ALL" true, for a NULL column too.
+ * A NULL element never makes "= ANY" true, and always prevents "<> ALL" from being true.  An
+ * empty array makes "<> ALL" true, even for a NULL column.
  */
 static MongoMatch
 render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
@@ -286,7 +286,7 @@ render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
 }
 
 static MongoMatch
-render_unguarded(const MongoPredicate *predicate, const MongoComparison *comparison,
+render_unchecked(const MongoPredicate *predicate, const MongoComparison *comparison,
 				 Datum value, bson_t *match)
 {
 	return predicate->form == MONGO_PREDICATE_SCALAR || predicate->form == MONGO_PREDICATE_BETWEEN ?
@@ -294,7 +294,10 @@ render_unguarded(const MongoPredicate *predicate, const MongoComparison *compari
 		render_array(predicate, comparison, value, match);
 }
 
-/* least_value: of the class of the elements; null: what is not null is then anything. */
+/*
+ * least_value: returns the least value of the elements' class; null if any other value may be
+ * one.
+ */
 static bson_value_t
 least_value(const MongoPredicate *predicate)
 {
@@ -324,7 +327,7 @@ least_value(const MongoPredicate *predicate)
 
 static const bson_t *of_single_element(const char *path, const bson_t *condition);
 
-/* branches_of_single_element: $or or $and, of what is each of a single element. */
+/* branches_of_single_element: applies of_single_element() to the branches of an $or or $and. */
 static const bson_t *
 branches_of_single_element(const char *path, const bson_iter_t *logic)
 {
@@ -349,8 +352,8 @@ branches_of_single_element(const char *path, const bson_iter_t *logic)
 }
 
 /*
- * of_single_element: two bounds are those of one element, or MongoDB would take but one of
- * them for an index of arrays; and what is not null is one element, not all.
+ * of_single_element: makes two bounds apply to the same element, or MongoDB would use only one
+ * of them for an index of arrays; and "not null" to one element, not to all.
  */
 static const bson_t *
 of_single_element(const char *path, const bson_t *condition)
@@ -369,22 +372,22 @@ of_single_element(const char *path, const bson_t *condition)
 	return condition;
 }
 
-/* append_for_element: "element OP value" as one of the conditions. */
+/* append_for_element: appends "element OP value" to the conditions. */
 static MongoMatch
 append_for_element(const MongoPredicate *predicate, const MongoComparison *comparison,
 				   Datum value, BsonArray *conditions)
 {
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-	MongoMatch	result = render_unguarded(predicate, comparison, value, condition);
+	MongoMatch	result = render_unchecked(predicate, comparison, value, condition);
 
 	bson_array_append(conditions, bson_document(of_single_element(predicate->field.path, condition)));
 	return result;
 }
 
-/* Of so many values of an array that is contained, the rest narrows little. */
+/* After so many values of a contained array, more values hardly exclude documents. */
 #define MAX_CONTAINED	16
 
-/* append_every: an element for each value of an array, none of which is NULL. */
+/* append_every: appends that an element equals each value of an array; NULL equals none. */
 static MongoMatch
 append_every(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, BsonArray *conditions)
@@ -407,8 +410,9 @@ append_every(const MongoPredicate *predicate, const MongoComparison *comparison,
 }
 
 /*
- * render_element: a certain element of an array, or any of one that may have several
- * dimensions.  Of a certain one it is said, for an index, that it is one of them.
+ * render_element: renders a predicate on a certain element of an array, or on any element of
+ * an array that may have several dimensions.  A certain element must also satisfy the
+ * predicate for any element, which an index can serve.
  */
 static MongoMatch
 render_element(const MongoPredicate *predicate, const MongoComparison *comparison,
@@ -440,15 +444,15 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 	}
 	at.field.path = psprintf("%s.%d", predicate->field.path, predicate->field.element - 1);
 	bson_array_begin_document(&conditions, &there);
-	render_unguarded(&at, comparison, value, &there);
+	render_unchecked(&at, comparison, value, &there);
 	bson_array_end_document(&conditions, &there);
 	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
 	return result;
 }
 
 /*
- * render_unwound: one of the elements, for the rows of which all is tested again.  Only there
- * would the guards of type_mismatch 'null', which admit no array, be met.
+ * render_unwound: renders that an element matches; the rows of the elements are tested again.
+ * The type checks of type_mismatch 'null', which exclude arrays, apply only to those rows.
  */
 static MongoMatch
 render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -469,7 +473,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 					   bson_t *match)
 {
 	const MongoComparison *comparison = comparison_of(predicate);
-	bool		guard;
+	bool		check_types;
 	bson_t		list;
 	BsonArray	conditions = {.bson = &list};
 	bson_t		condition;
@@ -484,7 +488,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 
 	if (OidIsValid(predicate->json_test))
 	{
-		/* what narrows nothing matches everything */
+		/* a predicate that excludes nothing matches everything */
 		if (!mongo_render_json_test(predicate->field.path, predicate->json_test, value, match))
 			bson_reinit(match);
 		return MONGO_MATCH_SOME;
@@ -496,17 +500,17 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (predicate->field.element != 0)
 		return render_element(predicate, comparison, value, match);
 
-	/* only what can be exact needs its type mismatches kept out */
-	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+	/* only a predicate that can be exact must exclude type mismatches */
+	check_types = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		predicate->strategy == BTEqualStrategyNumber &&
 		comparison->append_points != NULL &&
 		!mongo_path_has_index(predicate->field.path);
-	if (!guard)
-		return render_unguarded(predicate, comparison, value, match);
+	if (!check_types)
+		return render_unchecked(predicate, comparison, value, match);
 
 	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);
 	bson_array_begin_document(&conditions, &condition);
-	result = render_unguarded(predicate, comparison, value, &condition);
+	result = render_unchecked(predicate, comparison, value, &condition);
 	bson_array_end_document(&conditions, &condition);
 	mongo_append_no_arrays(&conditions, predicate->field.path);
 	bson_append_array_end(match, &list);
@@ -535,13 +539,13 @@ mongo_predicate_from_list(List *list)
 }
 
 /*-------------------------------------------------------------------------
- * Which translated conditions can MongoDB not fail to evaluate?
+ * Which conditions can MongoDB evaluate without errors?
  *
  * https://www.mongodb.com/docs/v6.0/reference/operator/
  *-------------------------------------------------------------------------
  */
 
-/* Operators that take any argument: of conditions and expressions; of either alone; stages. */
+/* Error-free operators: in filters and expressions; in either alone; stages. */
 static const char *const operators[] = {
 	"$and", "$or", "$not", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$type"
 };
@@ -553,7 +557,7 @@ static const char *const expression_operators[] = {
 	"$cmp", "$cond", "$ifNull", "$isArray", "$isNumber", "$let", "$literal"
 };
 
-/* Those whose arguments are expressions. */
+/* Operators and stages whose arguments are expressions. */
 static const char *const begin_expressions[] = {"$expr", "$project", "$set"};
 
 static bool
@@ -568,7 +572,7 @@ is_among(const char *name, const char *const *names, size_t count)
 }
 
 static bool
-is_infallible(const char *name, bool in_expression)
+is_error_free(const char *name, bool in_expression)
 {
 	return is_among(name, operators, lengthof(operators)) ||
 		(in_expression ?
@@ -577,11 +581,11 @@ is_infallible(const char *name, bool in_expression)
 }
 
 /*
- * only_infallible: all keys that begin with "$", however deep.  A value that is
- * a document with such keys is taken for operators as well.
+ * only_error_free: are all keys that begin with "$" error-free, at any depth?  A value that is
+ * a document with such keys is treated as operators too.
  */
 static bool
-only_infallible(bson_iter_t *iter, bool in_expression)
+only_error_free(bson_iter_t *iter, bool in_expression)
 {
 	check_stack_depth();
 	while (bson_iter_next(iter))
@@ -590,13 +594,13 @@ only_infallible(bson_iter_t *iter, bool in_expression)
 		bool		is_operator = key[0] == '$';
 		bson_iter_t child;
 
-		if (is_operator && !is_infallible(key, in_expression))
+		if (is_operator && !is_error_free(key, in_expression))
 			return false;
 		if (strcmp(key, "$literal") == 0)
 			continue;
 		if ((BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) &&
 			(!bson_iter_recurse(iter, &child) ||
-			 !only_infallible(&child, in_expression ||
+			 !only_error_free(&child, in_expression ||
 							  is_among(key, begin_expressions,
 									   lengthof(begin_expressions)))))
 			return false;
@@ -609,5 +613,5 @@ mongo_cannot_fail(const bson_t *document)
 {
 	bson_iter_t iter;
 
-	return bson_iter_init(&iter, document) && only_infallible(&iter, false);
+	return bson_iter_init(&iter, document) && only_error_free(&iter, false);
 }

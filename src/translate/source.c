@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * source.c
- *		Where rows come from: stages of pipeline tables, and ranges of parallel scans.
+ *		The sources of rows: stages of pipeline tables, and ranges of parallel scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,14 +21,14 @@
 /* ----------- The stages that make the rows of a pipeline table ------------ */
 
 /*
- * What runs JavaScript in MongoDB.  The internal ones are what mongos rewrites mapReduce
- * to; MongoDB takes them from every client.
+ * Operators that run JavaScript in MongoDB.  mongos rewrites mapReduce to the internal ones,
+ * which MongoDB accepts from every client.
  */
 static const char *const javascript_operators[] = {
 	"$where", "$function", "$accumulator", "$_internalJsEmit", "$_internalJsReduce"
 };
 
-/* javascript_in: the first such operator in a document or array, however deep; or NULL. */
+/* javascript_in: returns the first such operator in a document or array, at any depth, or NULL. */
 static const char *
 javascript_in(bson_iter_t *iter)
 {
@@ -112,7 +112,7 @@ mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 
 /* ------------------------------- unwinding --------------------------------- */
 
-/* names_to_utf8: of each of these. */
+/* names_to_utf8: converts each name. */
 static List *
 names_to_utf8(List *names)
 {
@@ -136,8 +136,8 @@ mongo_ordinality_fields(const MongoTableOptions *options)
 }
 
 /*
- * can_be_unwound: an expression that is true of an array and of nothing at all, and of a
- * path through an array as well, where $unwind finds nothing.
+ * can_be_unwound: returns an expression that is true for an array and for a missing field.  It
+ * is also true if the path goes through an array; $unwind finds nothing there.
  */
 static const bson_t *
 can_be_unwound(const char *path)
@@ -145,7 +145,7 @@ can_be_unwound(const char *path)
 	return bson_from_template("{$isArray: {$ifNull: [@1, []]}}", bson_field(path));
 }
 
-/* fits: likewise, but not of a path through an array. */
+/* fits: returns the same, but false if the path goes through an array. */
 static const bson_t *
 fits(const char *path)
 {
@@ -161,8 +161,8 @@ fits(const char *path)
 }
 
 /*
- * raising: an expression that fails wherever it is evaluated, with what MONGO_MISMATCH
- * promises.
+ * raising: returns an expression that always fails, with the message that MONGO_MISMATCH
+ * specifies.
  */
 static const bson_t *
 raising(const char *path, const MongoTableOptions *options)
@@ -176,9 +176,7 @@ raising(const char *path, const MongoTableOptions *options)
 							  bson_utf8(text), bson_field(path));
 }
 
-/*
- * with_null: what is at 'parent', with a null at the rest of the path.
- */
+/* with_null: returns the value at 'parent', with a null at the rest of the path. */
 static bson_value_t
 with_null(const char *parent, const char *rest)
 {
@@ -197,9 +195,9 @@ with_null(const char *parent, const char *rest)
 }
 
 /*
- * append_replaced: {$set: {top: {$cond: [test, "$top", otherwise]}}}.  A $set of
- * the path itself would make documents on the way; and MongoDB might test a $match
- * before others that stand before it.
+ * append_replaced: appends {$set: {top: {$cond: [test, "$top", otherwise]}}}.  A $set of the
+ * path itself would create documents on the path, and MongoDB might evaluate a $match before
+ * stages that precede it.
  */
 static void
 append_replaced(BsonArray *stages, const char *top, const bson_t *test,
@@ -209,7 +207,7 @@ append_replaced(BsonArray *stages, const char *top, const bson_t *test,
 							   bson_document(test), bson_field(top), otherwise);
 }
 
-/* append_array_test: what becomes of documents with something else than an array. */
+/* append_array_test: appends the stage for documents with anything but an array at the path. */
 static void
 append_array_test(BsonArray *stages, const MongoTableOptions *options, const char *path,
 				  MongoNoArray no_array)
@@ -269,7 +267,7 @@ mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options
 	mongo_append_ordinality(stages, options);
 }
 
-/* - A collection in ranges of one field, each document in exactly one -- */
+/* --------------- Splitting a collection into ranges of one field ---------- */
 
 void
 mongo_append_split_pipeline(bson_t *command, const char *collection,
@@ -285,8 +283,8 @@ mongo_append_split_pipeline(bson_t *command, const char *collection,
 }
 
 /*
- * can_be_point: values of these types have neighbours on both sides; NaN, null
- * and arrays are compared in more than one way in different places.
+ * can_be_point: can the value separate ranges?  Values of these types have smaller and larger
+ * neighbours.  NaN, null and arrays do not compare in the same way everywhere.
  */
 static bool
 can_be_point(const bson_iter_t *value)
@@ -315,7 +313,7 @@ can_be_point(const bson_iter_t *value)
 	}
 }
 
-/* sampled_values: those that can be points, as one array. */
+/* sampled_values: returns the sampled values that can be points, as one array. */
 static bson_t *
 sampled_values(const bson_iter_t *batch, int *count)
 {
@@ -338,7 +336,7 @@ sampled_values(const bson_iter_t *batch, int *count)
 	return values.bson;
 }
 
-/* pick_points: so many of the values, evenly. */
+/* pick_points: picks so many of the values, evenly spaced. */
 static bson_t *
 pick_points(const bson_t *values, int count, int npoints)
 {
@@ -368,7 +366,7 @@ mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nrang
 	bson_t	   *values = sampled_values(batch, &count);
 	int			npoints = Min(nranges - 1, count);
 
-	/* fewer where the values are large */
+	/* fewer points if the values are large */
 	for (;; npoints /= 2)
 	{
 		*points = pick_points(values, count, npoints);
@@ -380,10 +378,10 @@ mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nrang
 }
 
 /*
- * append_null_range: what $expr has as not above null.
+ * append_null_range: appends the range of values that are not above null in $expr.
  *
- * $or finds it, through an index or not; $nor takes arrays that hold a null
- * out again, which $expr alone does not meet.
+ * $or finds them, with or without an index.  $nor excludes arrays that contain a null, which
+ * $or matches and $expr does not.
  */
 static void
 append_null_range(const char *field, bson_t *match)

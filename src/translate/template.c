@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * template.c
- *		Commands with places for values, and binding them.
+ *		Command templates with placeholders for values, and binding them.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,26 +19,26 @@
 #include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------
- * Commands that a plan holds, and the values that execution binds.
+ * Commands that a plan contains, and the values that execution binds.
  *
- * Only the logic of a query filter ($and, $or, $nor, $elemMatch) is walked, never the values
- * in it.  So no stored or constant value is treated as a parameter: a field whose name begins
- * with '$' is not addressable and never occurs there.
+ * Binding walks only the logic of a query filter ($and, $or, $nor, $elemMatch), never the
+ * values in it.  So no stored or constant value is treated as a parameter: a field whose name
+ * begins with '$' is not addressable and never occurs there.
  *-------------------------------------------------------------------------
  */
 
-/* What a parameter is replaced by, for one walk over the template. */
+/* The values of the parameters, for one walk over the template. */
 typedef struct Binding
 {
 	const MongoCommandTemplate *template;
 	const Datum *values;
 	const bool *isnull;
-	const char *const *names;	/* set for a description instead of values */
+	const char *const *names;	/* for EXPLAIN instead of values */
 	Size	   *size;			/* of the predicates so far */
-	bool	   *widened;		/* NULL: may not be */
+	bool	   *widened;		/* NULL: the filter must not be widened */
 } Binding;
 
-/* A value of so many bytes may well be a list that is too long. */
+/* An array value of so many bytes may be too long a list. */
 #define LONG_VALUE_SIZE		(1024 * 1024)
 
 Const *
@@ -64,7 +64,7 @@ mongo_command_from_const(MemoryContext context, const Const *node)
 	return bson_copy_in(context, &view);
 }
 
-/* describe_parameter: the expression as text in place of its value. */
+/* describe_parameter: appends the expression's text in place of its value. */
 static void
 describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *match)
 {
@@ -81,8 +81,8 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 }
 
 /*
- * bind_long_list: a long list if the command has room for it, or else nothing, so that all
- * documents match.  False for anything but a long list.
+ * bind_long_list: binds a long list if the command has enough space for it; otherwise binds
+ * nothing, so that all documents match.  False for anything but a long list.
  */
 static bool
 bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
@@ -115,7 +115,7 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	return true;
 }
 
-/* bind_parameter: the predicate whose placeholder has this number. */
+/* bind_parameter: binds the predicate whose placeholder has this number. */
 static MongoMatch
 bind_parameter(const Binding *binding, int parameter, bson_t *match)
 {
@@ -137,7 +137,10 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 	result = mongo_predicate_render(predicate, binding->values[parameter],
 									binding->isnull[parameter], match);
 
-	/* libbson only hints at what has no place, so do not come near its limit */
+	/*
+	 * libbson reports a full document by return values only; stay below its
+	 * limit
+	 */
 	*binding->size += match->len - old_length;
 	if (*binding->size > MONGO_LARGEST_MATCH)
 		ereport(ERROR,
@@ -148,7 +151,7 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 	return result;
 }
 
-/* What is walked: where there are values to be bound. */
+/* The parts of a command that can contain placeholders. */
 typedef enum Place
 {
 	NOWHERE,
@@ -200,7 +203,10 @@ place_within(Place place, const bson_iter_t *field)
 static MongoMatch bind_document(const Binding *binding, bson_iter_t *fields, Place place,
 								bson_t *bound);
 
-/* bind_array: of stages, all of which have to let something through, or of branches. */
+/*
+ * bind_array: binds an array of stages or branches.  No document matches if one stage, or $and
+ * branch, matches none, or if all branches of an $or do.
+ */
 static MongoMatch
 bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonArray *bound)
 {
@@ -241,7 +247,7 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 	return (strcmp(key, "$or") == 0 ? all_none : any_none) ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
-/* bind_field: with the placeholders, and the command's row bounds and batch size, filled in. */
+/* bind_field: binds one field, and fills in the command's row bounds and batch size. */
 static MongoMatch
 bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t *bound)
 {
@@ -283,14 +289,11 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 	else
 		bson_append_iter(bound, NULL, 0, field);
 
-	/*
-	 * that nothing is found by a $lookup says nothing about the documents
-	 * outside
-	 */
+	/* a $lookup that finds nothing still keeps the outer documents */
 	return place == IN_LOOKUP ? MONGO_MATCH_SOME : result;
 }
 
-/* bind_document: all of whose fields have to be met. */
+/* bind_document: binds all fields; no document matches if a field matches none. */
 static MongoMatch
 bind_document(const Binding *binding, bson_iter_t *fields, Place place, bson_t *bound)
 {
@@ -333,8 +336,8 @@ mongo_command_describe(const MongoCommandTemplate *template,
 }
 
 /*
- * append_variable: infinities of dates, which BSON has not, as its last Dates;
- * they are only compared, see expression_compare.c.
+ * append_variable: appends a value; infinite dates, which BSON lacks, as the first or last
+ * Date.  They are only compared, see expression_compare.c.
  */
 static void
 append_variable(const MongoVariable *variable, bson_t *document, const char *key)
@@ -366,7 +369,7 @@ mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *com
 	{
 		bson_t		literal;
 
-		/* what a string or a document might mean to MongoDB does not matter */
+		/* $literal keeps strings and documents from being evaluated */
 		BSON_APPEND_DOCUMENT_BEGIN(&let, mongo_variable_name(i), &literal);
 		append_variable(&variables[i], &literal, "$literal");
 		bson_append_document_end(&let, &literal);

@@ -17,59 +17,59 @@
 #include "utils/jsonb.h"
 
 /*-------------------------------------------------------------------------
- * What the sources of expressions, src/translate/expression*.c, have of each other.
+ * Shared by the translation of expressions, src/translate/expression*.c.
  *-------------------------------------------------------------------------
  */
 
-/* ------ How each function and operator of PostgreSQL looks in MongoDB ------ */
+/* ----- Functions and operators of PostgreSQL as MongoDB's expressions ----- */
 
-/* One call of a function with a row. */
+/* One call of a function that has a MongoExpressionRow. */
 typedef struct MongoCall
 {
 	const MongoScope *scope;
 	Node	   *node;			/* OpExpr or FuncExpr */
 	List	   *args;
-	Oid			collation;		/* that it uses */
+	Oid			collation;		/* the input collation */
 	const struct MongoExpressionRow *row;
 } MongoCall;
 
-/* How the digits of a result follow from those of the arguments. */
+/* How the digits of a result depend on those of the arguments. */
 typedef enum MongoDigitRule
 {
-	MONGO_DIGITS_UNKNOWN,		/* but for what the result's type tells */
-	MONGO_DIGITS_SAME,			/* as the first argument */
-	MONGO_DIGITS_INTEGER,		/* the first, rounded to an integer */
-	MONGO_DIGITS_SUM,			/* this and the next two: of two arguments,
-								 * and exact only if they fit into a
-								 * Decimal128 */
+	MONGO_DIGITS_UNKNOWN,		/* unless the result's type limits them */
+	MONGO_DIGITS_SAME,			/* those of the first argument */
+	MONGO_DIGITS_INTEGER,		/* the first argument, rounded to an integer */
+	MONGO_DIGITS_SUM,			/* this and the next two depend on two
+								 * arguments; the result is exact only if it
+								 * fits into a Decimal128 */
 	MONGO_DIGITS_PRODUCT,
 	MONGO_DIGITS_REMAINDER
 } MongoDigitRule;
 
-/* What a row needs and gives, beside its template. */
-#define MONGO_ROW_RAW_ARGUMENTS	0x01	/* takes raw values */
+/* What a row requires and gives, in addition to its template. */
+#define MONGO_ROW_RAW_ARGUMENTS	0x01	/* accepts raw values */
 #define MONGO_ROW_RAW_RESULT	0x02	/* gives a raw value */
-#define MONGO_ROW_NULL_GUARD	0x04	/* is null where an argument is null,
+#define MONGO_ROW_NULL_GUARD	0x04	/* is null if an argument is null,
 										 * which MongoDB's operator is not by
 										 * itself */
-#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, which are
-										 * MongoDB's if the database is in
+#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, as MongoDB does
+										 * only if the database encoding is
 										 * UTF-8 */
 #define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
 #define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
 
 typedef struct MongoExpressionRow
 {
-	Oid			functions[8];	/* ended by InvalidOid */
+	Oid			functions[8];	/* terminated by InvalidOid */
 	const char *template;		/* of mongo_expand_template(); or NULL */
 	int			flags;
 	MongoDigitRule digits;
 
-	/* What a template cannot say: translates the whole call.  Or NULL. */
+	/* Translates the whole call if a template cannot express it; or NULL. */
 	bool		(*translate) (const MongoCall *call, MongoValue *result);
 } MongoExpressionRow;
 
-/* The tables, each ended by a row without a function. */
+/* The tables, each terminated by a row without a function. */
 extern const MongoExpressionRow mongo_number_rows[];
 extern const MongoExpressionRow mongo_text_rows[];
 extern const MongoExpressionRow mongo_time_rows[];
@@ -77,7 +77,7 @@ extern const MongoExpressionRow mongo_array_rows[];
 extern const MongoExpressionRow mongo_pattern_rows[];
 
 /*
- * Parts of mongo_value_of_node(), by kinds of nodes: CASE and its like; casts by way of
+ * Parts of mongo_value_of_node() for some kinds of nodes: CASE and the like; casts through
  * text; = ANY and <> ALL.
  */
 extern bool mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value);
@@ -87,13 +87,13 @@ extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *n
 
 /*
  * mongo_collation_suits
- *		Does the call's collation mean to PostgreSQL what comparing bytes does?
+ *		Does PostgreSQL compare bytewise under the call's collation?
  *
- * Only what the flags MONGO_ROW_BYTEWISE and MONGO_ROW_C_COLLATION ask for.
+ * Tests only what the flags MONGO_ROW_BYTEWISE and MONGO_ROW_C_COLLATION require.
  */
 extern bool mongo_collation_suits(Oid collation, int flags);
 
-/* mongo_inner_scope: of a part whose decimals do not matter, as of what is compared. */
+/* mongo_inner_scope: the scope of a part whose number of decimals does not matter. */
 static inline MongoScope
 mongo_inner_scope(const MongoScope *scope)
 {
@@ -103,25 +103,27 @@ mongo_inner_scope(const MongoScope *scope)
 	};
 }
 
-/* mongo_find_row: of a function in one table; NULL if it has none. */
+/* mongo_find_row: returns the row of a function in one table, or NULL. */
 extern const MongoExpressionRow *mongo_find_row(const MongoExpressionRow *rows, Oid function);
 
 /*
  * mongo_rescale
- *		A number to so many decimals, by a template that has those as @2.  Its @3 and @4 are
- *		half a unit of the last one, with either sign, and @5 is 1, all as Decimal128.
+ *		Rescales a number to so many decimals by a template.
+ *
+ * The template has the number of decimals as @2, half a unit of the last one, positive and
+ * negative, as @3 and @4, and 1 as @5; the last three are Decimal128.
  */
 extern bson_t *mongo_rescale(const char *template, const MongoValue *number, int scale);
 
-/* Rounds half away from zero; exact if the sum has no more digits than a Decimal128. */
+/* Rounds half away from zero; exact if the sum fits into the digits of a Decimal128. */
 #define MONGO_ROUNDED(number) \
 	"{$trunc: [{$add: [" number ", {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
 
-/* mongo_guard_template: null where an argument is that may be. */
+/* mongo_guard_template: makes a template null if an argument that can be null is null. */
 extern const char *mongo_guard_template(const char *template, const MongoValue *arguments,
 										int narguments);
 
-/* mongo_text_value: a constant, in UTF-8. */
+/* mongo_text_value: returns a constant text, in UTF-8. */
 extern MongoValue mongo_text_value(const char *utf8);
 
 extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
@@ -129,62 +131,67 @@ extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
 
 /*
  * mongo_variable
- *		A value that is known when the scan starts, as a variable of "let".
+ *		Translates a value that is known when the scan starts to a variable of "let".
  *
- * False where it might be needless to evaluate it, and fail.
+ * Returns false if the value may not be needed and evaluating it may fail.
  */
 extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *value);
 
-/* mongo_literal: a constant; false when it has no BSON form that is the same value. */
+/* mongo_literal: translates a constant; false if no BSON value is the same value. */
 extern bool mongo_literal(const Const *constant, MongoValue *value);
 
-/* mongo_distinct_test: IS DISTINCT FROM, as mongo_test_of_node(). */
+/* mongo_distinct_test: translates IS DISTINCT FROM, as mongo_test_of_node() does. */
 extern bool mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted,
 								MongoValue *value);
 
 /*
  * mongo_compare
- *		"left OP right" in three values, OP as in mongo_find_operators, of two
- *		nodes whose types share a family of operators.
+ *		Translates "left OP right" with three truth values.
+ *
+ * OP is a strategy of mongo_find_operators; the types of the two nodes share an operator
+ * family.
  */
 extern bool mongo_compare(const MongoScope *scope, int strategy, Node *left,
 						  Node *right, Oid collation, MongoValue *value);
 
-/* The same as a test of mongo_test_of_node() for TRUE. */
+/* mongo_compare_test: the same as a test for TRUE, see mongo_test_of_node(). */
 extern bool mongo_compare_test(const MongoScope *scope, int strategy, Node *left,
 							   Node *right, Oid collation, MongoValue *value);
 
 /*
  * mongo_comparison_strategy
- *		Of an operator that compares values by the default order of types with
- *		a normal form; 0 for any other.
+ *		Returns the strategy of an operator that compares values by the default order of types
+ *		with a normal form; 0 for any other operator.
  */
 extern int	mongo_comparison_strategy(Oid operator);
 
 /*
  * mongo_timestamp_value
- *		A timestamp, or a date's midnight; or the instant at which the session's clock shows it.
+ *		Converts a timestamp, or a date's midnight, to a timestamp; with 'as_instant', to the
+ *		instant at which the session's clock shows it.
  *
  * mongo_number_value
- *		A number of any type as a double.
+ *		Converts a number of any type to a double.
  */
 extern Timestamp mongo_timestamp_value(bool as_instant, Oid type, Datum value);
 extern double mongo_number_value(Oid type, Datum value);
 
 /*
  * mongo_json_cast_exactness, mongo_render_json_cast
- *		Of a predicate on what the text of what is inside json is cast to, a superset: see
- *		mongo_predicate_exactness() and mongo_predicate_render().  What a cast would raise an
- *		error for may go unnoticed.
+ *		Translate a predicate on a value inside json that is cast to another type, as
+ *		mongo_predicate_exactness() and mongo_predicate_render() do.
+ *
+ * The translation is a superset.  A document for which the cast raises an error may go
+ * unnoticed.
  */
 extern MongoExactness mongo_json_cast_exactness(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum value,
 										 bson_t *match);
 
 /*
- * Conditions on what is inside a json or jsonb column, or on its text, are supersets: jsonb
- * sees arrays, numbers and extended types otherwise than query predicates do.  What
- * matters is that an index can find the rows.
+ * Conditions on values inside a json or jsonb column, or on their text, are supersets: jsonb
+ * treats arrays, numbers and extended types differently than query predicates do.  They are
+ * useful because an index can find the rows.
  */
 
 /* mongo_is_json_test: is this operator jsonb's @>, ?, ?|, ?&, @? or @@ ? */
@@ -192,8 +199,8 @@ extern bool mongo_is_json_test(Oid operator);
 
 /*
  * mongo_render_json_test
- *		Append to 'match' a superset of where "field OP value" is true; false
- *		when there is none that narrows anything.
+ *		Appends to 'match' a superset of where "field OP value" is true; false if there is none
+ *		that excludes any document.
  */
 extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
 								   bson_t *match);
@@ -208,55 +215,53 @@ extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
 
 /*
  * mongo_append_other_json
- *		Append to the branches of an $or where the field is no String and may_begin()
- *		says that a text may begin as its text does.
+ *		Appends to the branches of an $or: the field is not a String and, according to
+ *		may_begin(), its text may begin with the right character.
  */
 extern void mongo_append_other_json(BsonArray *branches, const char *path,
 									bool (*may_begin) (const void *context, char first),
 									const void *context);
 
-/* ----------- A user's own JSON that becomes a part of a command ----------- */
+/* ---------- JSON of the user's that becomes a part of a command ----------- */
 
 /*
  * mongo_append_kept_json
- *		Append a json value under 'key', as mongo_append_datum() does, but for what
- *		depends on settings: a $date without a time zone is in UTC.
- *
- * A plan may outlive the settings under which it was made.
+ *		Appends a json value under 'key', as mongo_append_datum() does, but independently of
+ *		settings, which a plan may outlive: a $date without a time zone is in UTC.
  */
 extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
 
-/* ---- Conditions on what clocks show: ::date, date_trunc(), year of a time ---- */
+/* ----- Conditions on local time: ::date, date_trunc(), year of a time ----- */
 
 /*
  * mongo_constant_word
- *		A constant text in lower case, such as the name of a unit or of a time zone;
+ *		Returns a constant text in lower case, such as the name of a unit or of a time zone;
  *		palloc'd.  NULL for any other node.
  */
 extern const char *mongo_constant_word(Node *node);
 
 /*
  * mongo_constant_zone
- *		The name of a time zone if the node is a constant that PostgreSQL knows and that
- *		is no abbreviation, whose meaning is a setting; palloc'd, or NULL.
+ *		Returns the name of a time zone if the node is a constant that PostgreSQL knows as one,
+ *		and not an abbreviation, whose meaning is a setting; palloc'd.  Otherwise NULL.
  */
 extern const char *mongo_constant_zone(Node *node);
 
 /*
  * mongo_local_time_of_node
- *		The field whose local time 'node' is, or is a function of; false for anything
- *		else.  A plain date or timestamp is that when it is compared with an instant,
- *		of which 'value_type' tells.
+ *		Finds the field whose local time 'node' is, or is a function of; false for anything
+ *		else.  A plain date or timestamp is treated so if it is compared with an instant,
+ *		according to 'value_type'.
  */
 extern bool mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type,
 									 MongoField *field);
 
 /*
  * mongo_local_time_exactness, mongo_render_local_time
- *		Of a predicate with a clock: see mongo_predicate_exactness() and
- *		mongo_predicate_render(); 'value' is a scalar.
+ *		Translate a predicate on local time, as mongo_predicate_exactness() and
+ *		mongo_predicate_render() do; 'value' is a scalar.
  *
- * A time zone that is not known raises 22023.
+ * An unknown time zone raises 22023.
  */
 extern MongoExactness mongo_local_time_exactness(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum value,
@@ -266,12 +271,12 @@ extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum
 
 /*
  * mongo_translate_pattern
- *		Append to 'match' where "field OP pattern" is true, or with 'wanted'
- *		false, where it is false.
+ *		Appends to 'match' a filter of where "field OP pattern" is true, or without 'wanted',
+ *		where it is false.
  *
- * 'function' is the one under the operator, 'node' its pattern.  MONGO_NOT_SHIPPABLE for
- * other functions, for patterns that are not constants, and where the two
- * engines do not provably agree.
+ * 'function' is the operator's function, 'node' the pattern.  MONGO_NOT_SHIPPABLE for other
+ * functions, for patterns that are not constants, and if the two engines do not provably
+ * agree.
  */
 extern MongoExactness mongo_translate_pattern(const MongoField *field, Oid function, Node *node, Oid collation,
 											  bool wanted, bson_t *match);
@@ -281,15 +286,15 @@ extern MongoExactness mongo_translate_pattern(const MongoField *field, Oid funct
  *-------------------------------------------------------------------------
  */
 
-/* mongo_text_in_utf8: the text, of a type of the text family; not NUL-terminated. */
+/* mongo_text_in_utf8: returns a value of the text family in UTF-8; not NUL-terminated. */
 extern const char *mongo_text_in_utf8(Oid type, Datum value, int *length);
 
 /*
  * mongo_may_be_cut
- *		Does a column of n characters compare the value, of n or more, with what it cuts?
+ *		May a column of n characters compare the value, of n or more, with a text that it cuts?
  *
  * mongo_rounds_timestamp
- *		Is this a timestamp(2) or the like, which has fewer decimals than a Date?
+ *		Does a column of this type, such as timestamp(2), store fewer decimals than a Date?
  */
 extern bool mongo_may_be_cut(const MongoPredicate *predicate, Datum value);
 extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
