@@ -215,7 +215,7 @@ cannot_fail(Node *node)
 /*
  * is_variable_type: does every value of the type have a BSON form that is the same value?  Not
  * a timestamp, which has microseconds, or a date: both may be infinite (comparisons handle
- * them, see mongo_date_bound()).  Nor an array, which may have several dimensions.
+ * them, see date_bound()).  Nor an array, which may have several dimensions.
  */
 static bool
 is_variable_type(Oid type)

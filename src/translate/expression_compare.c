@@ -26,15 +26,15 @@
 #include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------
- * Dates and timestamps that a document's are compared with.
+ * Values that are not from the document, compared with dates and timestamps of the document.
  *
- * BSON has milliseconds.  What is between two of them is moved to the one that
- * divides all milliseconds alike; infinities become the first and the last
- * Date of BSON, which are beyond what a column reads.
+ * BSON has milliseconds.  A value between two milliseconds is moved to the one that divides
+ * all milliseconds in the same way.  Infinities become the first and the last Date of BSON,
+ * which are outside the range that a column reads.
  *-------------------------------------------------------------------------
  */
 
-/* rounds_up: "a < t" and "a >= t" are the same of the next whole millisecond. */
+/* rounds_up: does the next whole millisecond give the same result, as for "<" and ">="? */
 static bool
 rounds_up(int strategy)
 {
@@ -47,7 +47,7 @@ rounds_down(int strategy)
 	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
 }
 
-/* constant_bound: a constant as a Date; false if it can be none for this operator. */
+/* constant_bound: converts a constant to a Date; false if no Date suits the operator. */
 static bool
 constant_bound(int strategy, const Const *constant, MongoValue *value)
 {
@@ -72,7 +72,7 @@ constant_bound(int strategy, const Const *constant, MongoValue *value)
 	return true;
 }
 
-/* date_bound: a date or timestamp that PostgreSQL knows, as what "x OP value" compares x with. */
+/* date_bound: translates x of "field OP x", a date or timestamp that PostgreSQL evaluates. */
 static bool
 date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
 {
@@ -81,7 +81,7 @@ date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
 	if (IsA(node, Const))
 		return constant_bound(strategy, (Const *) node, value);
 
-	/* sent as a value, a timestamp loses what is below a millisecond */
+	/* the conversion to BSON drops the microseconds of a timestamp */
 	if (type != DATEOID && rounds_up(strategy))
 	{
 		Interval   *interval = palloc0(sizeof(Interval));
@@ -110,11 +110,11 @@ date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
 /* Both sides of a comparison. */
 typedef struct Operands
 {
-	MongoValue	values[4];		/* those that are compared; of two dates as
-								 * documents have them, their midnights as
-								 * well */
-	const char *test;			/* template: TRUE, FALSE, or whatever if one
-								 * is null */
+	MongoValue	values[4];		/* the values compared; and if these are two
+								 * dates as documents store them, their
+								 * midnights */
+	const char *test;			/* template: TRUE or FALSE; undefined if one is
+								 * null */
 } Operands;
 
 int
@@ -143,7 +143,7 @@ mongo_collation_suits(Oid collation, int flags)
 
 /*
  * text_suits: can MongoDB compare values of the type under the collation, as the flags
- * ask?  Only of texts is that a question.
+ * require?  Always true of types other than text.
  */
 static bool
 text_suits(const MongoScope *scope, Oid type, Oid collation, int flags)
@@ -155,8 +155,8 @@ text_suits(const MongoScope *scope, Oid type, Oid collation, int flags)
 }
 
 /*
- * operand: a side of a comparison in a form whose order is PostgreSQL's; NULLs
- * and NaNs apart.
+ * operand: translates a side of a comparison to a form that MongoDB orders like PostgreSQL,
+ * except for NULLs and NaNs.
  */
 static bool
 operand(const MongoScope *scope, Node *node, MongoValue *value)
@@ -165,7 +165,7 @@ operand(const MongoScope *scope, Node *node, MongoValue *value)
 		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
 }
 
-/* raise_nan: NaN above all numbers. */
+/* raise_nan: replaces NaN by a value above all numbers. */
 static void
 raise_nan(MongoValue *value)
 {
@@ -175,8 +175,8 @@ raise_nan(MongoValue *value)
 }
 
 /*
- * local_operand: the right side, a value that PostgreSQL knows.  Of dates and
- * timestamps it may be one that BSON has not.
+ * local_operand: translates the right side, a value that PostgreSQL evaluates.  A date or
+ * timestamp may be one that BSON lacks.
  */
 static bool
 local_operand(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
@@ -195,11 +195,11 @@ is_local(const MongoScope *scope, Node *node)
 }
 
 /*
- * Dates that documents have with any time of their days: what $dateTrunc gives
- * need not be asked where the plain difference tells, as it does where
- * it is a day or more.  @1 and @2 are the values, @3 and @4 their midnights, of
- * which one is enough for an order: a is before the day of b if and only if it
- * is before its midnight.
+ * Comparing dates of documents, which may have any time of day.
+ *
+ * @1 and @2 are the values, @3 and @4 their midnights by $dateTrunc.  The midnights are
+ * evaluated only if the values differ by less than a day.  One midnight is enough for an
+ * order: a is before the day of b if and only if a is before the midnight of b.
  */
 #define DAY_BEFORE(a, b, midnight) \
 	"{$and: [{$lt: [" a ", " b "]}, " \
@@ -217,7 +217,7 @@ static const char *const day_tests[] = {
 	[MONGO_STRATEGY_NOT_EQUAL] = NOT(SAME_DAY),
 };
 
-/* day_operands: of dates that are both a document's. */
+/* day_operands: finds the operands of a comparison of two dates of the document. */
 static bool
 day_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 			 Operands *operands)
@@ -233,7 +233,7 @@ day_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	return mongo_normalize(scope, &values[2]) && mongo_normalize(scope, &values[3]);
 }
 
-/* find_operands: both sides, and how to compare them. */
+/* find_operands: finds both sides, and how to compare them. */
 static bool
 find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 			  Oid collation, Operands *operands)
@@ -291,7 +291,7 @@ mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *righ
 		return false;
 	test = operands.test;
 
-	/* null is below all else, so one side's is often enough */
+	/* null is below all other values, so one check is often enough */
 	guards[0] = values[0].nullable &&
 		(mongo_is_upper_bound(strategy) || strategy == MONGO_STRATEGY_NOT_EQUAL ||
 		 (strategy == BTEqualStrategyNumber && values[1].nullable));
@@ -310,7 +310,7 @@ mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, Mo
 {
 	Operands	operands;
 
-	/* the operator is "="; two NULLs are the same as well */
+	/* the operator must be "="; two NULLs are not distinct */
 	if (mongo_comparison_strategy(node->opno) != BTEqualStrategyNumber ||
 		!find_operands(scope, BTEqualStrategyNumber, linitial(node->args), lsecond(node->args),
 					   node->inputcollid, &operands))
@@ -325,12 +325,12 @@ mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, Mo
 /*-------------------------------------------------------------------------
  * Arrays in aggregation expressions: membership, size, elements.
  *
- * A document's array may have several dimensions, as arrays in arrays, which
- * most of SQL's operators take as one list of elements.
+ * An array in a document may have several dimensions, as arrays in arrays.  Most of SQL's
+ * operators treat them as one list of elements.
  *-------------------------------------------------------------------------
  */
 
-/* flatten: as many dimensions as PostgreSQL has, into one. */
+/* flatten: turns all dimensions, at most as many as PostgreSQL has, into one. */
 static void
 flatten(MongoValue *value)
 {
@@ -343,7 +343,7 @@ flatten(MongoValue *value)
 	}
 }
 
-/* normalize_elements: each element in the normal form of its type, NULLs as null. */
+/* normalize_elements: converts each element to normal form, and NULL to null. */
 static bool
 normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 {
@@ -362,7 +362,7 @@ normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 	return true;
 }
 
-/* elements_of_node: the elements of an array, as an array of one dimension. */
+/* elements_of_node: translates an array to an array of its elements in one dimension. */
 static bool
 elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -379,7 +379,7 @@ elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 	return normalize_elements(&inner, element, value);
 }
 
-/* = ANY and <> ALL, by whether the value is among the elements */
+/* = ANY and <> ALL: is the value among the elements? */
 #define AMONG \
 	"{$switch: {branches: [" \
 	"{case: {$lte: [@2, null]}, then: null}, " \
@@ -388,7 +388,7 @@ elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 	"{case: {$in: [@1, @2]}, then: %s}, " \
 	"{case: {$in: [null, @2]}, then: null}], default: %s}}"
 
-/* constant_template: the same of a constant array; NULL for any other. */
+/* constant_template: returns the same for a constant array; NULL for any other. */
 static const char *
 constant_template(const ScalarArrayOpExpr *node, bool nullable)
 {
@@ -433,12 +433,12 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 	return true;
 }
 
-/* @> (the first has all of the second), <@ and && */
+/* @> (the first array contains the second), <@ and && */
 #define CONTAINS	"{$and: [{$not: [{$in: [null, @2]}]}, {$setIsSubset: [@2, @1]}]}"
 #define CONTAINED	"{$and: [{$not: [{$in: [null, @1]}]}, {$setIsSubset: [@1, @2]}]}"
 #define OVERLAPS	"{$gt: [{$size: {$setDifference: [{$setIntersection: [@1, @2]}, [null]]}}, 0]}"
 
-/* translate_sets: @>, <@ and && of arrays, as their row says. */
+/* translate_sets: translates @>, <@ and && of arrays by the template of their row. */
 static bool
 translate_sets(const MongoCall *call, MongoValue *result)
 {
@@ -467,7 +467,7 @@ translate_cardinality(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* is_constant_one: the dimension that every array has that is not empty. */
+/* is_constant_one: is it the constant 1, a dimension that every array has unless it is empty? */
 static bool
 is_constant_one(Node *node)
 {
@@ -477,7 +477,7 @@ is_constant_one(Node *node)
 		DatumGetInt32(constant->constvalue) == 1;
 }
 
-/* array_length(array, 1) and array_upper(array, 1); a document's begin at 1 */
+/* array_length(array, 1) and array_upper(array, 1); arrays of documents begin at 1 */
 static bool
 translate_length(const MongoCall *call, MongoValue *result)
 {
@@ -491,7 +491,7 @@ translate_length(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* array[i] of an array of one dimension; NULL of others, and outside of it */
+/* array[i]: NULL for an array of several dimensions, and for i out of bounds */
 bool
 mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *value)
 {
@@ -527,13 +527,13 @@ const MongoExpressionRow mongo_array_rows[] =
 /*-------------------------------------------------------------------------
  * CASE, COALESCE, NULLIF, GREATEST and LEAST in aggregation expressions.
  *
- * $cond, $switch and $ifNull evaluate what is chosen only, as SQL does.
+ * $cond, $switch and $ifNull evaluate only the value that they choose, as SQL does.
  *-------------------------------------------------------------------------
  */
 
 /*
- * one_of_several: a value that may become the result.  Its reader will know the
- * type of the result, but not by what typmod the column would have rounded.
+ * one_of_several: translates a value that may become the result.  Its reader gets the result's
+ * type, but not the typmod to which the column would have rounded.
  */
 static bool
 one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
@@ -545,7 +545,7 @@ one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
 	return true;
 }
 
-/* begin_alternatives: a result that nothing can be as yet. */
+/* begin_alternatives: returns a result without any alternatives. */
 static MongoValue
 begin_alternatives(const void *node)
 {
@@ -555,7 +555,7 @@ begin_alternatives(const void *node)
 	};
 }
 
-/* add_alternative: what the result can be, this value considered. */
+/* add_alternative: widens the properties of the result by those of one more value. */
 static void
 add_alternative(MongoValue *result, const MongoValue *alternative)
 {
@@ -568,11 +568,11 @@ add_alternative(MongoValue *result, const MongoValue *alternative)
 }
 
 /*
- * tell_apart: MongoDB 6.0's $group fails on the same field or variable as several
- * results of one operator ("duplicate field", 4822806), so the second is wrapped.
+ * make_distinct: wraps a value that is repeated.  MongoDB 6.0's $group fails on the same field
+ * or variable as several results of one operator ("duplicate field", 4822806).
  */
 static void
-tell_apart(List **earlier, MongoValue *value)
+make_distinct(List **earlier, MongoValue *value)
 {
 	ListCell   *cell;
 	bool		is_repeated = false;
@@ -590,7 +590,7 @@ tell_apart(List **earlier, MongoValue *value)
 	}
 }
 
-/* replace_case_test: a copy in which the CASE's operand stands for its placeholder. */
+/* replace_case_test: copies the tree, with the CASE's operand in place of its placeholder. */
 static Node *
 replace_case_test(Node *node, void *argument)
 {
@@ -599,13 +599,13 @@ replace_case_test(Node *node, void *argument)
 	if (IsA(node, CaseTestExpr))
 		return argument;
 
-	/* the placeholders of an inner CASE are its own */
+	/* an inner CASE has placeholders of its own */
 	if (IsA(node, CaseExpr) && ((CaseExpr *) node)->arg != NULL)
 		return node;
 	return expression_tree_mutator(node, replace_case_test, argument);
 }
 
-/* append_branch: one WHEN of CASE. */
+/* append_branch: appends one WHEN of CASE. */
 static bool
 append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArray *branches,
 			  List **earlier, MongoValue *result)
@@ -625,13 +625,13 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 		!one_of_several(&lazy, (Node *) when->result, &chosen))
 		return false;
 	add_alternative(result, &chosen);
-	tell_apart(earlier, &chosen);
+	make_distinct(earlier, &chosen);
 	bson_array_append_template(branches, "{case: @1, then: @2}",
 							   bson_first(test.expression), bson_first(chosen.expression));
 	return true;
 }
 
-/* CASE as $switch: branches behind the first are translated as what may not be evaluated. */
+/* CASE as $switch: branches after the first are lazy, as they may not be evaluated. */
 static bool
 translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
@@ -656,7 +656,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 		if (!one_of_several(&lazy, (Node *) node->defresult, &otherwise))
 			return false;
 		add_alternative(result, &otherwise);
-		tell_apart(&earlier, &otherwise);
+		make_distinct(&earlier, &otherwise);
 		by_default = bson_first(otherwise.expression);
 	}
 	result->expression = mongo_expression("{$switch: {branches: @1, default: @2}}",
@@ -684,7 +684,7 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 			return false;
 		add_alternative(result, &one);
 		nullable &= one.nullable;
-		tell_apart(&earlier, &one);
+		make_distinct(&earlier, &one);
 		bson_array_append(&operands, bson_first(one.expression));
 		lazy.lazy = true;
 	}
@@ -711,7 +711,7 @@ translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *re
 	return true;
 }
 
-/* lower_nan: the MaxKey that has stood for NaN, above all numbers, is NaN again. */
+/* lower_nan: turns the MaxKey that raise_nan() used back into NaN. */
 static void
 lower_nan(MongoValue *result)
 {
@@ -726,7 +726,7 @@ lower_nan(MongoValue *result)
 	result->expression = mongo_expand_template("{$cond: [{$eq: [@1, max]}, @2, @1]}", values, 2);
 }
 
-/* GREATEST and LEAST: $max and $min pass over null, too; NaN is raised above numbers for them. */
+/* GREATEST and LEAST: $max and $min also ignore null; NaN is raised above numbers. */
 static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * expression_functions.c
- *		Functions as aggregation expressions.
+ *		Translates functions and operators into aggregation expressions.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,12 +25,12 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 /*-------------------------------------------------------------------------
  * Rows of the functions and operators of numbers.
  *
- * Integers are added and multiplied in whatever BSON type they are in: a value
- * that PostgreSQL's type holds comes out exactly, and beyond that PostgreSQL
- * raises an error.  int8 needs its normal form, for a Double has 53 bits only.
+ * Integers are added and multiplied in any BSON type: a result within the range of
+ * PostgreSQL's type is exact, and outside that range PostgreSQL raises an error.  int8 needs
+ * its normal form, because a Double has only 53 bits.
  *
- * A product of floats is a raw result, so that another one around it does not
- * become one operation of three operands, in another order.
+ * A product of floats is a raw result.  So a product that contains it does not become one
+ * operation of three operands, in another order.
  *-------------------------------------------------------------------------
  */
 
@@ -41,23 +41,23 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 #define REMAINDER	"{$mod: [@1, @2]}"
 #define ABSOLUTE	"{$abs: @1}"
 
-/* $add makes 0 of -0 + -0 */
+/* $add returns 0 for -0 + -0 */
 #define ADD_FLOAT	"{$subtract: [@1, {$multiply: [@2, -1]}]}"
 
-/* A numeric has no -0. */
+/* Adding 0 turns -0 into 0, as numeric has no -0. */
 #define NUMERIC_TO_FLOAT "{$add: [{$toDouble: @1}, 0]}"
 
-/* Cut off towards zero; a Double's quotient is good for 53 bits. */
+/* Truncates towards zero; the quotient of two int4 is exact enough in the 53 bits of a Double. */
 #define DIVIDE_INT4 "{$toLong: {$divide: [@1, @2]}}"
 #define DIVIDE_INT8 "{$toLong: {$divide: [{$toDecimal: @1}, {$toDecimal: @2}]}}"
 
-/* PostgreSQL divides NaN by zero */
+/* in PostgreSQL, NaN divided by zero is NaN */
 #define DIVIDE_FLOAT \
 	"{$cond: [{$eq: [@1, NaN]}, {$add: [@1, @2]}, {$divide: [@1, @2]}]}"
 #define REMAINDER_NUMERIC \
 	"{$cond: [{$eq: [@1, NaN]}, {$add: [@1, @2]}, {$mod: [@1, @2]}]}"
 
-/* MongoDB makes NaN of a Decimal128's infinities */
+/* MongoDB returns NaN for an infinite Decimal128 */
 #define UNLESS_INFINITE(operator) \
 	"{$cond: [{$lt: [{$abs: @1}, inf]}, {" operator ": @1}, @1]}"
 
@@ -66,11 +66,11 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 #define SIGN_NUMERIC \
 	"{$cond: [{$eq: [@1, NaN]}, @1, {$toDecimal: {$cmp: [@1, 0]}}]}"
 
-/* Halves to the even number, as rint() does. */
+/* Rounds halves to even, as rint() does. */
 #define ROUND_FLOAT "{$cond: [{$lt: [{$abs: @1}, 4503599627370496]}, {$round: @1}, @1]}"
 #define ROUND_TO_INTEGER "{$toLong: {$round: @1}}"
 
-/* Halves away from zero; exact for whatever $toLong takes. */
+/* Rounds halves away from zero; exact for all values that $toLong accepts. */
 #define NUMERIC_TO_INTEGER \
 	"{$toLong: {$add: [@1, {$cond: [{$lt: [@1, 0]}, {$toDecimal: '-0.5'}, {$toDecimal: '0.5'}]}]}}"
 
@@ -98,7 +98,7 @@ translate_rescale(const MongoCall *call, MongoValue *result)
 		!mongo_normal_value_of_node(&scope, linitial(call->args), result))
 		return false;
 
-	/* with the half, and a carry */
+	/* digits for adding a half, and for a carry */
 	needed = result->digits;
 	needed.integral++;
 	needed.scale = Max(needed.scale, scale + 1);
@@ -107,14 +107,14 @@ translate_rescale(const MongoCall *call, MongoValue *result)
 	result->expression = mongo_rescale(call->row->template, result, scale);
 	result->typmod = -1;
 
-	/* those of a cast are its type's */
+	/* the digits of a cast are those of its type */
 	result->digits.known = typmod < 0;
 	result->digits.integral++;
 	result->digits.scale = scale;
 	return true;
 }
 
-/* A Double becomes a numeric just as a numeric column reads it. */
+/* A Double becomes a numeric as a numeric column reads it. */
 static bool
 translate_float_to_numeric(const MongoCall *call, MongoValue *result)
 {
@@ -200,16 +200,16 @@ const MongoExpressionRow mongo_number_rows[] =
 #define BYTEWISE	(MONGO_ROW_NULL_GUARD | MONGO_ROW_BYTEWISE)
 #define C_COLLATION	(MONGO_ROW_NULL_GUARD | MONGO_ROW_C_COLLATION)
 
-/* From character @2 on, counted from 1; what is before the first is nothing. */
+/* From character @2 on, counted from 1; positions before the first character are empty. */
 #define FROM		"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, 2147483647]}"
 
-/* ... and @3 of them; MongoDB raises an error for a negative number as well. */
+/* ... and @3 characters; a negative number raises an error in MongoDB too. */
 #define FROM_FOR \
 	"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, " \
 	"{$cond: [{$lt: [@3, 0]}, @3, " \
 	"{$max: [{$subtract: [{$add: [@2, @3]}, {$max: [@2, 1]}]}, 0]}]}]}"
 
-/* A negative number is one of characters to leave out at the other end. */
+/* A negative number counts the characters to omit at the other end. */
 #define LEFT \
 	"{$substrCP: [@1, 0, {$cond: [{$gte: [@2, 0]}, @2, " \
 	"{$max: [{$add: [{$strLenCP: @1}, @2]}, 0]}]}]}"
@@ -223,8 +223,8 @@ const MongoExpressionRow mongo_number_rows[] =
 	"{$cond: [{$eq: [@2, '']}, @1, {$replaceAll: {input: @1, find: @2, replacement: @3}}]}"
 
 /*
- * A negative number counts the parts from the end.  $range has nothing in it, but
- * fails for a step of 0, as PostgreSQL does for part 0.
+ * A negative number counts the parts from the end.  The $range is empty, but fails for a step
+ * of 0, as PostgreSQL does for part 0.
  */
 #define SPLIT_PART \
 	"{$ifNull: [{$arrayElemAt: [{$cond: [{$eq: [@2, '']}, [@1], {$split: [@1, @2]}]}, " \
@@ -245,7 +245,7 @@ mongo_text_value(const char *utf8)
 	};
 }
 
-/* to_text: the text form of a value in normal form; false when MongoDB's differs. */
+/* to_text: converts a value in normal form to text; false if MongoDB's text differs. */
 static bool
 to_text(MongoValue *value)
 {
@@ -256,7 +256,7 @@ to_text(MongoValue *value)
 	return kind == MONGO_KIND_INTEGER || kind == MONGO_KIND_TEXT;
 }
 
-/* An argument of type "any", which a literal is without a type. */
+/* any_to_text: translates an argument of type "any", which may be an untyped literal. */
 static bool
 any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -270,7 +270,7 @@ any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 	return true;
 }
 
-/* concat(...), which takes NULL for nothing */
+/* concat(...), which ignores NULLs */
 static bool
 translate_concat(const MongoCall *call, MongoValue *result)
 {
@@ -293,7 +293,7 @@ translate_concat(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* A cast by way of the text form: of an integer to text. */
+/* A cast through the text form, such as of an integer to text. */
 bool
 mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 {
@@ -332,12 +332,12 @@ const MongoExpressionRow mongo_text_rows[] =
 /*-------------------------------------------------------------------------
  * Rows of the functions and operators of dates and timestamps.
  *
- * MongoDB computes in UTC, as timestamp and date do.  What depends on the
- * session's time zone is not sent: a plan may outlive the setting.
+ * MongoDB computes in UTC, which suits timestamp and date.  An expression that depends on the
+ * session's time zone is not shippable, because a plan may outlive the setting.
  *-------------------------------------------------------------------------
  */
 
-/* translate_date expands a template over the one argument that is a date. */
+/* translate_date: expands a template with the one argument that is a date. */
 static bool
 translate_date(const MongoCall *call, Node *date, const char *template, MongoValue *result)
 {
@@ -350,8 +350,8 @@ translate_date(const MongoCall *call, Node *date, const char *template, MongoVal
 }
 
 /*
- * fixed_offset: by how much the clocks of a time zone are ahead of UTC, in milliseconds,
- * if they always are.  Of others MongoDB has rules of its own.
+ * fixed_offset: returns the offset of a time zone from UTC in milliseconds, if it is constant.
+ * For other zones, MongoDB has rules of its own.
  */
 static bool
 fixed_offset(Node *zone, int64 *offset)
@@ -373,7 +373,7 @@ fixed_offset(Node *zone, int64 *offset)
 	return true;
 }
 
-/* fixed_interval: the same of a constant interval, of which whole seconds count. */
+/* fixed_interval: returns the same for a constant interval of whole seconds. */
 static bool
 fixed_interval(Node *zone, int64 *offset)
 {
@@ -389,7 +389,7 @@ fixed_interval(Node *zone, int64 *offset)
 	return true;
 }
 
-/* later: the template of a date so many milliseconds later. */
+/* later: returns a template for a date that is so many milliseconds later. */
 static const char *
 later(const char *template, int64 millis)
 {
@@ -401,7 +401,7 @@ later(const char *template, int64 millis)
 static bool
 translate_date_trunc(const MongoCall *call, MongoValue *result)
 {
-	/* as MongoDB calls them, too */
+	/* MongoDB uses the same names */
 	static const char *const units[] = {
 		"second", "minute", "hour", "day", "week", "month", "quarter", "year"
 	};
@@ -436,21 +436,21 @@ translate_time_zone(const MongoCall *call, MongoValue *result)
 					   result);
 }
 
-/* There is no year 0: before year 1 comes -1. */
+/* There is no year 0: the year before 1 is -1. */
 #define WITHOUT_ZERO(operator) \
 	"{$add: [{" operator ": @1}, {$cond: [{$lte: [{" operator ": @1}, 0]}, -1, 0]}]}"
 #define QUARTER "{$toInt: {$divide: [{$add: [{$month: @1}, 2]}, 3]}}"
 #define MILLIS_OF_MINUTE "{$add: [{$multiply: [{$second: @1}, 1000]}, {$millisecond: @1}]}"
 
 /*
- * Fields of a date.  extract() gives a numeric, date_part() a double, each
- * computed from whole numbers as PostgreSQL does it.
+ * Fields of a date.  extract() returns a numeric, date_part() a double; both are computed from
+ * integers, as PostgreSQL does.
  */
 typedef struct DateField
 {
 	const char *name;
 	const char *whole;			/* template of an integer, or NULL */
-	const char *numeric;		/* else: with the decimals that extract() has */
+	const char *numeric;		/* otherwise: with the decimals of extract() */
 	const char *floating;
 	bool		of_time;		/* a date has none */
 } DateField;
@@ -508,13 +508,13 @@ translate_field(const MongoCall *call, MongoValue *result)
 	return false;
 }
 
-/* From its midnight, for $dateAdd loses milliseconds of what is before 1970. */
+/* Adds months to the midnight, because $dateAdd drops the milliseconds of dates before 1970. */
 #define MONTHS \
 	"{$add: [{$dateAdd: {startDate: {$dateTrunc: {date: @1, unit: 'day'}}, " \
 	"unit: 'month', amount: " INT64_FORMAT "}}, " \
 	"{$subtract: [@1, {$dateTrunc: {date: @1, unit: 'day'}}]}]}"
 
-/* interval_template: @1 plus (sign 1) or minus (-1) a constant interval, or NULL. */
+/* interval_template: returns @1 plus (sign 1) or minus (-1) a constant interval, or NULL. */
 static const char *
 interval_template(const Const *constant, int sign, bool in_session_zone)
 {
@@ -534,7 +534,7 @@ interval_template(const Const *constant, int sign, bool in_session_zone)
 	return later(moved, millis);
 }
 
-/* A flag of rows: the interval is subtracted. */
+/* Flag of a row: the interval is subtracted. */
 #define SUBTRACTS	0x100
 
 /* timestamp or date + interval; timestamptz + interval without days and months */
@@ -572,17 +572,17 @@ const MongoExpressionRow mongo_time_rows[] =
 /*-------------------------------------------------------------------------
  * to_char(timestamp, format) as $dateToString.
  *
- * Of the many patterns here are those that give the same digits in both, alone
- * or with separators; a format with anything else is not sent.  $dateToString
- * has no quarters, and knows years from 0 to 9999 only, where PostgreSQL counts on:
- * 44 BC is '0044', 12345 is '12345'.
+ * Only patterns with the same digits in both are supported, alone or with separators; a format
+ * with anything else is not shippable.  $dateToString lacks quarters, and accepts only years
+ * from 0 to 9999.  Outside that range PostgreSQL still counts: 44 BC is '0044', 12345 is
+ * '12345'.
  *
  * https://www.postgresql.org/docs/current/functions-formatting.html
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/dateToString/
  *-------------------------------------------------------------------------
  */
 
-/* Its year, as PostgreSQL counts them, in four digits or more. */
+/* The year as PostgreSQL counts years, in four digits or more. */
 #define YEAR_OF_ERA \
 	"{$let: {vars: {y: {$cond: [{$lte: [{$year: @1}, 0]}, " \
 	"{$subtract: [1, {$year: @1}]}, {$year: @1}]}}, in: " \
@@ -595,7 +595,8 @@ typedef struct Token
 	const char *lower;
 	const char *format;			/* of $dateToString, or a letter to be
 								 * replaced */
-	const char *longer;			/* after it, it would be another pattern */
+	const char *longer;			/* characters that would make it another
+								 * pattern */
 } Token;
 
 static const Token tokens[] =
@@ -612,7 +613,7 @@ static const Token tokens[] =
 /* Characters between patterns that to_char() copies. */
 #define SEPARATORS	"-/.:, _"
 
-/* find_token: the template pattern with which the text begins, or NULL. */
+/* find_token: returns the template pattern with which the text begins, or NULL. */
 static const Token *
 find_token(const char *text)
 {
@@ -629,8 +630,8 @@ find_token(const char *text)
 }
 
 /*
- * read_format: as one of $dateToString; false when there is something in it that is not
- * known here.
+ * read_format: converts to a format of $dateToString; false if it contains an unsupported
+ * pattern.
  */
 static bool
 read_format(const char *text, StringInfo format)
@@ -654,8 +655,8 @@ read_format(const char *text, StringInfo format)
 }
 
 /*
- * @1 is the date, @2 the format and @3 the same with a letter in place of the year; @4 and @5
- * are the beginnings of the years 1 and 10000.  Others are rare.
+ * @1 is the date, @2 the format, and @3 the format with a letter in place of the year.  @4 and
+ * @5 are the beginnings of the years 1 and 10000; dates outside are rare.
  */
 #define FORMATTED		"{$dateToString: {date: @1, format: @2}}"
 #define WITH_YEAR \

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json.c
- *		Conditions on the text of members of json and jsonb, and on what it is cast to.
+ *		Conditions on the text of values inside json and jsonb, and on casts of that text.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,15 +33,15 @@ static void cast_date_bounds(const MongoPredicate *predicate, Datum value,
 							 int64 *low, int64 *high);
 
 /*-------------------------------------------------------------------------
- * Conditions on what the text of what is inside json is cast to.
+ * Conditions on casts of the text of values inside json.
  *
- * A number's text is the number, give or take what a type rounds.  What a String is
- * cast to only PostgreSQL knows; but a date that is written as in ISO 8601 is one of the
- * day that it begins with, or of one near it, wherever clocks showed it.
+ * A number's text is the number, except for the rounding of a type.  Only PostgreSQL knows the
+ * value to which a String is cast.  But a date in ISO 8601 format is on the day with which it
+ * begins, or on one near it, in whatever time zone.
  *-------------------------------------------------------------------------
  */
 
-/* values_of: the value, or each one of the array that is not NULL. */
+/* values_of: returns the value, or the array's values that are not NULL. */
 static int
 values_of(const MongoPredicate *predicate, Datum value, Datum **values)
 {
@@ -97,8 +97,8 @@ mongo_number_value(Oid type, Datum value)
 }
 
 /*
- * is_point: is there but one number that is cast to this one?  A text is no integer
- * if it has a fraction, but jsonb is rounded.  Decimal128s equal no Doubles.
+ * is_point: is only one number cast to this one?  A text with a fraction is no integer, but
+ * jsonb is rounded.  A wrapped Decimal128 such as 0.1 equals no Double.
  */
 static bool
 is_point(const MongoPredicate *predicate, double number)
@@ -118,7 +118,7 @@ is_point(const MongoPredicate *predicate, double number)
 	}
 }
 
-/* rounding: how far casting may move a number of about this size. */
+/* rounding: returns the most by which a cast may change a number of about this size. */
 static double
 rounding(const MongoPredicate *predicate, double number)
 {
@@ -136,14 +136,14 @@ rounding(const MongoPredicate *predicate, double number)
 	return slack;
 }
 
-/* number_bounds: between which the numbers are that may be cast to the value. */
+/* number_bounds: returns the bounds of the numbers that may be cast to the value. */
 static void
 number_bounds(const MongoPredicate *predicate, Datum value, double *low, double *high)
 {
 	double		number = mongo_number_value(predicate->value_type, value);
 	double		slack;
 
-	/* of numbers, nothing is NaN or infinite */
+	/* numbers of json are never NaN or infinite */
 	if (isnan(number))
 		number = INFINITY;
 	slack = isinf(number) ? 0 : rounding(predicate, number);
@@ -151,7 +151,7 @@ number_bounds(const MongoPredicate *predicate, Datum value, double *low, double 
 	*high = Max(number + slack, -DBL_MAX);
 }
 
-/* append_cast_number: where a number may be cast to the value. */
+/* append_cast_number: appends the numbers that may be cast to the value. */
 static void
 append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -170,11 +170,12 @@ append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *bran
 
 /*
  * append_cast_bound
- *		Append where a value of the first type may be cast to what "OP value" is true
- *		of, for an order OP of numbers or dates, and all values of the other type.
+ *		Appends the values of the first type whose cast may satisfy "OP value", and all values
+ *		of the other type; OP is an order of numbers or dates.
  *
- * It is said of what is on the wrong side, so that two bounds are one range of an index;
- * but not of a path that may lead to several values, one of which may be there.
+ * The condition excludes the values on the wrong side, so that two bounds are one range of an
+ * index.  A path that may lead to several values needs the right side instead, because one of
+ * them may be there.
  */
 static void
 append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type,
@@ -221,13 +222,13 @@ append_cast_bool(const MongoPredicate *predicate, Datum value, BsonArray *branch
  * Dates
  */
 
-/* No zone is further from UTC than a week (POSIX); and a day may have 24:00. */
+/* No time zone is further from UTC than a week (POSIX), and a day may have 24:00. */
 #define FARTHEST_ZONE	(8 * MONGO_MILLIS_PER_DAY)
 
 /*
  * cast_date_bounds
- *		The first and the last millisecond of a UTC clock that may be cast to the
- *		value, if a text without a time zone, or in UTC, has it.
+ *		Returns the first and the last millisecond in UTC that may be cast to the value, if the
+ *		text has no time zone or is in UTC.
  */
 static void
 cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
@@ -242,7 +243,9 @@ cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64
 		return;
 	}
 
-	/* what has a zone is compared with what has none in the session's */
+	/*
+	 * times with and without a zone are compared in the session's
+	 */
 	if (predicate->field.cast_type != TIMESTAMPTZOID && predicate->value_type == TIMESTAMPTZOID)
 		slack = FARTHEST_ZONE;
 	if (predicate->field.cast_type == DATEOID)
@@ -251,7 +254,7 @@ cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64
 	*high = mongo_timestamp_to_millis(timestamp, NULL) + slack;
 }
 
-/* The days between which the dates are that are asked for; as in regular expressions. */
+/* The range of the days looked for, for a regular expression. */
 typedef struct Days
 {
 	int64		low;
@@ -259,15 +262,15 @@ typedef struct Days
 } Days;
 
 /*
- * Only of a text that is wholly like this the first ten characters tell the day:
- * PostgreSQL also reads 2024-05-031, 2024-05-01 epoch and 2024-05-01 5000.
+ * Only if the whole text matches this do its first ten characters give the day: PostgreSQL
+ * also reads 2024-05-031, 2024-05-01 epoch and 2024-05-01 5000.
  */
 #define ISO_DATE		"[0-9]{4}-[0-9]{2}-[0-9]{2}" \
 						"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?" \
 						"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
 #define ISO_DAY_LENGTH	10
 
-/* iso_day: the day of the time, or the first or last one that is written so. */
+/* iso_day: returns the day of the time, or the first or last day in this format. */
 static const char *
 iso_day(int64 millis)
 {
@@ -284,7 +287,7 @@ iso_day(int64 millis)
 	return psprintf("%04d-%02d-%02d", year, month, mday);
 }
 
-/* append_day_bound: a pattern for texts of a day that is not before it, or not after it. */
+/* append_day_bound: appends a pattern for days that are not before it, or not after it. */
 static void
 append_day_bound(StringInfo pattern, const char *day, bool is_after)
 {
@@ -300,8 +303,8 @@ append_day_bound(StringInfo pattern, const char *day, bool is_after)
 }
 
 /*
- * append_days: Strings but those in ISO 8601 of a day that is not asked for.  Of numbers as
- * text, some are dates.
+ * append_days: appends all Strings except those in ISO 8601 format of other days, and numbers,
+ * because the text of some numbers is a date.
  */
 static void
 append_days(const char *path, int64 low, int64 high, BsonArray *branches)
@@ -334,7 +337,7 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 							   bson_regex(pattern.data, ""));
 }
 
-/* append_cast_dates: of all values together, for each regular expression reads all keys. */
+/* append_cast_dates: for all values together, because a regular expression reads all keys. */
 static void
 append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -367,12 +370,12 @@ append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branc
 /*
  * Wrappers of Extended JSON
  *
- * A Date inside json is {"$date": "..."}, so j -> 'a' ->> '$date' gets at it; ObjectIds and
- * Decimal128s likewise.  An index finds the values themselves.  A document that has such a key of
- * its own looks the same and is matched as well.
+ * A Date inside json is {"$date": "..."}, so j -> 'a' ->> '$date' is its text.  ObjectIds and
+ * Decimal128s have wrappers too.  An index finds the values themselves.  A document that
+ * contains such a key itself looks the same and is matched too.
  */
 
-/* append_wrapped_oid: the ObjectId with these digits, in lower case, as JSON has them. */
+/* append_wrapped_oid: appends the ObjectId with these digits, in lower case as in JSON. */
 static void
 append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -384,7 +387,7 @@ append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *bran
 								   bson_oid(&oid));
 }
 
-/* append_wrapped_date: of a Date as it is cast, in UTC but for timestamptz. */
+/* append_wrapped_date: appends the Dates that are cast to the value. */
 static void
 append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -396,7 +399,7 @@ append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *bra
 							   bson_date(low), bson_date(high));
 }
 
-/* append_wrapped_decimal: beside numbers, NaN is one here and has no place among them. */
+/* append_wrapped_decimal: appends numbers, and NaN, which is a number here but in no range. */
 static void
 append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -408,7 +411,7 @@ append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *
  * Predicates
  */
 
-/* By wrapper: the values that are sought, and the type of which any value may be meant. */
+/* By wrapper: the values looked for, and the type of which all values match. */
 static const struct
 {
 	const char *type;			/* of $type */
@@ -431,7 +434,7 @@ is_number_class(Oid type)
 	return class == MONGO_KIND_INTEGER || class == MONGO_KIND_DOUBLE || class == MONGO_KIND_NUMERIC;
 }
 
-/* fits_wrapper: is it compared as what the wrapper holds? */
+/* fits_wrapper: is it compared as the type of the wrapped value? */
 static bool
 fits_wrapper(const MongoPredicate *predicate)
 {
@@ -503,17 +506,17 @@ mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *mat
 }
 
 /*-------------------------------------------------------------------------
- * Conditions on the text of what is inside json: ->> and #>>.
+ * Conditions on the text of values inside json: ->> and #>>.
  *
- * A String's text is the String.  Other values have their JSON for text, whose first
- * character tells what they are, so that few of them come into question.
+ * A String's text is the String.  The text of other values is their JSON, whose first
+ * character reveals their type, so that few types can match.
  *-------------------------------------------------------------------------
  */
 
 /*
- * What is no String, with the characters that its text begins with.  For arrays
- * MongoDB has no bounds of an index, and for Symbols those of Strings, but would read
- * all of that: $nor keeps it from it.
+ * The types other than String, with the first characters of their texts.  MongoDB has no index
+ * bounds for arrays, and uses those of Strings for Symbols, but would read all of that range;
+ * $nor prevents this.
  */
 static const struct
 {
@@ -546,21 +549,21 @@ mongo_append_other_json(BsonArray *branches, const char *path,
 	}
 }
 
-/* A text in UTF-8 that others are compared with, byte by byte. */
+/* A bound of texts in UTF-8, which are compared byte by byte. */
 typedef struct TextBound
 {
-	const char *string;			/* NULL: there is none */
+	const char *string;			/* NULL: no bound */
 	int			length;
 } TextBound;
 
-/* Between which texts are. */
+/* A range of texts. */
 typedef struct TextRange
 {
 	TextBound	lower;
 	TextBound	upper;
 } TextRange;
 
-/* may_begin_in_range: may a text within the range begin so? */
+/* may_begin_in_range: may a text in the range begin with this character? */
 static bool
 may_begin_in_range(const void *context, char first)
 {
@@ -574,7 +577,7 @@ may_begin_in_range(const void *context, char first)
 		 (upper->length > 0 && (unsigned char) first <= (unsigned char) upper->string[0]));
 }
 
-/* append_number_point: the number, if the whole text is one. */
+/* append_number_point: appends the number, if the whole text is one. */
 static void
 append_number_point(const char *text, BsonArray *points)
 {
@@ -595,7 +598,7 @@ append_number_point(const char *text, BsonArray *points)
 		bson_array_append(points, bson_double(number));
 }
 
-/* append_equal: a String, or a number or Boolean with this text. */
+/* append_equal: appends the String, number or Boolean that has this text. */
 static void
 append_equal(const char *path, const char *string, int length, bson_t *match)
 {
@@ -618,10 +621,10 @@ append_equal(const char *path, const char *string, int length, bson_t *match)
 		bson_append_condition(match, path, "$in", bson_array(points.bson));
 }
 
-/* A longer bound is said once, for a command has 16 MB. */
+/* A longer bound is not repeated as the other bound, because a command has at most 16 MB. */
 #define LONGEST_OTHER_BOUND	(64 * 1024)
 
-/* append_strings: of the field that are within the range. */
+/* append_strings: appends the Strings within the range. */
 static void
 append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArray *branches)
 {
@@ -672,9 +675,9 @@ mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *matc
 	return MONGO_MATCH_SOME;
 }
 
-/* ----------- A user's own JSON that becomes a part of a command ----------- */
+/* ---------- JSON of the user's that becomes a part of a command ----------- */
 
-/* Whatever form a date has, these say what it is. */
+/* Settings under which the text of a date always means the same. */
 static const struct
 {
 	const char *name;
@@ -691,7 +694,7 @@ mongo_append_kept_json(bson_t *document, const char *key, Datum json)
 	const char *string = TextDatumGetCString(json);
 	int			level = 0;
 
-	/* a key may be written with escapes */
+	/* a key may contain escapes */
 	if (strstr(string, "$date") != NULL || strstr(string, "\\u") != NULL)
 	{
 		level = NewGUCNestLevel();

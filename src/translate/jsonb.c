@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * jsonb.c
- *		Conditions of jsonb's own operators: @>, ?, @?, @@ and their like.
+ *		Conditions with jsonb's operators: @>, ?, @?, @@ and the like.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,12 +27,12 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
-/* ------------------- Where a field is a scalar of json -------------------- */
+/* -------------------- Fields that are a scalar of json -------------------- */
 
-/* Below this a Double has each integer. */
+/* Below this a Double can represent every integer. */
 #define LARGEST_EXACT	9007199254740992.0
 
-/* append_string: equal to one in the database's encoding. */
+/* append_string: appends equality with a string in the database's encoding. */
 static void
 append_string(bson_t *match, const char *path, const char *string, int length)
 {
@@ -44,8 +44,9 @@ append_string(bson_t *match, const char *path, const char *string, int length)
 }
 
 /*
- * append_number: each BSON number whose JSON this is: an integer, or the Double whose
- * shortest form it is.  Points, as of an array MongoDB takes but one bound of a range.
+ * append_number: appends equality with the BSON numbers that have this JSON: an integer, or
+ * the Double whose shortest form it is.  Not a range, because MongoDB uses only one bound of a
+ * range for an array.
  */
 static void
 append_number(bson_t *match, const char *path, Numeric number)
@@ -76,7 +77,7 @@ append_number(bson_t *match, const char *path, Numeric number)
 	}
 }
 
-/* append_scalar: where the field is this scalar, or an array that holds it. */
+/* append_scalar: appends that the field is this scalar, or an array that contains it. */
 static void
 append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 {
@@ -99,14 +100,14 @@ append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 
 /* ---------------------------- Containment --------------------------------- */
 
-/* append_exists: all that is known is that there is something. */
+/* append_exists: appends only that the field exists. */
 static void
 append_exists(bson_t *match, const char *path)
 {
 	bson_append_condition(match, path, "$exists", bson_bool(true));
 }
 
-/* ends_with_index: may the path lead to an element, into which find does not look? */
+/* ends_with_index: may the path lead to an array element?  find does not look into these. */
 static bool
 ends_with_index(const char *path)
 {
@@ -116,7 +117,7 @@ ends_with_index(const char *path)
 	return last[strspn(last, "0123456789")] == '\0';
 }
 
-/* append_element: where a json field is a scalar, or is an array that holds it. */
+/* append_element: appends that a json field is a scalar, or an array that contains it. */
 static void
 append_element(bson_t *match, const char *path, const JsonbValue *value)
 {
@@ -140,13 +141,13 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
-/* What is in elements of more arrays is left to PostgreSQL; MongoDB takes 200 levels in all. */
+/* Elements at a greater depth are left to PostgreSQL; MongoDB accepts 200 levels in all. */
 #define MAX_ELEMENT_DEPTH	30
 
 static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container,
 							 int depth);
 
-/* append_contained_object: an array's element that contains an object. */
+/* append_contained_object: appends that an array element contains the object. */
 static void
 append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object,
 						int depth)
@@ -165,7 +166,7 @@ append_contained_object(BsonArray *conditions, const char *path, JsonbContainer 
 								   bson_array(members.bson));
 }
 
-/* append_contained_value: one value of an object, or element of an array, that is contained. */
+/* append_contained_value: appends that one value of an object, or array element, is contained. */
 static void
 append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
 					   const JsonbValue *value, int depth)
@@ -176,7 +177,7 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 		return;
 	if (value->type == jbvBinary)
 	{
-		/* arrays within arrays are at no path */
+		/* no path leads to arrays within arrays */
 		if (token == WJB_VALUE)
 			append_contained(conditions, path, value->val.binary.data, depth);
 		else if (JsonContainerIsObject(value->val.binary.data))
@@ -192,9 +193,9 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 }
 
 /*
- * append_contained adds to an array of conditions what a document must hold
- * for "path @> container"; keys that no path can name are left out.  An empty path is
- * an element's, in 'depth' arrays.
+ * append_contained: appends to the conditions what a document must contain for "path @>
+ * container"; keys that no path can name are left out.  An empty path stands for an array
+ * element, within 'depth' arrays.
  */
 static void
 append_contained(BsonArray *conditions, const char *path, JsonbContainer *container, int depth)
@@ -240,8 +241,8 @@ render_contains(const char *path, Datum value, bool all pg_attribute_unused(), b
 }
 
 /*
- * A key of an object, an element of an array, or the string itself.  That it is an
- * object is said for an index on the field.
+ * render_exists: a key of an object, an element of an array, or the string itself.  The test
+ * that the field is an object allows an index on the field.
  */
 static bool
 render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bson_t *match)
@@ -264,7 +265,7 @@ render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bso
 	return true;
 }
 
-/* render_exist: each of several keys, or any of them. */
+/* render_exist: all of several keys, or any of them. */
 static bool
 render_exist(const char *path, Datum value, bool all, bson_t *match)
 {
@@ -295,32 +296,32 @@ render_exist(const char *path, Datum value, bool all, bson_t *match)
 /*-------------------------------------------------------------------------
  * jsonpath: @? and @@
  *
- * Sought are paths "==" a literal, alone or joined by "&&", in @@ and in filters.  Nothing else
- * narrows.  In lax mode a path takes arrays apart once before each key, filter and comparison,
- * and for each [*]; find does so once at each place.  What may be in an array of arrays is sought
- * by a branch of its own, in words that an index of the field has bounds for.  Strict mode finds
- * no more than lax mode.
+ * The conditions translated are paths "==" a literal, alone or joined by "&&", in @@ and in
+ * filters.  Other conditions exclude nothing.  In lax mode a path unwraps arrays once before
+ * each key, filter and comparison, and for each [*]; find does so once at each place.  Values
+ * that may be in an array of arrays are found by a separate branch, in a form for which an
+ * index of the field has bounds.  Strict mode finds no more than lax mode.
  *
  * https://www.postgresql.org/docs/current/functions-json.html#FUNCTIONS-SQLJSON-PATH
  *-------------------------------------------------------------------------
  */
 
-/* What makes a longer document is left to PostgreSQL. */
+/* Conditions that make a longer document are left to PostgreSQL. */
 #define LARGEST_JSON_PATH	(256 * 1024)
 
-/* Where a path has led to. */
+/* The position that a path leads to. */
 typedef struct PathPosition
 {
 	const char *path;
-	int			levels;			/* of arrays that are taken apart at its end */
-	List	   *nested;			/* lengths of its parts at whose ends more
-								 * than one is */
+	int			levels;			/* of arrays that are unwrapped at its end */
+	List	   *nested;			/* lengths of its parts at whose ends more than
+								 * one level is unwrapped */
 } PathPosition;
 
 static void append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,
 						 BsonArray *conditions);
 
-/* enter_key: false for what no path names, and for numbers, which are also of elements. */
+/* enter_key: appends a key; false if no path names it, or if it may be an element's number. */
 static bool
 enter_key(PathPosition *position, JsonPathItem *item)
 {
@@ -343,8 +344,8 @@ enter_key(PathPosition *position, JsonPathItem *item)
 }
 
 /*
- * follow_path: go where the items behind the first one lead, and append the conditions of filters
- * on the way; false if the way is not known to its end.
+ * follow_path: follows the items after the first one, and appends the conditions of filters
+ * among them; false if an item is not supported.
  */
 static bool
 follow_path(PathPosition *position, const JsonPathItem *first, BsonArray *conditions)
@@ -377,7 +378,7 @@ follow_path(PathPosition *position, const JsonPathItem *first, BsonArray *condit
 	return true;
 }
 
-/* append_path_equal: the literal is at the position, or in an array there. */
+/* append_path_equal: appends that the literal is at the position, or in an array there. */
 static void
 append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray *conditions)
 {
@@ -402,7 +403,7 @@ append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray
 	append_scalar(match, position->path, &value);
 	bson_array_append(&branches, bson_document(match));
 
-	/* an array as a document has its elements' numbers for keys */
+	/* an array, seen as a document, has its elements' numbers as keys */
 	foreach(cell, position->nested)
 		bson_array_append_template(&branches, "{@1: {$elemMatch: {@2: null, 0: {$exists: true}}}}",
 								   bson_utf8_sized(position->path, lfirst_int(cell)),
@@ -415,7 +416,7 @@ append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray
 		bson_array_append_template(conditions, "{$or: @1}", bson_array(branches.bson));
 }
 
-/* append_where: what must hold where a predicate on paths from 'base' is true, if that is known. */
+/* append_where: appends what is necessary for a predicate on paths from 'base', if supported. */
 static void
 append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,
 			 BsonArray *conditions)
@@ -448,7 +449,9 @@ append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType 
 		append_path_equal(&end, &right, conditions);
 }
 
-/* render_path: of a predicate, is_match, that it is true; it always finds something, be it null. */
+/*
+ * render_path: renders @@ (is_match) or @?, for which any result of a predicate is a match.
+ */
 static bool
 render_path(const char *path, Datum value, bool is_match, bson_t *match)
 {
@@ -456,7 +459,7 @@ render_path(const char *path, Datum value, bool is_match, bson_t *match)
 	BsonArray	conditions = bson_array_create();
 	JsonPathItem item;
 
-	/* find does not look into an array that it has found by its number */
+	/* find does not look into an array that a number in the path leads to */
 	if (mongo_path_has_index(path))
 		return false;
 	jspInit(&item, DatumGetJsonPathP(value));
@@ -474,8 +477,7 @@ static const struct
 {
 	Oid			function;
 	bool		(*render) (const char *path, Datum value, bool variant, bson_t *match);
-	bool		variant;		/* all keys; or that a path's predicate is
-								 * true */
+	bool		variant;		/* all keys; or a path's predicate is true */
 }			tests[] =
 {
 	{F_JSONB_CONTAINS, render_contains, false},
@@ -486,7 +488,7 @@ static const struct
 	{F_JSONB_PATH_MATCH_OPR, render_path, true},
 };
 
-/* find_test: the number of an operator's row, or -1. */
+/* find_test: returns the number of an operator's row, or -1. */
 static int
 find_test(Oid operator)
 {

@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * local_time.c
- *		Conditions on what clocks show: ::date, date_trunc() and the year of a time; and on a
- *		time plus an interval.
+ *		Conditions on local time: ::date, date_trunc() and the year of a time; and on a time
+ *		plus an interval.
  *
- * "f(time) OP value" holds before, between or after two local times, of which the value and the
- * session's time zone tell when the scan starts: the first one for which f is not before the
- * value, and the first one for which it is after it.
+ * "f(time) OP value" is true before, between or after two local times: the first one for which
+ * f is not before the value, and the first one for which it is after the value.  They are
+ * computed when the scan starts, from the value and the session's time zone.
  *
- * In a segment of time between two jumps of its clocks a zone has one offset from UTC.  The times
- * between two local times are a part of each of these segments.
+ * In a segment, the time between two jumps of its clocks, a time zone has one offset from UTC.
+ * The times between two local times are a part of each of these segments.
  *
- * That is exact for days and longer.  For hours and less, which clocks show twice, the local times
- * are moved apart and PostgreSQL tests the rows again.
+ * That is exact for days and longer units.  For hours and shorter units, which clocks may show
+ * twice, the local times are moved apart and PostgreSQL tests the rows again.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,10 +38,10 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-/* What of a time is compared; the beginning of the unit that it is in. */
+/* The part of a time that is compared: the beginning of the unit that it is in. */
 typedef enum ClockUnit
 {
-	CLOCK_TIME,					/* all of it */
+	CLOCK_TIME,					/* the time itself */
 	CLOCK_SECOND,
 	CLOCK_MINUTE,
 	CLOCK_HOUR,
@@ -50,13 +50,13 @@ typedef enum ClockUnit
 	CLOCK_MONTH,
 	CLOCK_QUARTER,
 	CLOCK_YEAR,
-	CLOCK_YEAR_NUMBER			/* a number, and not the beginning */
+	CLOCK_YEAR_NUMBER			/* the number of the year, not its beginning */
 } ClockUnit;
 
 static const struct
 {
 	const char *name;			/* of date_trunc() */
-	int64		micros;			/* its length, if all have one */
+	int64		micros;			/* its length, if it is fixed */
 	int			months;
 }			units[] =
 {
@@ -71,12 +71,12 @@ static const struct
 	[CLOCK_YEAR] = {"year", 0, 12},
 };
 
-/* What a function gives of a time. */
+/* What a function returns for a time. */
 typedef enum ClockResult
 {
 	GIVES_DATE,
 	GIVES_TIME,					/* a timestamp, of a timestamptz */
-	GIVES_BEGINNING,			/* of the unit that its first argument names */
+	GIVES_BEGINNING,			/* beginning of the unit in argument 0 */
 	GIVES_YEAR
 } ClockResult;
 
@@ -84,9 +84,9 @@ static const struct
 {
 	Oid			function;
 	ClockResult result;
-	int			time;			/* the number of the argument, from 0 */
-	bool		of_instant;		/* a timestamptz; else a timestamp or date */
-	int			zone;			/* likewise the argument that names it, or -1 */
+	int			time;			/* the number of the time's argument, from 0 */
+	bool		of_instant;		/* of a timestamptz, not timestamp or date */
+	int			zone;			/* the same for the time zone, or -1 */
 }			rows[] =
 {
 	{F_DATE_TIMESTAMPTZ, GIVES_DATE, 0, true, -1},
@@ -103,10 +103,10 @@ static const struct
 	{F_DATE_PART_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
 };
 
-/* No zone's clocks are further from UTC than 7 days (POSIX), nor look further ahead. */
+/* More than the 7 days by which a time zone may differ from UTC (POSIX). */
 #define WINDOW			(8 * USECS_PER_DAY)
 
-/* In place of what is before, and after, all that a timestamp can be. */
+/* Values before, and after, the range of timestamps. */
 #define BEFORE_ALL		PG_INT64_MIN
 #define AFTER_ALL		PG_INT64_MAX
 
@@ -153,7 +153,7 @@ find_unit(Node *node, int *unit)
 	return false;
 }
 
-/* find_clock_row: of the function that is called; -1 for other nodes. */
+/* find_clock_row: finds the row of the function called; -1 for other nodes. */
 static int
 find_clock_row(Node *node, List **args)
 {
@@ -170,7 +170,7 @@ find_clock_row(Node *node, List **args)
 	return -1;
 }
 
-/* local_of_node: a column that is a timestamp or date, or what clocks show at an instant. */
+/* local_of_node: finds a timestamp or date column, or the local time of an instant. */
 static bool
 local_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -256,7 +256,7 @@ round_down(int64 value, int64 unit)
 	return value - (rest < 0 ? rest + unit : rest);
 }
 
-/* beginning_of_month: counted from any month on, in a year as astronomers count. */
+/* beginning_of_month: returns the beginning of a month, 1 to 24, of an astronomical year. */
 static Timestamp
 beginning_of_month(int year, int month)
 {
@@ -270,14 +270,14 @@ beginning_of_month(int year, int month)
 	return (Timestamp) day * USECS_PER_DAY;
 }
 
-/* unit_beginning: of the unit that a time is in, or of the one that follows it. */
+/* unit_beginning: returns the beginning of the unit of a time, or of the unit after it. */
 static Timestamp
 unit_beginning(int unit, Timestamp time, bool following)
 {
 	int64		micros = units[unit].micros;
 	int			months = units[unit].months;
 
-	/* weeks begin on Mondays, as 3 January 2000 was one */
+	/* weeks begin on Monday; 3 January 2000 was a Monday */
 	int64		shift = unit == CLOCK_WEEK ? 2 * USECS_PER_DAY : 0;
 	int64		day;
 	int			year;
@@ -298,7 +298,7 @@ unit_beginning(int unit, Timestamp time, bool following)
 	return beginning_of_month(year, month + (following ? months : 0));
 }
 
-/* year_beginning: of a year as SQL counts, which has no year 0. */
+/* year_beginning: returns the beginning of a year in SQL, which has no year 0. */
 static Timestamp
 year_beginning(double year)
 {
@@ -311,7 +311,7 @@ year_beginning(double year)
 	return beginning_of_month((int) (year > 0 ? year : year + 1), 1);
 }
 
-/* next_beginning: of the unit behind one that begins then. */
+/* next_beginning: returns the beginning of the unit after the one that begins then. */
 static Timestamp
 next_beginning(int unit, Timestamp beginning)
 {
@@ -334,7 +334,7 @@ find_zone(const char *name)
 	return zone;
 }
 
-/* instant_of_local: when clocks in the zone show this, as PostgreSQL sees it. */
+/* instant_of_local: returns the instant at which PostgreSQL takes the local time to be. */
 static TimestampTz
 instant_of_local(Timestamp time, pg_tz *zone)
 {
@@ -346,19 +346,20 @@ instant_of_local(Timestamp time, pg_tz *zone)
 	return time + DetermineTimeZoneOffset(&tm, zone) * USECS_PER_SEC;
 }
 
-/* A time between two jumps of the clocks, which has one offset. */
+/* A period between two jumps of the clocks, which has one offset. */
 typedef struct Segment
 {
 	TimestampTz start;
 	TimestampTz end;
-	int64		offset;			/* to be added for the local time */
+	int64		offset;			/* add it to get the local time */
 } Segment;
 
 #define EPOCH_DIFFERENCE	((pg_time_t) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
 
 /*
- * next_segment: the first one from BEFORE_ALL on, and then those that follow, from a window before
- * 'first' to one behind 'last'; false behind the last one, which ends with all time.
+ * next_segment: returns the first segment, from BEFORE_ALL on, and then one after another,
+ * from a window before 'first' to a window after 'last'.  The last one ends with AFTER_ALL;
+ * after it false is returned.
  */
 static bool
 next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
@@ -389,7 +390,7 @@ next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
  * Predicates
  */
 
-/* is_near: may the bounds of a comparison only be told nearly? */
+/* is_near: can the bounds of a comparison be computed only approximately? */
 static bool
 is_near(const MongoPredicate *predicate)
 {
@@ -412,7 +413,7 @@ mongo_local_time_exactness(const MongoPredicate *predicate)
 		MONGO_SUPERSET : MONGO_EXACT;
 }
 
-/* year_bounds: extract(year) is whole, so a value with a fraction is one between two years. */
+/* year_bounds: extract(year) is an integer, so a value with a fraction is between two years. */
 static void
 year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Timestamp *after)
 {
@@ -425,7 +426,7 @@ year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Times
 	*after = year_beginning(mongo_number_value(type, whole) + 1);
 }
 
-/* find_bounds: the first local time that is not before the value, and the first one after it. */
+/* find_bounds: computes the first local time not before the value, and the first one after it. */
 static void
 find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Timestamp *after)
 {
@@ -457,7 +458,7 @@ find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Times
 	}
 	else if (zone != NULL)
 	{
-		/* around a jump two beginnings may have one instant */
+		/* around a jump, two beginnings may be the same instant */
 		*from = unit_beginning(unit, value - WINDOW, false);
 		while (*from == BEFORE_ALL ||
 			   (*from != AFTER_ALL && instant_of_local(*from, zone) < value))
@@ -473,7 +474,7 @@ find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Times
 	}
 }
 
-/* millis_of: the first millisecond that is not before the instant. */
+/* millis_of: returns the first millisecond that is not before the instant. */
 static int64
 millis_of(TimestampTz instant)
 {
@@ -483,7 +484,7 @@ millis_of(TimestampTz instant)
 	return exact ? millis : millis + 1;
 }
 
-/* append_range: of instants, whose ends may be those of all time. */
+/* append_range: appends a range of instants, which may be unbounded. */
 static void
 append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack,
 			 BsonArray *branches)
@@ -502,10 +503,10 @@ append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack,
 		bson_array_append_template(branches, "{@1: {$gte: @2, $lt: @3}}", name, from, to);
 }
 
-/* What reading a timestamp of few decimals may move it by, in milliseconds. */
+/* The most by which reading rounds a timestamp of few decimals, in milliseconds. */
 #define ROUNDING	500
 
-/* append_local_range: where clocks show a time from 'from' to before 'to'. */
+/* append_local_range: appends instants with a local time from 'from' to before 'to'. */
 static void
 append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to,
 				   BsonArray *branches)

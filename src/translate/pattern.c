@@ -1,23 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * pattern.c
- *		LIKE, ILIKE, starts_with() and "~" as regular expressions of MongoDB.
+ *		Translates LIKE, ILIKE, starts_with() and "~" to regular expressions of MongoDB.
  *
- * A pattern is read as branches, each of segments with any text between them: "%" or ".*".  A
- * segment is a sequence of characters and classes, so that all its matches have one length.
- * LIKE has nothing else.  A pattern of "~" may have more: any text is admitted there, and
- * PostgreSQL tests the rows again.
+ * A pattern is read as branches of segments, with any text between two segments: "%" or ".*".
+ * A segment is a sequence of characters and classes, so that all its matches have one length.
+ * A LIKE pattern consists of nothing else.  A pattern of "~" may contain other parts; any text
+ * matches those, and PostgreSQL tests the rows again.
  *
- * PCRE gives up after some 200,000 steps at one place of a text; find takes that for "does not
- * match", an expression for an error.  It counts no step for going on to the next place, for a
- * character, and for characters taken as often as possible and never given back (".*+").  Between
- * two places for any text, the first place where a segment fits is as good as a later one, as all
- * its matches have one length: "(?>.*?text)" takes a step for each character and has no way back.
- * Steps of that kind only expressions take; find is asked for a superset without such segments.
+ * PCRE stops after some 200,000 steps at one place of a text; find treats that as "does not
+ * match", an expression raises an error.  PCRE counts no step for moving to the next place,
+ * for a character, and for characters matched possessively (".*+").  Between two places for
+ * any text, the first match of a segment is as good as a later one, as all its matches have
+ * one length.  So "(?>.*?text)" takes a step for each character and never backtracks.  Only
+ * expressions contain such searches; find gets a superset without these segments.
  *
- * In the regular expression "." matches line feeds too, and a literal prefix is a range of an
- * index.  Where case does not matter ASCII alone folds under a C collation, and so do classes
- * like [Aa]; PCRE's option "i" would fold other letters as well.
+ * In the regular expression, "." also matches line feeds, and a literal prefix is a range of
+ * an index.  If case does not matter, only ASCII letters fold under a C collation, as classes
+ * like [Aa] do; PCRE's option "i" would fold other letters too.
  *
  * https://www.postgresql.org/docs/current/functions-matching.html
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
@@ -42,12 +42,13 @@
 #include "utils/pg_locale.h"
 
 /*
- * Of a pattern, and of the characters that it stands for.  MongoDB takes regular expressions of
- * about 32,000 bytes, and PCRE has 65,536 bytes for what it compiles: 33 for a class.
+ * The most characters of a pattern, and of the text that it matches.  MongoDB accepts regular
+ * expressions of about 32,000 bytes, and PCRE compiles to at most 65,536 bytes: 33 for a
+ * class.
  */
 #define MAX_LENGTH			1000
 
-/* What a text holds between two places for any text. */
+/* The part of a pattern between two places for any text. */
 typedef struct Segment
 {
 	StringInfoData text;		/* of the regular expression */
@@ -55,23 +56,23 @@ typedef struct Segment
 } Segment;
 
 /*
- * One of several that a text may match.  The first segment stands where the text starts and the
- * last one where it ends; if they are not the same, either may be empty.
+ * One of several alternatives.  The first segment matches the beginning of a text and the last
+ * one its end; if they are not the same segment, either may be empty.
  */
 typedef struct Branch
 {
 	List	   *segments;
-	char		first;			/* what a text begins with; NUL: not known */
-	bool		may_be_hex;		/* may it match hexadecimal digits alone? */
+	char		first;			/* first character of a text; NUL: unknown */
+	bool		may_be_hex;		/* may it match only hexadecimal digits? */
 } Branch;
 
 typedef struct Pattern
 {
 	List	   *branches;
-	bool		lossy;			/* matches more than what it was read from */
+	bool		lossy;			/* matches more than PostgreSQL's pattern */
 	int			length;			/* in characters */
 
-	/* of what is being read */
+	/* while reading */
 	const char *next;
 	const char *end;
 	bool		folds;			/* ASCII letters match in either case */
@@ -79,9 +80,9 @@ typedef struct Pattern
 
 static bool translate_pattern(const MongoCall *call, MongoValue *result);
 
-/* Its flags: what kind of pattern, LIKE's without one; is it true where that does not match? */
+/* Flags of a row: the kind of pattern, by default LIKE; and is it true if that does not match? */
 #define POSIX		0x100
-#define PREFIX		0x200		/* no wildcards: what a text begins with */
+#define PREFIX		0x200		/* a prefix without wildcards */
 #define FOLDS		0x400		/* case does not matter */
 #define NEGATED		0x800
 
@@ -99,7 +100,7 @@ const MongoExpressionRow mongo_pattern_rows[] =
 	{.functions = {InvalidOid}}
 };
 
-/* As a condition, starts_with() takes a pattern, too; as an expression it has a row elsewhere. */
+/* As a condition, starts_with() has a pattern; as an expression, it has a row elsewhere. */
 static const MongoExpressionRow starts_with = {{F_STARTS_WITH}, .flags = PREFIX};
 
 /*
@@ -126,7 +127,7 @@ add_branch(Pattern *pattern)
 	return branch;
 }
 
-/* add_any_text: here, as "%" does; twice is no more than once. */
+/* add_any_text: matches any text here, as "%" does; repeating it changes nothing. */
 static void
 add_any_text(Branch *branch)
 {
@@ -136,7 +137,7 @@ add_any_text(Branch *branch)
 		add_segment(branch);
 }
 
-/* append_literal: a "|" even escaped would keep MongoDB from looking for a prefix. */
+/* append_literal: writes "|" as a code, because even "\|" keeps MongoDB from finding a prefix. */
 static void
 append_literal(StringInfo text, char c)
 {
@@ -148,7 +149,7 @@ append_literal(StringInfo text, char c)
 		appendStringInfo(text, "\\%c", c);
 }
 
-/* One character, or a class. */
+/* A piece: one character or a class. */
 typedef struct Piece
 {
 	StringInfoData text;		/* of the regular expression */
@@ -181,7 +182,7 @@ read_ascii(const Pattern *pattern, char c, Piece *piece)
 	}
 }
 
-/* read_character: the next one as it stands there. */
+/* read_character: reads the next character literally. */
 static void
 read_character(Pattern *pattern, Piece *piece)
 {
@@ -219,7 +220,7 @@ add_piece(Pattern *pattern, const Piece *piece, int times)
  * LIKE
  */
 
-/* read_like: false for what PostgreSQL itself raises an error on. */
+/* read_like: reads a LIKE pattern; false if PostgreSQL raises an error for it. */
 static bool
 read_like(Pattern *pattern)
 {
@@ -250,7 +251,7 @@ read_like(Pattern *pattern)
 	return true;
 }
 
-/* read_prefix: the argument of starts_with() */
+/* read_prefix: reads the argument of starts_with(). */
 static void
 read_prefix(Pattern *pattern)
 {
@@ -268,8 +269,8 @@ read_prefix(Pattern *pattern)
 /*
  * Regular expressions
  *
- * What is read is known to be valid.  From a group on, or anything else that is not read, any text
- * is admitted.
+ * The pattern is known to be valid.  From a group, or any other unsupported part, any text is
+ * assumed to match.
  */
 
 static bool
@@ -310,8 +311,8 @@ sees_quantifier(const Pattern *pattern)
 }
 
 /*
- * parse_quantifier: if there is one; 'maximum' is -1 where there is none.  If as much or as little
- * as possible is taken does not decide if it fits.
+ * parse_quantifier: reads a quantifier if there is one; a 'maximum' of -1 is unlimited.
+ * Greedy and non-greedy quantifiers match the same texts.
  */
 static void
 parse_quantifier(Pattern *pattern, int *minimum, int *maximum)
@@ -335,7 +336,7 @@ parse_quantifier(Pattern *pattern, int *minimum, int *maximum)
 	takes(pattern, '?');
 }
 
-/* parse_bracket: after "["; false if it is not read, as classes and escapes in it. */
+/* parse_bracket: reads a class after "["; false if it contains named classes or escapes. */
 static bool
 parse_bracket(Pattern *pattern, StringInfo class)
 {
@@ -359,7 +360,7 @@ parse_bracket(Pattern *pattern, StringInfo class)
 	return true;
 }
 
-/* parse_piece: what a quantifier may follow; false if it is not read. */
+/* parse_piece: reads what a quantifier may follow; false if it is not supported. */
 static bool
 parse_piece(Pattern *pattern, Piece *piece)
 {
@@ -389,7 +390,7 @@ parse_piece(Pattern *pattern, Piece *piece)
 	return true;
 }
 
-/* branch_follows: may there be a "|" outside of groups? */
+/* branch_follows: is there possibly a "|" outside of groups? */
 static bool
 branch_follows(const char *rest)
 {
@@ -408,7 +409,7 @@ branch_follows(const char *rest)
 	return false;
 }
 
-/* parse_pieces: up to "|", "$" or the end; false for what is not read. */
+/* parse_pieces: reads up to "|", "$" or the end; false for an unsupported part. */
 static bool
 parse_pieces(Pattern *pattern)
 {
@@ -442,8 +443,8 @@ parse_pieces(Pattern *pattern)
 }
 
 /*
- * is_similar_to: is it what PostgreSQL makes of a pattern of SIMILAR TO, without groups?  Then read
- * what is in the group around it.
+ * is_similar_to: is it the regular expression for a pattern of SIMILAR TO, without groups?
+ * Then the part inside the outer group is read.
  */
 static bool
 is_similar_to(Pattern *pattern)
@@ -456,7 +457,7 @@ is_similar_to(Pattern *pattern)
 	return true;
 }
 
-/* read_posix: false for what is not read, and for what would match any text. */
+/* read_posix: reads a pattern of "~"; false if it is not supported, or would match any text. */
 static bool
 read_posix(Pattern *pattern)
 {
@@ -480,14 +481,14 @@ read_posix(Pattern *pattern)
 	return pattern->next == pattern->end;
 }
 
-/* read_pattern: NULL if it is not shippable. */
+/* read_pattern: reads any pattern; NULL if it is not shippable. */
 static Pattern *
 read_pattern(int flags, Node *node, Oid collation)
 {
 	const Const *constant = (Const *) node;
 	Pattern    *pattern = palloc0(sizeof(Pattern));
 
-	/* a character is one there; it must not be a byte here */
+	/* in MongoDB a pattern matches characters; it must not match bytes here */
 	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID ||
 		GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
 		!get_collation_isdeterministic(collation) ||
@@ -505,7 +506,7 @@ read_pattern(int flags, Node *node, Oid collation)
 		if (!read_like(pattern))
 			return NULL;
 	}
-	/* what has none of these is valid */
+	/* a pattern without any of these is valid */
 	else if ((strpbrk(pattern->next, "\\[](){}*+?") != NULL && !is_valid(pattern, collation)) ||
 			 !read_posix(pattern))
 		return NULL;
@@ -517,8 +518,8 @@ read_pattern(int flags, Node *node, Oid collation)
  */
 
 /*
- * without_searches: a superset that does not look for a segment between two others.  The last one
- * need not stand at the end if the pattern is 'open' there.
+ * without_searches: returns segments that match a superset, and that need no search between
+ * two other segments.  If 'open', the text may continue after the last one.
  */
 static List *
 without_searches(const List *segments, bool open)
@@ -546,10 +547,10 @@ write_branch(const List *segments, StringInfo text)
 	const Segment *first = linitial(segments);
 	const Segment *last = llast(segments);
 
-	/* "$" would match before a final line feed as well */
+	/* "$" would also match before a final line feed */
 	if (list_length(segments) == 1)
 		appendStringInfo(text, "^%s\\z", first->text.data);
-	/* a segment alone is searched for by PCRE itself */
+	/* PCRE itself searches for a single segment */
 	else if (list_length(segments) == 3 && first->length + last->length == 0)
 		appendStringInfoString(text, ((Segment *) lsecond(segments))->text.data);
 	else
@@ -558,13 +559,13 @@ write_branch(const List *segments, StringInfo text)
 		for (int i = 1; i < list_length(segments) - 1; i++)
 			appendStringInfo(text, "(?>.*?%s)", ((Segment *) list_nth(segments, i))->text.data);
 
-		/* far enough from the end, and then what stands before it */
+		/* go to the end, and look back at the last segment */
 		if (last->length > 0)
 			appendStringInfo(text, "(?=.{%d}).*+(?<=%s)", last->length, last->text.data);
 	}
 }
 
-/* write_pattern: a regular expression for option "s", in UTF-8; NULL for searches in branches. */
+/* write_pattern: returns a regular expression for option "s"; NULL for searches in branches. */
 static const char *
 write_pattern(const Pattern *pattern)
 {
@@ -586,7 +587,7 @@ write_pattern(const Pattern *pattern)
 	return pg_server_to_any(text.data, text.len, PG_UTF8);
 }
 
-/* append_regex_match: a text that the regular expression matches, or one that it does not. */
+/* append_regex_match: appends that the text matches the regular expression, or does not. */
 static void
 append_regex_match(const char *path, const char *expression, bool positive, bson_t *match)
 {
@@ -598,7 +599,7 @@ append_regex_match(const char *path, const char *expression, bool positive, bson
 		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
 }
 
-/* is_within: do the first so many characters of a text tell whether it matches? */
+/* is_within: do the first so many characters of a text decide whether it matches? */
 static bool
 is_within(const Pattern *pattern, int length)
 {
@@ -615,7 +616,7 @@ is_within(const Pattern *pattern, int length)
 	return true;
 }
 
-/* read_for_find: the pattern without searches, for the texts of a field; NULL if not shippable. */
+/* read_for_find: reads the pattern for find, without searches; NULL if it is not shippable. */
 static const Pattern *
 read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 {
@@ -626,7 +627,7 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 	if (pattern == NULL)
 		return NULL;
 
-	/* what the column cuts may stand behind what is asked for */
+	/* the stored text may continue after the part that the column reads */
 	open = mongo_reading_changes(getBaseType(field->type), field->typmod) &&
 		!is_within(pattern, field->typmod - (int) VARHDRSZ);
 	foreach(cell, pattern->branches)
@@ -640,7 +641,7 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 	return pattern;
 }
 
-/* May the text of an ObjectId match? */
+/* may_be_objectid: may the text of an ObjectId match? */
 static bool
 may_be_objectid(const Pattern *pattern)
 {
@@ -659,8 +660,8 @@ may_be_objectid(const Pattern *pattern)
 }
 
 /*
- * translate_pattern: LIKE, "~" and their like as an expression, which may be an error for texts of
- * more than about 200,000 characters.
+ * translate_pattern: translates LIKE, "~" and the like to an expression, which may raise an
+ * error for texts of more than about 200,000 characters.
  */
 static bool
 translate_pattern(const MongoCall *call, MongoValue *result)
@@ -684,7 +685,7 @@ translate_pattern(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* may_begin: may a text that the pattern matches begin so? */
+/* may_begin: may a text that matches begin with this character? */
 static bool
 may_begin(const void *context, char first)
 {
@@ -722,7 +723,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	if (pattern == NULL || (!positive && is_json))
 		return MONGO_NOT_SHIPPABLE;
 
-	/* of a text as the column cuts it an expression can tell */
+	/* only an expression can test the text as the column cuts it */
 	if (!positive && pattern->lossy &&
 		mongo_reading_changes(getBaseType(field->type), field->typmod))
 		return MONGO_NOT_SHIPPABLE;
@@ -733,7 +734,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	}
 	expression = write_pattern(pattern);
 
-	/* a regular expression looks at Strings only */
+	/* a regular expression matches only Strings */
 	reads_objectids = !is_json && field->bson_type != BSON_TYPE_UTF8 && may_be_objectid(pattern);
 	if (!positive || (!is_json && !reads_objectids))
 		append_regex_match(field->path, expression, positive, match);

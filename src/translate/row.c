@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row.c
- *		Rows as documents and upserts.
+ *		Converts rows to documents, updates and upserts.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,30 +27,30 @@
 #define ID_KEY	"_id"
 
 /*
- * A field of the document.  It has a column, or children, or both when a
- * column holds the parent of another ("a" and "a.b").
+ * A field of the document.  It has a column or children, or both if the path of one column is
+ * the parent of another's ("a" and "a.b").
  */
 typedef struct LayoutField
 {
 	const char *key;
 	const char *path;			/* from the top, with dots */
 	List	   *attributes;		/* columns with this path, as numbers */
-	List	   *children;		/* LayoutField *, as they are met */
+	List	   *children;		/* LayoutField *, in the order of columns */
 } LayoutField;
 
 struct MongoRowLayout
 {
 	TupleDesc	tuple;
 	const char **paths;			/* by attribute number - 1; NULL: none */
-	bson_type_t *bson_types;	/* likewise; BSON_TYPE_EOD: not declared */
+	bson_type_t *bson_types;	/* the same; BSON_TYPE_EOD: not declared */
 	AttrNumber	document_attribute; /* the column __doc, or 0 */
 	bool		write_null;
 	bool		generates_id;
 	LayoutField *id;			/* NULL when no column reads it */
-	List	   *fields;			/* the others at the top */
+	List	   *fields;			/* the other top-level fields */
 };
 
-/* add_to_layout: the column's field, below the fields that its path leads through. */
+/* add_to_layout: adds the column's field, below the fields on its path. */
 static void
 add_to_layout(List **fields, const char *path, AttrNumber attnum)
 {
@@ -136,14 +136,14 @@ attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
 	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
 }
 
-/* column_error_context names the column in which a value cannot be stored. */
+/* column_error_context: adds the name of the column to an error. */
 static void
 column_error_context(void *arg)
 {
 	errcontext("column \"%s\"", (const char *) arg);
 }
 
-/* stores_objectids: does a column store such a value as an ObjectId where it is one? */
+/* stores_objectids: does a column store a value of this type as an ObjectId if it is one? */
 static bool
 stores_objectids(const char *path, Oid base)
 {
@@ -171,9 +171,9 @@ mongo_append_column_value(bson_t *document, const char *key, const char *path,
 
 /*
  * column_of_field
- *		The column that gives this field its value, or 0.
+ *		Returns the column that gives this field its value, or 0.
  *
- * Two columns may read one field, but only one of them can say what it is.
+ * Two columns may read one field, but only one of them may give it a value.
  */
 static AttrNumber
 column_of_field(const MongoRowLayout *layout, const LayoutField *field,
@@ -201,7 +201,7 @@ column_of_field(const MongoRowLayout *layout, const LayoutField *field,
 	return found;
 }
 
-/* has_value: is there anything to write below this field, or, unless 'below', in it? */
+/* has_value: is there a value below this field, or, without 'below', in the field itself? */
 static bool
 has_value(const MongoRowLayout *layout, const LayoutField *field, const bool *isnull, bool below)
 {
@@ -220,7 +220,7 @@ has_value(const MongoRowLayout *layout, const LayoutField *field, const bool *is
 	return false;
 }
 
-/* append_field: if it has a value. */
+/* append_field: appends the field if it has a value. */
 static void
 append_field(const MongoRowLayout *layout, const LayoutField *field,
 			 const Datum *values, const bool *isnull, bson_t *document)
@@ -254,7 +254,7 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 								  layout->bson_types[attnum - 1]);
 }
 
-/* Does a column of this type, and declared so, read an ObjectId that we make? */
+/* reads_objectids: can a column of this type and declared type read a generated ObjectId? */
 static bool
 reads_objectids(Oid typid, bson_type_t declared)
 {
@@ -264,7 +264,7 @@ reads_objectids(Oid typid, bson_type_t declared)
 		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
 }
 
-/* append_id: what the row says, or an ObjectId that PostgreSQL makes. */
+/* append_id: appends the row's _id, or an ObjectId that PostgreSQL generates. */
 static void
 append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 		  bson_t *document, bool *generated, bson_oid_t *oid)
@@ -310,9 +310,9 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 
 /*
  * append_part
- *		The elements between two offsets of another document, as they are.
+ *		Appends the bytes between two offsets of another document unchanged.
  *
- * Not by iterators: libbson would tidy up what it appends.
+ * Not by iterators: libbson might change the elements that it appends.
  */
 static void
 append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
@@ -334,7 +334,7 @@ append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
 	pfree(bytes);
 }
 
-/* document_members: of the column __doc, which is not NULL. */
+/* document_members: returns the members of the column __doc, which is not NULL. */
 static bson_t *
 document_members(const MongoRowLayout *layout, const Datum *values)
 {
@@ -352,7 +352,7 @@ document_members(const MongoRowLayout *layout, const Datum *values)
 
 /*
  * append_whole_document
- *		The column __doc; _id comes first, as MongoDB itself would have it.
+ *		Appends the column __doc, with _id first, as MongoDB itself would store it.
  */
 static void
 append_whole_document(const MongoRowLayout *layout, const Datum *values,
@@ -406,7 +406,7 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 		append_field(layout, lfirst(cell), values, isnull, document);
 }
 
-/* check_field_names: an update operator takes some for paths. */
+/* check_field_names: rejects names that an update operator interprets as paths. */
 static void
 check_field_names(const bson_t *document, bool by_insert_mode)
 {
@@ -445,7 +445,7 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 	bson_append_document_end(update, &fields);
 }
 
-/* append_assignment: one column's part in the update. */
+/* append_assignment: appends one column's assignment to the update. */
 static void
 append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 				  bool isnull, MongoUpdateOperators *operators)
@@ -462,7 +462,7 @@ append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 								  layout->bson_types[attnum - 1]);
 }
 
-/* append_column_changes: what changed of a nested column, if that can be said. */
+/* append_column_changes: appends changes within a nested column; false to write it whole. */
 static bool
 append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old,
 					  Datum new, MongoUpdateOperators *operators)
@@ -481,10 +481,9 @@ append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old
 
 /*
  * append_replacement
- *		A pipeline that makes the column __doc the document.
+ *		Appends a pipeline that replaces the document by the column __doc.
  *
- * A document without _id keeps the one it has; with another _id, MongoDB
- * refuses.
+ * If __doc has no _id, the document keeps its own.  MongoDB rejects another _id.
  */
 static void
 append_replacement(const MongoRowLayout *layout, const Datum *values,
@@ -540,7 +539,7 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 		BSON_APPEND_DOCUMENT(update, "$push", operators.push);
 }
 
-/* overlap: is one path the other, or inside it? */
+/* overlap: are the paths the same, or is one inside the other? */
 static bool
 overlap(const char *first, const char *second)
 {
@@ -600,8 +599,8 @@ mongo_check_assignable(Oid relid, List *attributes)
 /*-------------------------------------------------------------------------
  * From rows to the upserts of the option insert_mode.
  *
- * The filter compares by $eq, so that a value with operators in it is none; MongoDB
- * takes the fields of a new document from there.
+ * The filter compares by $eq, so that a value that contains operators is still a value.
+ * MongoDB also takes the key fields of a new document from the filter.
  *-------------------------------------------------------------------------
  */
 
@@ -618,15 +617,14 @@ struct MongoUpsertLayout
 	bool		only_inserts;	/* insert_mode 'ignore' */
 	bool		keyed_by_id;
 	List	   *keys;			/* UpsertKey * */
-	List	   *assigned;		/* attribute numbers: what the statement gives */
-	List	   *triggered;		/* likewise: what a trigger may have given */
-	List	   *others;			/* likewise, of new documents: what may have a
-								 * default */
+	List	   *assigned;		/* attribute numbers: given by the statement */
+	List	   *triggered;		/* those that a trigger may have set */
+	List	   *others;			/* those with a default, for new documents */
 };
 
-/* ------------------------------- the layout -------------------------------- */
+/* ------------------------------- The layout ------------------------------- */
 
-/* add_upsert_key: 'attnum' 0 is _id, whatever columns read it or a part of it. */
+/* add_upsert_key: adds a key; 'attnum' 0 is _id, even if columns read it or a part of it. */
 static void
 add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 {
@@ -674,7 +672,7 @@ find_keys(MongoUpsertLayout *layout, Oid relid, const char *key_columns)
 	}
 }
 
-/* is_upsert_key: is this path, or what is around it, one of the keys? */
+/* is_upsert_key: is this path one of the keys? */
 static bool
 is_upsert_key(const MongoUpsertLayout *layout, const char *path)
 {
@@ -688,7 +686,7 @@ is_upsert_key(const MongoUpsertLayout *layout, const char *path)
 	return false;
 }
 
-/* is_computed: a generated column, of nothing but columns that are given? */
+/* is_computed: does a generated column depend only on columns that are given? */
 static bool
 is_computed(Oid relid, AttrNumber attnum, const Bitmapset *given)
 {
@@ -700,7 +698,10 @@ is_computed(Oid relid, AttrNumber attnum, const Bitmapset *given)
 	return bms_is_subset(used, given);
 }
 
-/* find_columns: what becomes of each that is no key.  The layout's copy has no defaults. */
+/*
+ * find_columns: decides how to write columns other than keys.  The layout's copy has no
+ * defaults.
+ */
 static void
 find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmapset *given,
 			 bool has_trigger)
@@ -757,11 +758,11 @@ mongo_upsert_assigned(const MongoUpsertLayout *layout)
 	return layout->assigned;
 }
 
-/* --------------------------------- a row ----------------------------------- */
+/* --------------------------------- A row ---------------------------------- */
 
 /*
- * append_key_condition: the field is the value; by $eq it may also be an array that has it for an
- * element.
+ * append_key_condition: appends that the field is the value.  $eq alone also matches an array
+ * that contains the value.
  */
 static void
 append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
@@ -773,7 +774,7 @@ append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
 		bson_append_condition(filter, key->path, "$eq", value);
 }
 
-/* append_filter: {path: {$eq: value}, ...} */
+/* append_filter: appends {path: {$eq: value}, ...}. */
 static void
 append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool generated,
 			  bson_t *filter)
@@ -798,7 +799,7 @@ append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool gene
 	}
 }
 
-/* append_others: {$setOnInsert: {_id, and defaults}} */
+/* append_others: appends {$setOnInsert: {...}} with _id and defaults. */
 static void
 append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *isnull,
 			  const bson_t *document, bson_t *update)

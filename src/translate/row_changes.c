@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * row_changes.c
- *		What differs between the old and the new value of a nested column.
+ *		Finds the differences between the old and the new value of a nested column.
  *
- * Both values are written as BSON and compared there, so that jsonb, arrays and
- * composites are compared by the same code.  What reads as the old value and would be
- * written as the new one stays as it is.
+ * Both values are converted to BSON and compared as BSON, so that the same code compares
+ * jsonb, arrays and composites.  A part that reads as the old value and would be written as
+ * the same BSON remains unchanged.
  *
- * Each level first looks whether paths can say what changed in it, and only
- * then appends: a level that cannot is written whole by the one above.  A
- * level of which nothing stays, or of which too much changes, is written whole
- * too, except for composites: their documents may have fields that no attribute
- * reads.
+ * Each level first tests whether paths can express its changes, and only then appends them.
+ * If they cannot, the level above writes it as a whole.  A level is also written as a whole if
+ * nothing in it remains, or if too much changes.  Composites are an exception: their documents
+ * may have fields that no attribute reads.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,13 +24,13 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
-/* MongoDB stores no deeper documents; paths end well before. */
+/* The deepest path; MongoDB stores documents of 100 levels. */
 #define DEEPEST_PATH	64
 
 /*
- * In one array or object.  MongoDB looks for each path from the start, so that many take
- * longer than the whole: for 10,000 integers from 700 on, for 100,000 from 150.  $slice takes
- * what it cuts one by one as well: 14 s for 60,000.
+ * The most paths in one array or object.  MongoDB follows each path from the start, so that
+ * many paths take longer than writing the whole: from 700 paths on for 10,000 integers, from
+ * 150 for 100,000.  $slice also removes elements one by one: 14 s for 60,000.
  */
 #define MOST_PATHS		200
 
@@ -44,10 +43,11 @@ mongo_is_nested_type(Oid typid)
 }
 
 /*
- * can_enter: can a change within a value of the type be said of its members?
+ * can_enter: can a change within a value of the type be written to its members?
  *
- * json's members have no order of their own, and a point may be stored in another form than
- * it is written in.  The type of an array's further dimensions is that of the elements.
+ * Not for json and points: the order of json's keys matters, and a point may be stored in
+ * another form than it is written in.  The type of an array's further dimensions is that of
+ * the elements.
  */
 static bool
 can_enter(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
@@ -59,7 +59,7 @@ can_enter(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 	return BSON_ITER_HOLDS_ARRAY(new) && getBaseType(typid) != JSONOID;
 }
 
-/* value_bytes: of a value, which end where the next element begins. */
+/* value_bytes: returns the bytes of a value, which end where the next element begins. */
 static const uint8_t *
 value_bytes(const bson_iter_t *value, uint32 *length)
 {
@@ -87,10 +87,10 @@ typedef struct Differences
 {
 	bson_iter_t old;
 	bson_iter_t new;
-	bool		has_old;		/* is there a member in the old one? */
+	bool		has_old;		/* does the old one have the member? */
 	bool		has_new;
-	bool		in_new;			/* still going through those of the new one? */
-	int			same;			/* how many have been passed by as equal */
+	bool		in_new;			/* still at the members of the new one? */
+	int			same;			/* number of equal members so far */
 } Differences;
 
 static Differences
@@ -103,7 +103,7 @@ differences(const bson_iter_t *old, const bson_iter_t *new)
 	return result;
 }
 
-/* move_to_member: go to the member if it is there, further on, as both are in one order. */
+/* move_to_member: moves forward to the member if there is one; both have the same order. */
 static bool
 move_to_member(bson_iter_t *at, const char *key)
 {
@@ -115,7 +115,7 @@ move_to_member(bson_iter_t *at, const char *key)
 	return true;
 }
 
-/* next_difference: what is new or changed, and then what is gone. */
+/* next_difference: finds the next new or changed member, and then the next removed one. */
 static bool
 next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 {
@@ -142,7 +142,7 @@ next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 	return false;
 }
 
-/* type_of_member: of an attribute, or an element, which may be an array of the next dimension. */
+/* type_of_member: returns the type of an attribute or element, even one that is an inner array. */
 static Oid
 type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
 {
@@ -158,14 +158,14 @@ type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
 }
 
 /*
- * can_say: can paths say what changes, and are they not too many?
+ * can_express: can paths express the changes, and are there not too many?
  *
- * Of a document no path can name a key such as "a.b".  Of an array, something has to
- * stay; what is cut off a shorter one does not go with changes inside.  The documents
- * of composites, 'typid', may have fields that no attribute reads.
+ * In a document, no path can name a key such as "a.b".  In an array, some element must remain,
+ * and elements cannot be cut off together with changes inside it.  The documents of
+ * composites, 'typid', may have fields that no attribute reads.
  */
 static bool
-can_say(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
+can_express(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 {
 	Oid			element = get_base_element_type(typid);
 	bool		is_limited = !type_is_rowtype(OidIsValid(element) ? element : typid);
@@ -183,7 +183,7 @@ can_say(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 			(key[0] == '\0' || key[0] == '$' || strchr(key, '.') != NULL))
 			return false;
 
-		/* libbson drops the options of a Regex that it does not know */
+		/* libbson drops unknown options of a Regex */
 		if ((++changed > MOST_PATHS && is_limited) ||
 			(at.has_new && BSON_ITER_HOLDS_REGEX(&at.new)))
 			return false;
@@ -196,14 +196,14 @@ can_say(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 		(at.same + entered > 0 && (gone == 0 || changed_within == 0));
 }
 
-/* append_changes: see mongo_append_changes() in the header. */
+/* append_changes: does the work of mongo_append_changes() at each level. */
 static bool
 append_changes(const MongoUpdateOperators *operators, const char *path, const bson_iter_t *old,
 			   const bson_iter_t *new, Oid typid, int depth)
 {
 	Differences at;
 
-	if (depth >= DEEPEST_PATH || !can_enter(old, new, typid) || !can_say(old, new, typid))
+	if (depth >= DEEPEST_PATH || !can_enter(old, new, typid) || !can_express(old, new, typid))
 		return false;
 	at = differences(old, new);
 	while (next_difference(&at, old, new))
