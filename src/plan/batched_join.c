@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * batched_join.c
- *		Joins that ask for the keys of many outer rows at once.
+ *		Plans joins that look up the keys of many outer rows at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,37 +27,36 @@
 #include "utils/lsyscache.h"
 
 /*-------------------------------------------------------------------------
- * By which keys a batched join finds documents, and what that costs.
+ * The keys of a batched join, and what looking them up costs.
  *
- * Of several columns that are equal, one field may be asked for, or several: each by a
- * list of its own, so that documents come whose combination of values no outer row has.
- * The hashes of all keys tell these apart.
+ * If several columns must be equal, one field may be looked up, or several.  Each field has a
+ * list of keys of its own, so documents may come with a combination of values that no outer
+ * row has.  A hash of all keys excludes these.
  *-------------------------------------------------------------------------
  */
 
-/* A clause "something of the outer side = field". */
+/* A clause "outer expression = field". */
 typedef struct Key
 {
 	RestrictInfo *rinfo;
 	MongoEquality equality;
 	MongoCondition condition;	/* field = ANY (keys) */
-	double		distinct;		/* keys that are asked for, in all batches */
-	double		share;			/* of all documents, that have one of a
-								 * batch's */
+	double		distinct;		/* keys looked up, in all batches */
+	double		share;			/* of the documents, with a key of one batch */
 } Key;
 
-/* Keys that are asked for together. */
+/* Keys that are looked up together. */
 typedef struct Choice
 {
 	List	   *keys;			/* Key * */
 	bool		indexed;		/* an index finds these documents */
 	bool		unique;
 	double		share;			/* of mongo_index_finds() */
-	double		found;			/* documents that come, in all batches */
-	Cost		cost;			/* of asking and of their coming */
+	double		found;			/* documents returned, in all batches */
+	Cost		cost;			/* of looking up and returning them */
 } Choice;
 
-/* What the choice depends on. */
+/* The input of the choice. */
 typedef struct Search
 {
 	PlannerInfo *root;
@@ -66,7 +65,7 @@ typedef struct Search
 	double		batches;
 } Search;
 
-/* mongo_batches: how many finds are sent for so many outer rows. */
+/* mongo_batches: returns how many finds are sent for so many outer rows. */
 static double
 mongo_batches(double outer_rows)
 {
@@ -74,8 +73,8 @@ mongo_batches(double outer_rows)
 }
 
 /*
- * any_of_keys: field = ANY (keys), whatever these will be.  The keys of all fields that
- * are asked for are a record, of which this is a member.
+ * any_of_keys: makes the condition field = ANY (keys), before the keys are known.  The keys of
+ * all fields looked up form a record; 'number' is the member with this field's keys.
  */
 static Expr *
 any_of_keys(const MongoEquality *equality, int number)
@@ -101,11 +100,11 @@ any_of_keys(const MongoEquality *equality, int number)
 }
 
 /*
- * can_ask: can MongoDB be asked for the documents with these keys?  Values that are
- * ranges to it, as numeric's are, would be too many of these.
+ * can_look_up: can MongoDB find the documents with these keys?  Not if values are rendered as
+ * ranges, such as numeric's; a list would contain too many of them.
  */
 static bool
-can_ask(const Search *search, Key *key)
+can_look_up(const Search *search, Key *key)
 {
 	const MongoRelation *relation = search->innerrel->fdw_private;
 	bson_t	   *match = bson_create_in(CurrentMemoryContext);
@@ -120,14 +119,14 @@ can_ask(const Search *search, Key *key)
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
 	key->condition = mongo_translate_condition(&translation, any_of_keys(&key->equality, 1), match);
-	/* one key of the list, for what a key costs */
+	/* one key of the list, to estimate its cost */
 	key->condition.seek = MONGO_SEEK_VALUE;
 	key->condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_pipeline_table(relation->options);
 	return key->condition.exactness != MONGO_NOT_SHIPPABLE &&
 		mongo_is_securely_promotable(search->innerrel, key->rinfo, match);
 }
 
-/* try_clause: the clause as a key; NULL if it is none. */
+/* try_clause: returns the clause as a key; NULL if it is not one. */
 static Key *
 try_clause(const Search *search, RestrictInfo *rinfo)
 {
@@ -137,7 +136,7 @@ try_clause(const Search *search, RestrictInfo *rinfo)
 	if (!rinfo->can_join ||
 		!mongo_split_equality(search->root, search->innerrel, rinfo, search->outer->parent->relids,
 							  &key->equality) ||
-		!can_ask(search, key))
+		!can_look_up(search, key))
 		return NULL;
 	key->distinct = mongo_batched_keys(search->root, key->equality.value, search->outer->rows,
 									   search->batches);
@@ -148,9 +147,9 @@ try_clause(const Search *search, RestrictInfo *rinfo)
 }
 
 /*
- * count_seeks: how often an index is looked into for a batch.  Of a compound one, once
- * for each value of the first field, then for each value of the next that stands
- * behind this, or that is asked for, if these are fewer.
+ * count_seeks: returns the number of index seeks for a batch.  A compound index is searched
+ * once for each value of the first field, and then for each following value of the next field:
+ * those that occur or those that are looked up, whichever are fewer.
  */
 static double
 count_seeks(const Search *search, const Choice *choice)
@@ -172,9 +171,9 @@ count_seeks(const Search *search, const Choice *choice)
 }
 
 /*
- * indexed_cost: of a find for each batch.  The first key is no dearer than it is to a
- * nested loop that asks for one at a time, and the find a little cheaper: so that this
- * is the plan where one row is expected, for there may be thousands.
+ * indexed_cost: returns the cost of a find for each batch.  The first key costs no more than
+ * in a nested loop that looks up one key at a time, and the find a little less.  So this plan
+ * is chosen if one row is expected, because there may be thousands.
  */
 static Cost
 indexed_cost(const Search *search, const Choice *choice, double examined)
@@ -192,8 +191,8 @@ indexed_cost(const Search *search, const Choice *choice, double examined)
 }
 
 /*
- * unindexed_cost: of looking for the keys in all documents that meet the table's conditions,
- * which fewer and larger batches do.
+ * unindexed_cost: returns the cost of searching all documents that satisfy the table's
+ * conditions for the keys, in fewer and larger batches.
  */
 static Cost
 unindexed_cost(const Search *search, const Choice *choice)
@@ -206,7 +205,7 @@ unindexed_cost(const Search *search, const Choice *choice)
 		choice->found * inner->options->fdw_tuple_cost;
 }
 
-/* estimate_choice: fill in what is found and what that costs. */
+/* estimate_choice: fills in the number of documents found and the cost. */
 static void
 estimate_choice(const Search *search, Choice *choice)
 {
@@ -246,7 +245,7 @@ is_indexed(const Search *search, Choice *choice)
 	return choice->indexed;
 }
 
-/* choose_one: the best to be asked for alone: with an index, and finding a single document. */
+/* choose_one: chooses the best single key: one with an index, and one that finds one document. */
 static Choice
 choose_one(const Search *search, const List *candidates)
 {
@@ -266,7 +265,7 @@ choose_one(const Search *search, const List *candidates)
 	return best;
 }
 
-/* has_field: is one of the keys of this field? */
+/* has_field: does the choice contain a key of the same field? */
 static bool
 has_field(const Choice *choice, const Key *key)
 {
@@ -281,9 +280,9 @@ has_field(const Choice *choice, const Key *key)
 }
 
 /*
- * extend: ask for another key as well; false if there is none for which that is better.
- * It is where the same index finds both, if that spares more documents than it takes
- * seeks; and without an index, as then all documents are looked at anyway.
+ * extend: adds another key to the choice; false if that is better for none.  It is better if
+ * the same index finds both, and excludes more documents than it adds seeks.  Without an index
+ * it always is, because all documents are examined anyway.
  */
 static bool
 extend(const Search *search, const List *candidates, Choice *choice)
@@ -310,8 +309,8 @@ extend(const Search *search, const List *candidates, Choice *choice)
 }
 
 /*
- * may_run_again: is the query within a correlated subquery or a recursion, which may be run
- * many times, each time for other keys?
+ * may_run_again: is the query in a correlated subquery or a recursion, which may run many
+ * times with different keys?
  */
 static bool
 may_run_again(const PlannerInfo *root)
@@ -326,8 +325,8 @@ may_run_again(const PlannerInfo *root)
 
 /*
  * choose_keys
- *		The cheapest way to ask for keys among a join's clauses (RestrictInfo); false when
- *		there is none.  *others are the keys (Key *) that are not asked for.
+ *		Chooses the cheapest keys to look up among a join's clauses (RestrictInfo); false if
+ *		there is none.  *others are the keys (Key *) that are not looked up.
  */
 static bool
 choose_keys(const Search *search, const List *clauses, Choice *choice, List **others)
@@ -348,7 +347,7 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 
 	*choice = choose_one(search, candidates);
 
-	/* a pipeline may give other documents the second time */
+	/* a pipeline may return other documents when it runs again */
 	if (!choice->indexed && (mongo_is_pipeline_table(inner->options) || may_run_again(search->root)))
 		return false;
 	while (((Key *) linitial(choice->keys))->condition.path != NULL &&
@@ -358,12 +357,12 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 	return true;
 }
 
-/* ------ Planning nested loops that ask for many rows' keys at a time ------ */
+/* ------- Planning nested loops that look up many rows' keys at once ------- */
 
 static set_join_pathlist_hook_type next_hook = NULL;
 static const CustomScanMethods *scan_methods = NULL;
 
-/* estimate_batched_join: of the outer side once, and of asking for its rows' keys. */
+/* estimate_batched_join: fills in the cost of one outer scan, and of looking up its keys. */
 static void
 estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *choice,
 					  List *join_clauses, CustomPath *path)
@@ -377,7 +376,7 @@ estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *c
 
 	cost_qual_eval(&quals, join_clauses, search->root);
 
-	/* what EXPLAIN shows: a find's part */
+	/* for EXPLAIN: the share of one find */
 	inner_path->rows = clamp_row_est(choice->found / search->batches);
 	inner_path->startup_cost = options->fdw_startup_cost;
 	inner_path->total_cost = options->fdw_startup_cost +
@@ -395,7 +394,7 @@ estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *c
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 }
 
-/* same_output: the same Var or PlaceHolderVar among the outputs, or NULL. */
+/* same_output: finds the same Var or PlaceHolderVar among the outputs, or NULL. */
 static Node *
 same_output(const List *outputs, Node *node)
 {
@@ -417,11 +416,11 @@ same_output(const List *outputs, Node *node)
 
 /*
  * unify_nulling
- *		Let each Var and PlaceHolderVar have the outer joins of the same one among
- *		the 'outputs', or none.
+ *		Gives each Var and PlaceHolderVar the nulling relids of the same one among the
+ *		'outputs', or none.
  *
- * The clauses see the inner side's Vars before this join, the target list after
- * it; both are to be found among the columns of the scan.
+ * The clauses refer to the inner side's Vars before this join, the target list refers to them
+ * after it.  Both must match the columns of the scan.
  */
 static bool
 unify_nulling(Node *node, void *outputs)
@@ -449,7 +448,9 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 	ListCell   *cell;
 	ListCell   *plan_cell;
 
-	/* a pair of rows: all that the outer plan gives, then the foreign scan */
+	/*
+	 * a pair of rows: the columns of the outer plan, then of the foreign scan
+	 */
 	foreach(plan_cell, plans)
 	{
 		foreach(cell, ((Plan *) lfirst(plan_cell))->targetlist)
@@ -479,7 +480,7 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 	return (Plan *) scan;
 }
 
-/* A clause, and what says when its turn is. */
+/* A clause, and what decides its place in the order. */
 typedef struct OrderedClause
 {
 	RestrictInfo *rinfo;
@@ -487,7 +488,7 @@ typedef struct OrderedClause
 	int			number;
 } OrderedClause;
 
-/* compare_clauses: for qsort(). */
+/* compare_clauses: compares two clauses for qsort(). */
 static int
 compare_clauses(const void *left, const void *right)
 {
@@ -502,8 +503,8 @@ compare_clauses(const void *left, const void *right)
 }
 
 /*
- * in_order: bare clauses as PostgreSQL would evaluate them, those of a security
- * barrier first and then by cost; see order_qual_clauses() in createplan.c.
+ * in_order: returns bare clauses in the order in which PostgreSQL would evaluate them: those
+ * of a security barrier first, and then by cost; see order_qual_clauses() in createplan.c.
  */
 static List *
 in_order(PlannerInfo *root, List *rinfos)
@@ -532,7 +533,7 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_batched_join,
 };
 
-/* add_path_for: these keys. */
+/* add_path_for: adds the path that looks up these keys. */
 static void
 add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Choice *choice,
 			 const List *other_keys, List *join_clauses, List *other_clauses)
@@ -577,8 +578,8 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 }
 
 /*
- * is_ours: a foreign table that can be asked for keys?  It may be one that is
- * known to give no rows, of which nothing else is known then.
+ * is_ours: is it a foreign table of this extension in which keys can be looked up?  Not if it
+ * is known to be empty; then its other properties are not set.
  */
 static bool
 is_ours(RelOptInfo *rel)
@@ -608,7 +609,10 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	if (next_hook != NULL)
 		next_hook(root, joinrel, outerrel, innerrel, type, extra);
 
-	/* a semijoin the other way round: of rows without their duplicates */
+	/*
+	 * a semijoin with its sides exchanged: join the outer rows without their
+	 * duplicates
+	 */
 	if (type == JOIN_UNIQUE_OUTER && is_ours(innerrel))
 	{
 		outer_path = (Path *) create_unique_path(root, outerrel, outer_path, extra->sjinfo);

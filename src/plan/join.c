@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * join.c
- *		Joins as $lookup.
+ *		Plans joins as $lookup.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,14 +27,13 @@ static bool mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptIn
 static bool append_join(const MongoJoin *join, MongoPipeline *pipeline);
 
 /*-------------------------------------------------------------------------
- * Which joins MongoDB can make exactly, and what that costs.
+ * Which joins MongoDB can compute exactly, and what that costs.
  *
- * Elements need not be joined with their own document, which they come with.  Else
- * a $lookup is asked for only where an index finds the inner documents: for
- * every outer document without one, MongoDB would read the whole collection.
- * With one it still takes many times what fetching the documents and a hash
- * join do, so it pays for few outer documents or far more inner ones;
- * the costs decide.
+ * Array elements need no join with their own document, because they come with it.  Otherwise a
+ * $lookup is considered only if an index finds the inner documents: without one, MongoDB would
+ * read the whole collection for every outer document.  Even with an index it takes many times
+ * as long as fetching the documents and a hash join.  So it pays only for few outer documents
+ * or far more inner ones, as the costs show.
  *-------------------------------------------------------------------------
  */
 
@@ -53,7 +52,7 @@ mongo_join_type_is_known(JoinType type)
 		type == JOIN_SEMI || type == JOIN_ANTI;
 }
 
-/* has_placeholders: must an expression be evaluated within this join? */
+/* has_placeholders: must a PlaceHolderVar be evaluated within this join? */
 static bool
 has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 {
@@ -72,7 +71,7 @@ has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 /*
  * reads_inner: does the join's output have columns of the inner table?
  *
- * A semijoin's may have as well: those that equal outer ones.
+ * A semijoin's output can have them too, if they equal outer columns.
  */
 static bool
 reads_inner(const RelOptInfo *joinrel, const RelOptInfo *innerrel)
@@ -81,7 +80,7 @@ reads_inner(const RelOptInfo *joinrel, const RelOptInfo *innerrel)
 					   innerrel->relids);
 }
 
-/* output_is_fields: does the join give nothing but fields of its documents? */
+/* output_is_fields: does the join's output consist of fields of its documents? */
 static bool
 output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 {
@@ -91,7 +90,7 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 	{
 		MongoField	field;
 
-		/* a domain's constraint is tested when it is read, like any other */
+		/* a domain's constraints are tested when its value is read */
 		if (!IsA(lfirst(cell), Var) ||
 			!mongo_field_of_node(columns, lfirst(cell), &field) ||
 			!mongo_path_is_addressable(field.path))
@@ -101,8 +100,8 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 }
 
 /*
- * may_look_up: in one database, which $lookup does not leave, on the same member, and
- * among documents as the collection has them.
+ * may_look_up: can a $lookup join the tables?  Only collections of one database, with the same
+ * read preference, and only documents as they are stored.
  */
 static bool
 may_look_up(const MongoRelation *outer, const MongoRelation *inner)
@@ -133,7 +132,7 @@ mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *r
 	}
 }
 
-/* reads_replaced: does one read what unwinding has put something else into, or around? */
+/* reads_replaced: does an expression read a field that unwinding replaces, or a parent of it? */
 static bool
 reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *expressions)
 {
@@ -143,8 +142,8 @@ reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *ex
 }
 
 /*
- * is_with_parent: are the outer rows elements of the inner table's documents, joined by
- * their _id, and does the query read nothing of these that unwinding has replaced?
+ * is_with_parent: are the outer rows elements of the inner table's documents, joined by their
+ * _id, and does the query read no field that unwinding replaces?
  */
 static bool
 is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
@@ -164,7 +163,7 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
 }
 
-/* choose_form: the cheapest that tests all that has to be tested in time. */
+/* choose_form: chooses the cheapest form that applies all conditions at the right stage. */
 static void
 choose_form(MongoJoin *join)
 {
@@ -201,7 +200,7 @@ mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inn
 	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
 }
 
-/* estimate_join: fill in the costs. */
+/* estimate_join: fills in the costs. */
 static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
 {
@@ -232,7 +231,7 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	{
 		/*
 		 * nothing is looked up, and conditions on the documents are tested
-		 * before these are unwound, so that their indexes serve as well
+		 * before unwinding, so that indexes serve them too
 		 */
 		const MongoRelation *inner = join->inner->fdw_private;
 		double		share = inner->examined_rows / Max(join->inner->tuples, 1);
@@ -242,8 +241,8 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 }
 
 /*
- * make_stages: false unless all clauses have exact translations, and MongoDB may test them
- * beside those of the tables.
+ * make_stages: makes the stages; false unless all clauses have exact translations, and MongoDB
+ * may test them together with those of the tables.
  */
 static bool
 make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
@@ -260,7 +259,7 @@ make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *claus
 	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
 }
 
-/* create_join: NULL when the join cannot be pushed down. */
+/* create_join: creates the join; NULL if it cannot be pushed down. */
 static MongoJoin *
 create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
@@ -294,7 +293,7 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
 }
 
-/* create_join_relation: what is known of the join, with the columns of both sides. */
+/* create_join_relation: creates the join's MongoRelation, with the columns of both sides. */
 static MongoRelation *
 create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 {
@@ -313,7 +312,7 @@ create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	return relation;
 }
 
-/* is_left_deep: are the sides such that MongoDB may join them at all? */
+/* is_left_deep: is the inner side a base relation, and can MongoDB join the sides at all? */
 static bool
 is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 			 RelOptInfo *innerrel, JoinType jointype)
@@ -326,7 +325,7 @@ is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
 }
 
-/* offer_join: as one command, if it is exact and the cheapest way so far. */
+/* offer_join: adds a path with one command, if it is exact and the cheapest so far. */
 static void
 offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
@@ -365,21 +364,21 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 /*-------------------------------------------------------------------------
  * The equality by which $lookup finds documents through an index.
  *
- * localField and foreignField compare what the documents hold.  That is what
- * PostgreSQL compares for the types that read a value as it is; a text column
- * reads ObjectIds as well as Strings, and its keys are asked for as both.
+ * localField and foreignField compare the stored values.  PostgreSQL compares the same for
+ * types that read a value unchanged.  A text column reads ObjectIds in addition to Strings, so
+ * its keys are looked up as both.
  *-------------------------------------------------------------------------
  */
 
-/* Bytes of found documents that are still far from the 16 MB of an array. */
+/* A size in bytes of found documents that is far below the 16 MB limit of an array. */
 #define MODEST_ARRAY_SIZE	(2.0 * 1024 * 1024)
 
-/* How much more often than the average a key may well occur. */
+/* How many times as often as the average a key may occur. */
 #define UNEVEN_KEYS			8
 
 /*
- * join_key_kind: of a column that reads values without rounding them, so that MongoDB
- * may compare the fields as they are; else MONGO_KIND_OTHER.
+ * join_key_kind: returns the kind of a column that reads values without rounding, so that
+ * MongoDB may compare the fields themselves; otherwise MONGO_KIND_OTHER.
  */
 static MongoTypeKind
 join_key_kind(const MongoField *field)
@@ -393,7 +392,7 @@ join_key_kind(const MongoField *field)
 	return kind;
 }
 
-/* most_frequent: the share of documents that hold the commonest value or none. */
+/* most_frequent: returns the share of documents with the most common value, or with none. */
 static double
 most_frequent(Oid relid, AttrNumber attnum, double rows)
 {
@@ -423,8 +422,8 @@ most_frequent(Oid relid, AttrNumber attnum, double rows)
 }
 
 /*
- * found_documents_fit: is there no key for which $lookup would find more than an
- * array holds, as far as ANALYZE has seen?
+ * found_documents_fit: does $lookup find no more documents for any key than an array can
+ * contain, according to ANALYZE?
  */
 static bool
 found_documents_fit(RelOptInfo *inner, const Var *var)
@@ -438,8 +437,8 @@ found_documents_fit(RelOptInfo *inner, const Var *var)
 }
 
 /*
- * is_found: does an index find documents by the key, if not by itself then behind fields
- * that the table's restrictions set equal to values?
+ * is_found: does an index find documents by the key, either as its first field or after fields
+ * for which the table's restrictions are equalities?
  */
 static bool
 is_found(PlannerInfo *root, RelOptInfo *inner, MongoJoinKey *key)
@@ -475,7 +474,7 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 		 !get_collation_isdeterministic(clause->inputcollid)))
 		return false;
 
-	/* texts that are both declared to be ObjectIds are nothing else */
+	/* fields that are both declared as ObjectIds are never Strings */
 	key->is_text = kind == MONGO_KIND_TEXT &&
 		(key->inner.bson_type != key->outer.bson_type || key->inner.bson_type != BSON_TYPE_OID);
 	key->unique = strcmp(key->inner.path, "_id") == 0 &&
@@ -486,8 +485,8 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 }
 
 /*
- * is_better: by an index that needs nothing else, one document rather than several,
- * numbers rather than text.
+ * is_better: is one key better than the other?  An index without other conditions is better,
+ * one document better than several, numbers better than text.
  */
 static bool
 is_better(const MongoJoinKey *one, const MongoJoinKey *other)
@@ -501,8 +500,8 @@ is_better(const MongoJoinKey *one, const MongoJoinKey *other)
 
 /*
  * mongo_find_join_key
- *		Among RestrictInfos, the equality that is best to find documents of
- *		'inner' by; false when no index serves any.
+ *		Finds among RestrictInfos the equality that is best for finding documents of 'inner';
+ *		false if no index serves any.
  *
  * 'outer' are the columns of the other side.
  */
@@ -534,24 +533,23 @@ mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 }
 
 /*-------------------------------------------------------------------------
- * The stages of a join: $lookup and what makes SQL's join of it.
+ * The stages of a join: $lookup, and the stages that make it a join of SQL.
  *
- * MongoDB's null equals null and what is missing, SQL's NULL equals nothing, so
- * each form keeps null keys apart.  The document found replaces the array of
- * $lookup under its prefix, and nothing stands there where an outer join has
- * found none.
+ * MongoDB's null equals null and missing values, while SQL's NULL equals nothing, so each form
+ * excludes null keys.  The document found replaces the array of $lookup under its prefix.  If
+ * an outer join finds none, the prefix is missing.
  *-------------------------------------------------------------------------
  */
 
 /*
- * What no field of the documents is called: outer columns in a pipeline within
- * $lookup are known by what append_outer_fields() computes only.
+ * A prefix that no field of the documents has: in a pipeline within $lookup, outer columns are
+ * only found among the values that translate_outer_vars() computes.
  */
 #define NOT_IN_DOCUMENT		"$"
 
 /*
- * The elements of localField for a text key, as the field @3.  A String of 24
- * lower-case hexadecimal digits and the ObjectId of these are the same text.
+ * Sets the field @3 to the values of localField for a text key.  A String of 24 lower-case
+ * hexadecimal digits and the ObjectId of these are the same text.
  */
 #define TEXT_KEY_TEMPLATE \
 	"{@3: {$cond: [{$eq: [{$type: @1}, 'objectId']}, [@1, {$toString: @1}]," \
@@ -559,7 +557,7 @@ mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 	" {$cond: [{$regexMatch: {input: @1, regex: @2}}, [@1, {$toObjectId: @1}], @1]}]}]}}"
 #define OBJECTID_PATTERN	"^[0-9a-f]{24}\\z"
 
-/* A stage to come after the lookups that stand in a row. */
+/* A stage that is held until after consecutive lookups. */
 typedef struct HeldStage
 {
 	const char *name;
@@ -567,9 +565,9 @@ typedef struct HeldStage
 } HeldStage;
 
 /*
- * key_not_null: a query filter for outer keys that are not null.  It is an expression, which
- * uses no index: with {$ne: null} MongoDB would read the whole collection through an index on
- * the key, if there is one.
+ * key_not_null: returns a query filter for outer keys that are not null.  It is an expression,
+ * which uses no index: with {$ne: null}, MongoDB would read the whole collection through an
+ * index on the key, if there is one.
  */
 static bson_t *
 key_not_null(const MongoJoin *join)
@@ -582,7 +580,7 @@ key_not_null(const MongoJoin *join)
 		bson_from_template("{@1: {$ne: null}}", bson_utf8(path));
 }
 
-/* hold_or_append: behind lookups that others may follow, or at once. */
+/* hold_or_append: holds the stage until after further plain lookups, or appends it at once. */
 static void
 hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
 			   const bson_t *specification)
@@ -615,7 +613,7 @@ mongo_settle_lookups(MongoPipeline *pipeline)
 	pipeline->arrays = NIL;
 }
 
-/* append_match: a stage for clauses; false when one of them is not exact. */
+/* append_match: appends a stage for clauses; false if one of them is not exact. */
 static bool
 append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 {
@@ -629,11 +627,11 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 	return true;
 }
 
-/* append_local_key: gives the localField, computed where the field itself is not it. */
+/* append_local_key: returns the localField, after appending a stage to compute it if needed. */
 static const char *
 append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	/* stands where the documents found will stand, and goes with them */
+	/* the documents found will replace it */
 	const char *name = join->columns->prefix;
 
 	if (!join->key.is_text)
@@ -645,7 +643,7 @@ append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 	return name;
 }
 
-/* inner_columns: the inner table's own documents, and the outer tables' Vars */
+/* inner_columns: columns of the inner table's own documents, and of the outer tables' Vars. */
 static MongoColumns *
 inner_columns(const MongoJoin *join, MongoColumns *outer)
 {
@@ -661,7 +659,7 @@ inner_columns(const MongoJoin *join, MongoColumns *outer)
 	return result;
 }
 
-/* append_inner_match: false when a clause is not exact. */
+/* append_inner_match: appends a stage for clauses; false if one of them is not exact. */
 static bool
 append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stages)
 {
@@ -674,13 +672,13 @@ append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stag
 }
 
 /*
- * translate_outer_vars: those that the join's clauses use, as variables {v0: "$x", ...} of the
- * lookup, as fields {v0: "$$v0", ...} of an object 'name' in the inner documents, and as what
- * these stand for; false when one has no translation.
+ * translate_outer_vars: translates the outer Vars of the join's clauses to variables {v0:
+ * "$x", ...} of the lookup, to fields {v0: "$$v0", ...} of an object 'name' in the inner
+ * documents, and to computed values; false if a Var has no translation.
  *
- * MongoDB evaluates what is made of variables alone before it looks at any
- * document, without regard to the conditions around it, and fails where that
- * fails.  Of fields it knows no value.
+ * MongoDB evaluates an expression of variables alone before it reads any document, even if
+ * conditions around the expression would prevent that, and fails if it fails.  The values of
+ * fields are not known in advance.
  */
 static bool
 translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const char *name,
@@ -712,7 +710,7 @@ translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const
 	return true;
 }
 
-/* append_inner_pipeline: {let: {...}, pipeline: [...]}; false when a clause is not exact */
+/* append_inner_pipeline: {let: {...}, pipeline: [...]}; false if a clause is not exact. */
 static bool
 append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson_t *lookup)
 {
@@ -741,7 +739,7 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	}
 	exact &= append_inner_match(translation, join->clauses, &stages);
 
-	/* one will do, whichever it is */
+	/* any single document suffices */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 	{
 		bson_array_append_template(&stages, "{$limit: 1}");
@@ -754,7 +752,7 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	return exact;
 }
 
-/* append_plain_test: what each type of join makes of the array that MONGO_LOOKUP_PLAIN gives. */
+/* append_plain_test: applies the type of join to the array that MONGO_LOOKUP_PLAIN gives. */
 static void
 append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 {
@@ -766,14 +764,16 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 	switch (join->type)
 	{
 		case JOIN_ANTI:
-			/* what has no key or no partner, which is NULL from here on */
+			/*
+			 * rows without a key or partner; the partner is NULL from here on
+			 */
 			hold_or_append(join, pipeline, "$match",
 						   bson_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}", key,
 											  name));
 			hold_or_append(join, pipeline, "$project", bson_from_template("{@1: 0}", name));
 			break;
 		case JOIN_LEFT:
-			/* what has a null key has found nulls */
+			/* a null key has found documents with null */
 			hold_or_append(join, pipeline, "$set",
 						   bson_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}", name,
 											  bson_field(join->key.outer.path), found));
@@ -782,7 +782,7 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 			match = key_not_null(join);
 			bson_append_template(match, "{@1: {$ne: []}}", name);
 			hold_or_append(join, pipeline, "$match", match);
-			/* any of the documents found will do */
+			/* any of the documents found suffices */
 			if (join->type == JOIN_SEMI && join->reads_inner)
 				hold_or_append(join, pipeline, "$set",
 							   bson_from_template("{@1: {$arrayElemAt: [@2, 0]}}", name, found));
@@ -790,7 +790,7 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 	}
 }
 
-/* joined_columns: copies of the columns 'outer', and those of the join's inner table. */
+/* joined_columns: copies the columns 'outer', and adds those of the join's inner table. */
 static MongoColumns *
 joined_columns(const MongoJoin *join, MongoColumns *outer)
 {
@@ -806,7 +806,7 @@ joined_columns(const MongoJoin *join, MongoColumns *outer)
 	return all;
 }
 
-/* needs_unwinding: is the outer key in what may be an array of several yet? */
+/* needs_unwinding: is the outer key in an array of found documents that is not yet unwound? */
 static bool
 needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 {
@@ -855,7 +855,7 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 		pipeline->arrays = lappend(pipeline->arrays, unconstify(char *, prefix));
 	if (is_plain)
 		append_plain_test(join, pipeline);
-	/* an outer join keeps what has found nothing */
+	/* an outer join keeps rows that have found nothing */
 	if (!is_plain || join->type == JOIN_INNER || join->type == JOIN_LEFT)
 		hold_or_append(join, pipeline, "$unwind",
 					   bson_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * modify.c
- *		INSERT, UPDATE and DELETE, row by row or as one command.
+ *		Plans INSERT, UPDATE and DELETE, row by row or as one command.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,11 +29,11 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* --------- Planning INSERT, UPDATE and DELETE that go row by row ---------- */
+/* ------------- Planning INSERT, UPDATE and DELETE row by row -------------- */
 
 /*
  * mongo_add_foreign_update_targets
- *		Have the scan identify its rows, by what exec_internal.h says of ctids.
+ *		Adds the ctid that identifies the scan's rows; see exec_internal.h.
  */
 void
 mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
@@ -57,8 +57,7 @@ mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
  * looks_at_rows
  *		Does anything but the statement itself see the rows of this table?
  *
- * Row triggers and transition tables do; generated columns are computed from
- * any others.
+ * Row triggers and transition tables do; generated columns may be computed from any column.
  */
 static bool
 looks_at_rows(Oid relid, CmdType operation)
@@ -82,8 +81,8 @@ looks_at_rows(Oid relid, CmdType operation)
 }
 
 /*
- * expressions_read_row: does the targetlist name the target's whole row, apart
- * from the junk that identifies it?
+ * expressions_read_row: does the target list contain the target's whole row, apart from the
+ * junk that identifies it?
  */
 static bool
 expressions_read_row(PlannerInfo *root, Index target)
@@ -101,7 +100,7 @@ expressions_read_row(PlannerInfo *root, Index target)
 	return bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 }
 
-/* assigned_attributes: those that the UPDATE sets, generated ones included. */
+/* assigned_attributes: returns the columns that the UPDATE sets, including generated ones. */
 static List *
 assigned_attributes(PlannerInfo *root, Index rtindex)
 {
@@ -123,7 +122,7 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 
 /*
  * mongo_update_may_leave_partition
- *		Does the UPDATE assign to a column that the bounds of this partition ask for?
+ *		Does the UPDATE assign to a column in the bounds of this partition?
  */
 static bool
 mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
@@ -171,7 +170,7 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 		expressions_read_row(root, target))
 		return false;
 
-	/* a partition may number its columns otherwise */
+	/* a partition may number its columns differently */
 	while ((column = bms_next_member(returned, column)) >= 0)
 	{
 		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
@@ -184,9 +183,12 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 	return true;
 }
 
-/* refuse_pipeline_table: raise an error for a pipeline table, with a DETAIL PostgreSQL's would lack. */
+/*
+ * reject_pipeline_table: raises an error for a pipeline table, with a DETAIL that PostgreSQL
+ * lacks.
+ */
 static void
-refuse_pipeline_table(Oid relid, CmdType operation)
+reject_pipeline_table(Oid relid, CmdType operation)
 {
 	const char *option = mongo_deriving_option(mongo_table_options(relid));
 
@@ -208,7 +210,7 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	RangeTblEntry *entry = planner_rt_fetch(resultRelation, root);
 	List	   *attributes = NIL;
 
-	refuse_pipeline_table(entry->relid, plan->operation);
+	reject_pipeline_table(entry->relid, plan->operation);
 	if (plan->onConflictAction == ONCONFLICT_UPDATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -239,7 +241,8 @@ static const struct
 {
 	Oid			function;
 	MongoAssignmentKind kind;
-	int			column_argument;	/* the column may stand there; -1: either */
+	int			column_argument;	/* argument that may be the column; -1:
+									 * either */
 }			sums[] =
 {
 	{F_INT2PL, MONGO_ASSIGN_SUM, -1},
@@ -261,7 +264,7 @@ static const struct
 
 /*
  * scan_below
- *		The scan of the target, when nothing but Append is in between.
+ *		Returns the scan of the target, if there is only an Append in between.
  */
 static ForeignScan *
 scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
@@ -303,7 +306,7 @@ has_multiexpr(Node *node, void *context)
 	return expression_tree_walker(node, has_multiexpr, context);
 }
 
-/* is_value: can it be computed once, before anything is sent? */
+/* is_value: can it be computed once, before the command is sent? */
 static bool
 is_value(Node *expression)
 {
@@ -314,7 +317,7 @@ is_value(Node *expression)
 
 /*
  * match_sum
- *		Is this "column + value" for the very column that is assigned?
+ *		Is this "column + value" for the column that is assigned?
  */
 static bool
 match_sum(Expr *expression, Index rtindex, MongoAssignment *assignment, Expr **value)
@@ -349,8 +352,8 @@ match_sum(Expr *expression, Index rtindex, MongoAssignment *assignment, Expr **v
 
 /*
  * translate_assignments
- *		The SET list, its expressions appended to *expressions; false when it
- *		takes a look at the rows.
+ *		Translates the SET list, and appends its expressions to *expressions; false if an
+ *		expression depends on the row in another way than by adding to the column.
  */
 static bool
 translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
@@ -371,7 +374,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 		Expr	   *expression = lfirst_node(TargetEntry, target)->expr;
 		const MongoColumnOptions *column;
 
-		/* a whole document is replaced one by one: each keeps its own _id */
+		/* documents are replaced one by one, because each keeps its own _id */
 		if (strcmp(get_attname(relid, lfirst_int(attribute), false),
 				   MONGO_DOCUMENT_COLUMN) == 0)
 			return false;
@@ -381,8 +384,8 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 		if (!is_value((Node *) expression))
 		{
 			/*
-			 * what MongoDB adds up has the BSON types of the column's type,
-			 * and is what SQL would only where type mismatches are errors
+			 * a sum in MongoDB has a BSON type of the column's type.  It
+			 * equals SQL's sum only if type mismatches are errors.
 			 */
 			if (column->bson_type != BSON_TYPE_EOD ||
 				options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
@@ -397,7 +400,10 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 		*expressions = lappend(*expressions, expression);
 	}
 
-	/* a pipeline's $set goes into arrays where an update operator does not */
+	/*
+	 * a pipeline's $set changes fields within arrays; an update operator does
+	 * not
+	 */
 	if (any_own && any_dotted)
 		return false;
 	mongo_check_assignable(relid, attributes);
@@ -405,14 +411,14 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 }
 
 /*
- * guarded_filter
- *		The scan's filter, and that the fields it tests fit their columns; NULL
- *		when that cannot be said.
+ * checked_filter
+ *		Returns the scan's filter, with type checks of the fields that it tests; NULL if there
+ *		is no such check.
  *
- * Where type mismatches read as NULL, exact filters need no guards.
+ * If type mismatches read as NULL, exact filters need no type checks.
  */
 static Const *
-guarded_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *quals,
+checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *quals,
 			   const MongoDirectPlan *direct, bool *simple_collation)
 {
 	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
@@ -444,7 +450,7 @@ guarded_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 	return mongo_command_to_const(command);
 }
 
-/* at_most_one: does a condition say which document it is? */
+/* at_most_one: does a condition identify one document? */
 static bool
 at_most_one(MongoColumns *columns, List *quals)
 {
@@ -462,8 +468,8 @@ at_most_one(MongoColumns *columns, List *quals)
 
 /*
  * plan_returning
- *		RETURNING, from the one document that the command gives back; false when
- *		there may be several, or something stands between scan and modification.
+ *		Plans RETURNING from the one document that the command returns; false if there may be
+ *		several, or if there is a node between scan and modification.
  */
 static bool
 plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
@@ -492,8 +498,8 @@ plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
 
 /*
  * forget_new_values
- *		Take from the scan's targetlist what an UPDATE that goes row by row
- *		would assign: the row that comes back has been changed already.
+ *		Removes from the scan's target list the values that an UPDATE row by row would assign:
+ *		the row that the command returns is already changed.
  */
 static void
 forget_new_values(ForeignScan *scan)
@@ -515,7 +521,7 @@ forget_new_values(ForeignScan *scan)
 	scan->scan.plan.targetlist = targetlist;
 }
 
-/* count_foreign: a walker that counts the tables of a query which may be ours. */
+/* count_foreign: counts the tables of a query that may be foreign tables; a tree walker. */
 static bool
 count_foreign(Node *node, int *count)
 {
@@ -538,15 +544,15 @@ count_foreign(Node *node, int *count)
 }
 
 /*
- * is_beside_others
- *		Does another part of the statement read or write foreign tables, beside a
- *		data-modifying CTE?
+ * others_use_foreign_tables
+ *		Does another part of the statement than a data-modifying CTE use foreign tables?
  *
- * All parts must see the data from before the statement.  A single command would be visible
- * to the other parts once it is sent; changes row by row wait for the statement's end.
+ * All parts must see the data from before the statement.  The changes of a single command
+ * would be visible to the other parts at once; changes row by row wait for the statement's
+ * end.
  */
 static bool
-is_beside_others(PlannerInfo *root)
+others_use_foreign_tables(PlannerInfo *root)
 {
 	int			count = 0;
 
@@ -568,7 +574,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
 		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
-		is_beside_others(root))
+		others_use_foreign_tables(root))
 		return false;
 	if (plan->operation == CMD_UPDATE && mongo_update_may_leave_partition(root, resultRelation))
 		return false;
@@ -587,7 +593,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	if (plan->returningLists != NIL &&
 		!plan_returning(root, plan, scan, subplan_index, &direct))
 		return false;
-	direct.command = guarded_filter(scan_plan, relation, scan->fdw_recheck_quals,
+	direct.command = checked_filter(scan_plan, relation, scan->fdw_recheck_quals,
 									&direct, &direct.simple_collation);
 	if (direct.command == NULL)
 		return false;
@@ -609,7 +615,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 }
 
 /*-------------------------------------------------------------------------
- * "What these conditions read fits its columns", as a part of a filter.
+ * Type checks of the fields that conditions read, as a part of a filter.
  *-------------------------------------------------------------------------
  */
 
@@ -617,8 +623,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
  * is_column_equality
  *		Is this "column = value" or "column = ANY (values)"?
  *
- * Equality in MongoDB matches the column's own values and nothing else, except
- * for arrays that hold them; but the value must be one that the column can hold.
+ * Equality in MongoDB matches only the value itself, and arrays that contain it.  But the
+ * value must be one that the column can represent.
  */
 static bool
 is_column_equality(MongoColumns *columns, Node *qual)
@@ -664,7 +670,7 @@ is_column_equality(MongoColumns *columns, Node *qual)
 							value_type);
 }
 
-/* not_null_columns: those of which a qual rejects NULL, as strict operators do. */
+/* not_null_columns: returns the columns for which a qual rejects NULL, as strict operators do. */
 static Bitmapset *
 not_null_columns(List *quals)
 {
@@ -691,13 +697,13 @@ not_null_columns(List *quals)
 
 /*
  * append_column_check
- *		For each column that the qual reads and that *guarded does not have; -1
- *		when there is no guard for one.
+ *		Appends type checks of each column that the qual reads and that is not in *checked;
+ *		returns -1 if there is no check for one.
  */
 static int
 append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 					bool only_arrays, bool use_expressions, const Bitmapset *not_null,
-					Bitmapset **guarded)
+					Bitmapset **checked)
 {
 	ListCell   *cell;
 
@@ -708,9 +714,9 @@ append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *
 
 		if (var->varattno <= 0)
 			return -1;
-		if (bms_is_member(var->varattno, *guarded))
+		if (bms_is_member(var->varattno, *checked))
 			continue;
-		*guarded = bms_add_member(*guarded, var->varattno);
+		*checked = bms_add_member(*checked, var->varattno);
 		path = mongo_column_path(columns, var->varattno);
 		if (path == NULL)
 			return -1;
@@ -733,7 +739,7 @@ mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns,
 						   bool use_expressions)
 {
 	Bitmapset  *not_null = not_null_columns(quals);
-	Bitmapset  *guarded = NULL;
+	Bitmapset  *checked = NULL;
 
 	for (int only_arrays = 0; only_arrays <= 1; only_arrays++)
 	{
@@ -745,7 +751,7 @@ mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns,
 				continue;
 			index = append_column_check(conditions, index, columns, lfirst(cell),
 										only_arrays == 1, use_expressions, not_null,
-										&guarded);
+										&checked);
 			if (index < 0)
 				return -1;
 		}

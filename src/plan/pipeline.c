@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pipeline.c
- *		Pipelines in the making.
+ *		Builds pipelines of stages.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,10 +22,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* What documents are asked for before their arrays are unwound. */
+/* Conditions on documents before their arrays are unwound. */
 typedef struct MongoElements
 {
-	MongoTranslation *translation;	/* gathers the parameters */
+	MongoTranslation *translation;	/* collects the parameters */
 	List	   *paths;			/* char *, in the order of unwinding */
 	List	  **within;			/* for each: conditions of one element, bson_t * */
 	List	   *conditions;		/* of the document, bson_t * */
@@ -35,9 +35,9 @@ static void mongo_elements_add(MongoElements *elements, int number,
 							   const MongoRelation *relation, Expr *clause);
 static List *mongo_elements_end(MongoElements *elements);
 
-/* ------------------------ Pipelines in the making ------------------------- */
+/* --------------------------- Building pipelines --------------------------- */
 
-/* Is this a $group that makes one group of all? */
+/* is_one_group: is this a $group that makes a single group? */
 static bool
 is_one_group(const bson_t *specification)
 {
@@ -51,7 +51,7 @@ void
 mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 					  const bson_t *specification)
 {
-	/* these keep rows or groups until they have seen all there are */
+	/* these stages store rows or groups until they have read all input */
 	if (strcmp(name, "$sort") == 0 ||
 		(strcmp(name, "$group") == 0 && !is_one_group(specification)))
 		pipeline->may_need_disk = true;
@@ -123,12 +123,11 @@ mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
 }
 
 /*-------------------------------------------------------------------------
- * How pipelines over one table begin: what makes its rows, and what tests
- * them.
+ * The first stages of a pipeline over one table: they make its rows and test them.
  *-------------------------------------------------------------------------
  */
 
-/* append_verbatim: stages in which nothing stands for anything else. */
+/* append_verbatim: appends stages that contain no placeholders. */
 static void
 append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 {
@@ -147,7 +146,10 @@ append_matches(MongoPipeline *pipeline, const List *matches)
 		mongo_pipeline_append(pipeline, "$match", filter);
 }
 
-/* path_depth: how many of the arrays at 'paths' are to be unwound before the field is itself. */
+/*
+ * path_depth: returns how many of the arrays at 'paths' must be unwound to get the field's
+ * value.
+ */
 static int
 path_depth(const MongoTableOptions *options, const List *paths, const char *path)
 {
@@ -195,7 +197,7 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	List	  **at_depth = palloc0(sizeof(List *) * (list_length(paths) + 1));
 	MongoElements elements = {.translation = &pipeline->translation, .paths = paths};
 
-	/* what becomes of other things; nobody hears of documents that are hidden */
+	/* values other than arrays; no error may reveal hidden documents */
 	MongoNoArray no_array = relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ?
 		MONGO_NO_ARRAY_IS_NULL :
 		relation->has_barrier ? MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
@@ -229,7 +231,7 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		BsonArray	stages = bson_array_create();
 
 		mongo_append_unwind(&stages, relation->options, i, no_array);
-		/* the last is followed by the elements' numbers */
+		/* the elements' numbers follow the last one */
 		if (i == list_length(paths) - 1)
 			mongo_append_ordinality(&stages, relation->options);
 		append_verbatim(pipeline, &stages);
@@ -238,19 +240,19 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 }
 
 /*-------------------------------------------------------------------------
- * Conditions on the elements of arrays, asked of the documents that hold them.
+ * Conditions on the elements of arrays, as conditions on the documents that contain them.
  *
- * {lines.product: 5} of a row is {lines: {$elemMatch: {product: 5}}} of its document.
- * All conditions on one element go into one $elemMatch, so that an index on several
- * of its fields, and both bounds of a range, serve.
+ * {lines.product: 5} on a row is {lines: {$elemMatch: {product: 5}}} on its document.  All
+ * conditions on one element are in one $elemMatch, so that MongoDB can use an index on several
+ * of its fields, and both bounds of a range.
  *-------------------------------------------------------------------------
  */
 
 /*
  * translate_for_element
- *		Translate the clause again, for one element of the array at 'path': for its fields,
- *		or with 'whole' for the element itself.  NULL if query predicates cannot test that,
- *		or if a row without the element may pass.
+ *		Translates the clause again, for one element of the array at 'path': for its fields, or
+ *		with 'whole' for the element itself.  NULL if query predicates cannot test that, or if
+ *		a row without the element may pass.
  */
 static const bson_t *
 translate_for_element(MongoTranslation *translation, const MongoRelation *relation,
@@ -274,10 +276,10 @@ translate_for_element(MongoTranslation *translation, const MongoRelation *relati
 
 /*
  * mongo_elements_add
- *		Ask for documents in which an element at path number 'number' may meet
- *		'clause', which is a condition on the rows after it is unwound.
+ *		Adds a condition on documents: an element at path number 'number' may satisfy 'clause',
+ *		a condition on the rows after unwinding it.
  *
- * What matches is a superset of the documents that have such rows.
+ * It matches a superset of the documents that have such rows.
  */
 static void
 mongo_elements_add(MongoElements *elements, int number, const MongoRelation *relation,
@@ -287,7 +289,7 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 	const bson_t *match;
 	ListCell   *cell;
 
-	/* elements of elements, under one name */
+	/* elements of elements, at the same path */
 	foreach(cell, elements->paths)
 	{
 		if (foreach_current_index(cell) != number && strcmp(lfirst(cell), path) == 0)
@@ -304,7 +306,7 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 		elements->conditions = lappend(elements->conditions, unconstify(bson_t *, match));
 }
 
-/* around: the number of the array whose elements hold the one with this number, or -1. */
+/* around: returns the number of the array whose elements contain this array, or -1. */
 static int
 around(const List *paths, int number)
 {
@@ -317,7 +319,7 @@ around(const List *paths, int number)
 
 /*
  * mongo_elements_end
- *		The conditions on documents, bson_t *, NIL for none.
+ *		Returns the conditions on documents, bson_t *, or NIL.
  */
 static List *
 mongo_elements_end(MongoElements *elements)
@@ -344,9 +346,9 @@ mongo_elements_end(MongoElements *elements)
 	return elements->conditions;
 }
 
-/* ------- mongo_score(): what $text has found a document to be worth ------- */
+/* -------------- mongo_score(): the text score of a document --------------- */
 
-/* What the walkers look for. */
+/* What the walkers search for. */
 typedef struct ScoreSearch
 {
 	Index		varno;
@@ -366,7 +368,7 @@ find_score(Node *node, ScoreSearch *search)
 	return expression_tree_walker(node, find_score, search);
 }
 
-/* reads_row: is anything of the row needed, but columns and its score? */
+/* reads_row: does it need anything of the row except columns and the score? */
 static bool
 reads_row(Node *node, ScoreSearch *search)
 {
@@ -377,7 +379,7 @@ reads_row(Node *node, ScoreSearch *search)
 	return expression_tree_walker(node, reads_row, search);
 }
 
-/* is_simple: does the scan give what the query does? */
+/* is_simple: does the query return the rows of the scan? */
 static bool
 is_simple(const PlannerInfo *root, const RelOptInfo *baserel)
 {
@@ -389,7 +391,7 @@ is_simple(const PlannerInfo *root, const RelOptInfo *baserel)
 		parse->setOperations == NULL && bms_equal(root->all_baserels, baserel->relids);
 }
 
-/* tests_row: does PostgreSQL test more than columns? */
+/* tests_row: does PostgreSQL test anything of the row except columns? */
 static bool
 tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 {
@@ -421,7 +423,7 @@ mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 	relation->score = search.score;
 	relation->score_field = mongo_unused_field(relation->columns, "score");
 
-	/* what a worker would have to send is the whole row */
+	/* a worker would have to send the whole row */
 	baserel->consider_parallel = false;
 }
 

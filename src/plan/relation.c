@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * relation.c
- *		What planning knows of a foreign table.
+ *		Estimates a foreign table, and classifies its restrictions.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,12 +37,11 @@ static bool mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo);
 static bool is_below_barrier(const PlannerInfo *root);
 
 /*-------------------------------------------------------------------------
- * What planning knows of a foreign table: its size, and what of its
- * restrictions MongoDB can test.
+ * A foreign table at planning: its size, and the restrictions that MongoDB can test.
  *-------------------------------------------------------------------------
  */
 
-/* Of a collection that nobody has told us anything about. */
+/* The estimate for a collection of unknown size. */
 #define DEFAULT_ROWS	1000
 
 static MongoRelation *
@@ -76,10 +75,11 @@ mongo_translation_of(const MongoRelation *relation)
 }
 
 /*
- * total_rows: how many documents the collection holds, or how many rows its pipeline makes.
+ * total_rows: returns the number of documents in the collection, or of rows that its pipeline
+ * makes.
  *
- * What a user asks for by use_remote_estimate comes first, then what ANALYZE
- * has seen, which pg_upgrade makes PostgreSQL forget, then what estimated_rows says.
+ * The option use_remote_estimate takes precedence, then the result of ANALYZE, of which
+ * pg_upgrade keeps only the FDW's own statistics, then the option estimated_rows.
  */
 static double
 total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
@@ -99,7 +99,7 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 }
 
 /*
- * add_type_checks: add checks of its columns to a row-hiding restriction; false if that is
+ * add_type_checks: adds checks of its columns to a row-hiding restriction; false if that is
  * not possible.
  */
 static bool
@@ -134,7 +134,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
 		!add_type_checks(relation, rinfo, match))
 	{
-		/* PostgreSQL then tests what comes as well */
+		/* PostgreSQL then tests the documents returned too */
 		condition.exactness = MONGO_SUPERSET;
 		promotable = !translation->need_exact;
 	}
@@ -146,8 +146,8 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 }
 
 /*
- * classify_restrictions finds the restrictions that MongoDB can test, and
- * from them the numbers of documents that come and that are looked at.
+ * classify_restrictions: finds the restrictions that MongoDB can test, and from them estimates
+ * the number of documents returned and examined.
  */
 static void
 classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
@@ -167,7 +167,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
-		/* what the translation checks is this user's privilege */
+		/* the translation checks a privilege of this user */
 		if (mongo_names_match((Node *) rinfo->clause, NULL))
 			relation->names_match = root->glob->dependsOnRole = true;
 		if (mongo_enable_pushdown)
@@ -178,8 +178,8 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 			continue;
 
 		/*
-		 * as long as a translation stands by itself, the plan takes it as it
-		 * is
+		 * if a translation does not depend on others, the plan uses it
+		 * unchanged
 		 */
 		if (translation.parameters == NIL && translation.variables == NIL &&
 			!translation.compares_text)
@@ -222,11 +222,11 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	return relation->pipeline;
 }
 
-/* What to look for in a query's text. */
+/* The system column to search for in a query. */
 typedef struct SystemColumnSearch
 {
-	const Bitmapset *relids;	/* a table, and those that it is a part of */
-	int			level;			/* how many queries are between */
+	const Bitmapset *relids;	/* a table, and its parents */
+	int			level;			/* number of nested queries */
 	AttrNumber	found;
 } SystemColumnSearch;
 
@@ -247,7 +247,7 @@ find_system_column(Node *node, SystemColumnSearch *search)
 		search->found = var->varattno;
 		return true;
 	}
-	/* the planner's own: row identities of targets, and of rows to be locked */
+	/* added by the planner: identities of target rows and locked rows */
 	if (IsA(node, TargetEntry) && search->level == 0 && ((TargetEntry *) node)->resjunk &&
 		((TargetEntry *) node)->ressortgroupref == 0)
 		return false;
@@ -260,7 +260,7 @@ find_system_column(Node *node, SystemColumnSearch *search)
 	return result;
 }
 
-/* report_system_column: if one has been found. */
+/* report_system_column: raises an error if a system column was found. */
 static void
 report_system_column(const SystemColumnSearch *search, Oid foreigntableid)
 {
@@ -275,14 +275,15 @@ report_system_column(const SystemColumnSearch *search, Oid foreigntableid)
 }
 
 /*
- * refuse_system_columns
- *		Of what the statement's text names: each scan gives its rows other ctids.
+ * reject_system_columns
+ *		Raises an error if the query refers to system columns, because each scan gives its rows
+ *		other ctids.
  *
- * Vars of a partition stand there under its parent's number, and those of a part of UNION
- * ALL in translated_vars.
+ * Vars of a partition have its parent's number in the query; for a part of UNION ALL, they are
+ * in translated_vars.
  */
 static void
-refuse_system_columns(PlannerInfo *root, const RelOptInfo *baserel, Oid foreigntableid)
+reject_system_columns(PlannerInfo *root, const RelOptInfo *baserel, Oid foreigntableid)
 {
 	Bitmapset  *relids = bms_make_singleton(baserel->relid);
 	SystemColumnSearch search = {.relids = relids};
@@ -317,12 +318,13 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	MemoryContext old_context = mongo_enter_planning(baserel);
 	MongoRelation *relation = create_table_relation(baserel, foreigntableid);
 
-	refuse_system_columns(root, baserel, foreigntableid);
+	reject_system_columns(root, baserel, foreigntableid);
 	baserel->fdw_private = relation;
 
 	/*
-	 * Below a view that is a security barrier, conditions may have come down
-	 * from above it, unmarked; PostgreSQL lets only leakproof ones come.
+	 * Below a view that is a security barrier, conditions from above it may
+	 * have been pushed down unmarked; PostgreSQL pushes down only leakproof
+	 * ones.
 	 */
 	relation->below_barrier = is_below_barrier(root);
 	relation->has_barrier = relation->below_barrier ||
@@ -439,7 +441,7 @@ mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 }
 
 /*-------------------------------------------------------------------------
- * Row-level security and security barriers: what may be tested early?
+ * Row-level security and security barriers: which conditions may be tested early?
  *-------------------------------------------------------------------------
  */
 
@@ -499,7 +501,7 @@ mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel, List *clauses,
 		RelOptInfo *baserel = root->simple_rel_array[relid];
 		ListCell   *cell;
 
-		/* an outer join's number stands for no table */
+		/* the number of an outer join is not a table */
 		if (baserel == NULL || !((MongoRelation *) baserel->fdw_private)->has_barrier)
 			continue;
 		has_barrier = true;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rescan.c
- *		Plans for scans that are asked too often.
+ *		Second plans for scans that run too often.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,7 @@
 /* The size of a row in a hash table, in addition to its columns. */
 #define ROW_OVERHEAD	64
 
-/* has_outer_value: is there a value of a query around this one, which may have many rows? */
+/* has_outer_value: does it contain a value of an outer query, which may have many rows? */
 static bool
 has_outer_value(Node *node, void *root)
 {
@@ -58,7 +58,7 @@ has_outer_value(Node *node, void *root)
 	return false;
 }
 
-/* has_exec_param: does it depend on anything that only execution knows? */
+/* has_exec_param: does it contain an executor parameter? */
 static bool
 has_exec_param(Node *node, void *context)
 {
@@ -121,19 +121,19 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 		MongoTranslation translation = mongo_translation_of(baserel->fdw_private);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 
-		/* what else there is may hold for the rows of one value alone */
+		/* other conditions may be true only of one value's rows */
 		translation.known_conditions = NIL;
 		if (list_member_ptr(keys, rinfo) || has_exec_param((Node *) rinfo->clause, NULL) ||
 			mongo_translate_restriction(&translation, baserel, rinfo, match).exactness == MONGO_NOT_SHIPPABLE)
 			continue;
-		/* of documents that nobody asks for, nothing may be an error */
+		/* documents that no row needs must not cause an error */
 		if (mongo_cannot_fail(match))
 			conditions = lappend(conditions, rinfo);
 	}
 	return conditions;
 }
 
-/* correlated_keys: those of the table's restrictions, RestrictInfos. */
+/* correlated_keys: returns the RestrictInfos that compare with values of an outer query. */
 static List *
 correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 {
@@ -154,9 +154,11 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 
 /*
  * hashed_path
- *		A path of the documents for all values of the outer rows, which gives 'target', or
- *		what the relation does if that is NULL; NULL where none is compared by equality, and
- *		where these documents are said not to fit into hash_mem_multiplier times work_mem.
+ *		Returns a path that fetches the documents for all values of the outer rows, with the
+ *		target 'target', or the relation's if that is NULL.
+ *
+ * Returns NULL if no outer value is compared by equality, or if the documents probably do not
+ * fit into hash_mem_multiplier times work_mem.
  */
 static Path *
 hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
@@ -167,7 +169,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	MongoEstimate estimate;
 	double		rows;
 
-	/* PostgreSQL must be able to test all that the rows have to meet */
+	/* PostgreSQL must be able to test all conditions */
 	if (root->parent_root == NULL || relation->score != NULL || relation->names_match ||
 		relation->has_barrier || relation->below_barrier || !bms_is_empty(baserel->lateral_relids))
 		return NULL;
@@ -208,7 +210,7 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 }
 
 /*-------------------------------------------------------------------------
- * Second plans: PostgreSQL does in a correlated subquery what MongoDB did for single values.
+ * Second plans, in which PostgreSQL computes what MongoDB computes for single values.
  *-------------------------------------------------------------------------
  */
 
@@ -235,7 +237,7 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	set_pathtarget_cost_width(root, target);
 	if (contain_subplans((Node *) target->exprs) || contain_subplans((Node *) having))
 		return NULL;
-	/* aggregates with an ORDER BY may have been planned for input in it */
+	/* aggregates with an ORDER BY may require sorted input */
 	if (!has_keys && root->group_pathkeys != NIL)
 		path = (Path *) create_sort_path(root, grouped_rel, path, root->group_pathkeys, -1);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
@@ -267,14 +269,14 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 	ListCell   *cell;
 
 	/*
-	 * the scan tests all clauses once more, as its commands' rows need some
-	 * of them
+	 * the scan tests all clauses again, as its commands' rows need some of
+	 * them
 	 */
 	if (root->parent_root == NULL ||
 		(pathkeys != NIL && baserel->reloptkind != RELOPT_BASEREL) ||
 		contain_volatile_functions((Node *) clauses))
 		return NULL;
-	/* what is read above, by which is sorted, and what is tested */
+	/* columns that are output, sort keys, and columns tested */
 	vars = pull_var_clause((Node *) list_concat(list_concat_copy(expressions, baserel->reltarget->exprs),
 												clauses),
 						   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
@@ -285,7 +287,7 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 
 		if (var->varno != (int) baserel->relid || var->varattno == InvalidAttrNumber)
 			return NULL;
-		/* each scan has the system columns by itself */
+		/* every scan has the system columns */
 		if (var->varattno > 0)
 			add_new_column_to_pathtarget(target, copyObject((Expr *) var));
 	}
@@ -294,7 +296,7 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 							 pathkeys, limited);
 }
 
-/* place_in_scan: where the entry of the second plan stands in the scan's tuple, or -1. */
+/* place_in_scan: finds the second plan's entry in the scan's tuple; -1 if it is not there. */
 static int
 place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan_plan.c
- *		From the chosen path to a ForeignScan with its commands.
+ *		Makes a ForeignScan with its commands from the chosen path.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,7 +52,7 @@ joined_namespaces(const MongoRelation *relation)
 	return psprintf("%s%s", names, inner_names);
 }
 
-/* is_inner: is what is planned now within the inner side of a nested loop? */
+/* is_inner: is the plan being created in the inner side of a nested loop? */
 static bool
 is_inner(const PlannerInfo *root)
 {
@@ -64,7 +64,7 @@ is_inner(const PlannerInfo *root)
 	return false;
 }
 
-/* init_scan_plan: fill in what every scan of the relation has, and nothing else. */
+/* init_scan_plan: fills in the members that are the same for all scans of the relation. */
 static void
 init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
 {
@@ -89,7 +89,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 
 /* ---------------------------- The commands -------------------------------- */
 
-/* append_hint: append the hint of the setting mongo_fdw.hint, or else of the option. */
+/* append_hint: appends the hint of the setting mongo_fdw.hint, or otherwise of the option. */
 static void
 append_hint(bson_t *command, const MongoTableOptions *options)
 {
@@ -108,7 +108,7 @@ append_hint(bson_t *command, const MongoTableOptions *options)
 	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
 }
 
-/* finish_command: append what every command may have: collation, hint, maxTimeMS, ... */
+/* finish_command: appends fields that any command may have: collation, hint, maxTimeMS, ... */
 static Const *
 finish_command(bson_t *command, const MongoRelation *relation,
 			   const MongoTranslation *translation, bool may_need_disk, bool hinted)
@@ -165,11 +165,11 @@ has_list(Node *node, void *context)
 }
 
 /*
- * fetched_columns: the columns that the query above reads and that PostgreSQL tests.
+ * fetched_columns: returns the columns that the query outputs and that PostgreSQL tests.
  *
- * If a type mismatch is an error, columns that MongoDB tested are read as well.  Query
- * predicates also match inside an array, and "<>" matches other types; such a document must
- * be reported, not returned.  Otherwise only those that a widened command leaves to PostgreSQL.
+ * If a type mismatch is an error, columns that MongoDB tested are read too.  Query predicates
+ * also match inside an array, and "<>" matches other types; such a document must raise an
+ * error.  Otherwise only columns are added that PostgreSQL tests if the command is widened.
  */
 static List *
 fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *clauses)
@@ -218,11 +218,11 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 }
 
 /*
- * projection_pays: is it worth MongoDB's time to pick the fields?
+ * projection_pays: is it faster if MongoDB selects the fields?
  *
- * Picking them from a document takes MongoDB as long as sending some hundred bytes more.  If
- * documents contain little else, as ANALYZE has found, whole documents are faster.  Without
- * ANALYZE, the command has a projection.
+ * Selecting them takes MongoDB as long as sending some hundred bytes more.  So whole documents
+ * are faster if, according to ANALYZE, they contain little else.  Without ANALYZE, the command
+ * has a projection.
  */
 static bool
 projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
@@ -241,7 +241,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 		const MongoScanColumn *column = lfirst(cell);
 		int32		width;
 
-		/* the size of a part is not known */
+		/* the size of a part is unknown */
 		if (bms_is_member(column->index + 1, narrowed))
 			continue;
 		width = get_attavgwidth(relation->relid, column->index + 1);
@@ -252,7 +252,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
-/* projection_of: the projection for these columns; empty: whole documents. */
+/* projection_of: returns the projection for these columns; if empty, whole documents. */
 static bson_t *
 projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 {
@@ -289,7 +289,7 @@ find_command(const MongoRelation *relation, const MongoTranslation *translation,
 
 /*
  * pipeline_table_command: {aggregate: ...} for a pipeline table: the stages that make its
- * rows, then the parts of a find as stages.  Adds parameters to 'translation'.
+ * rows, then the clauses of a find as stages.  Adds parameters to 'translation'.
  */
 static Const *
 pipeline_table_command(const MongoRelation *relation, MongoTranslation *translation,
@@ -312,8 +312,8 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 }
 
 /*
- * scan_commands: a scan's command; or several, to be run one after another, for a split sort
- * (MongoSortPart).
+ * scan_commands: returns a scan's command, or several that run one after another for a split
+ * sort (MongoSortPart).
  */
 static List *
 scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
@@ -344,10 +344,10 @@ scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 }
 
 /*
- * enough_rows: the number of sorted rows that a constant LIMIT needs, if nothing between it
- * and this scan can drop a row; -1 if all may be needed.
+ * enough_rows: returns the number of sorted rows that a constant LIMIT needs, if nothing
+ * between it and this scan can drop a row; -1 if all may be needed.
  *
- * limit_tuples may be an estimate, from what a stable function gives now.
+ * limit_tuples may be an estimate, from the current result of a stable function.
  */
 static int
 enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
@@ -365,7 +365,7 @@ enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relatio
 	return (int) root->limit_tuples;
 }
 
-/* hiding_columns: the columns that row-hiding conditions read. */
+/* hiding_columns: returns the columns that row-hiding conditions read. */
 static List *
 hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 {
@@ -381,7 +381,7 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 	return columns;
 }
 
-/* plan_table: fill in the plan and the node of a scan of one table. */
+/* plan_table: fills in the plan and the node of a scan of one table. */
 static void
 plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List *scan_clauses,
 		   bool limited, MongoScanPlan *plan, MongoTranslation *translation, ForeignScan *scan)
@@ -442,7 +442,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 
 /* ---------- From a path whose command is a pipeline to a ForeignScan ------- */
 
-/* tested_vars: the Vars of all conditions that MongoDB tests in this relation. */
+/* tested_vars: returns the Vars of all conditions that MongoDB tests in this relation. */
 static List *
 tested_vars(const RelOptInfo *rel)
 {
@@ -483,9 +483,9 @@ has_documents_of(const MongoRelation *relation, Index varno)
 }
 
 /*
- * scan_vars: the target list of rows that are not grouped: what is read above, and what
+ * scan_vars: returns the target list of rows that are not grouped: the output, and Vars that
  * MongoDB has tested, so that a document that does not fit raises an error.  Columns of json
- * read any value and are not needed for that.
+ * are not added, because they read any value.
  */
 static List *
 scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
@@ -508,7 +508,7 @@ scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
 	return tlist;
 }
 
-/* field_columns: the columns for these Vars, with their paths. */
+/* field_columns: returns the columns for these Vars, with their paths. */
 static List *
 field_columns(MongoColumns *columns, List *scan_tlist)
 {
@@ -537,7 +537,7 @@ field_columns(MongoColumns *columns, List *scan_tlist)
 	return result;
 }
 
-/* paths_wanted: the paths of the columns, and of their documents' _ids, for errors. */
+/* paths_wanted: returns the paths of the columns, and of their documents' _ids for errors. */
 static List *
 paths_wanted(List *columns)
 {
@@ -556,8 +556,8 @@ paths_wanted(List *columns)
 }
 
 /*
- * name_column: name a key or an aggregate in messages by the field that it is computed from,
- * if that is one.
+ * name_column: names a key or an aggregate in messages after the one field that it is computed
+ * from.
  */
 static void
 name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *column)
@@ -575,7 +575,7 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 }
 
 /*
- * add_outputs: add a group's outputs as columns and as the scan's target list.  The counts of
+ * add_outputs: adds a group's outputs as columns and as the scan's target list.  The counts of
  * averages come after all outputs.
  */
 static void
@@ -605,8 +605,8 @@ add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *
 }
 
 /*
- * plan_pipeline: fill in the plan and the node of a join; or, with 'upper', of what the same
- * command does above a join or a table.
+ * plan_pipeline: fills in the plan and the node of a join; or, with 'upper', of an upper
+ * relation over a join or a table.
  */
 static void
 plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *upper,
@@ -640,7 +640,7 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 	*translation = pipeline.translation;
 }
 
-/* add_bound: add LIMIT or OFFSET to fdw_exprs; its number there, or -1 if there is none. */
+/* add_bound: adds LIMIT or OFFSET to fdw_exprs; returns its number there, or -1. */
 static int
 add_bound(ForeignScan *scan, Node *bound)
 {
@@ -688,19 +688,19 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	return scan;
 }
 
-/* ---------------- What of a table's columns a query reads ----------------- */
+/* ------------- The parts of a table's columns that a query reads ---------- */
 
 typedef struct Reading
 {
 	MongoColumns *columns;
 	Bitmapset  *whole;			/* attribute numbers of columns that are read
 								 * as a whole */
-	Bitmapset  *inside;			/* and of those that are read by accessors */
-	List	   *paths;			/* of the latter, char * */
+	Bitmapset  *inside;			/* and of columns that accessors read */
+	List	   *paths;			/* paths of these accessors, char * */
 	bool		whole_row;
 } Reading;
 
-/* column_below: the column that a chain of accessors begins with. */
+/* column_below: returns the column with which a chain of accessors begins. */
 static const Var *
 column_below(Node *node)
 {
@@ -744,10 +744,11 @@ note_reading(Node *node, void *context)
 }
 
 /*
- * is_all_there: do only the target list and the conditions read the table's columns?  Not in
- * a join, nor if rows are locked or changed.
+ * is_all_there: do only the target list and the conditions read the table's columns?  Not in a
+ * join, nor if rows are locked or changed.
  *
- * Under type_mismatch 'null' a String that no text can hold makes all of a json NULL.
+ * With type_mismatch 'null', a String that text cannot represent makes a whole json value
+ * NULL.
  */
 static bool
 is_all_there(PlannerInfo *root, RelOptInfo *baserel)
@@ -762,12 +763,12 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 
 /*
  * read_paths
- *		The paths, char *, to be read for these columns (MongoScanColumn); NIL if the whole
- *		document is needed.
+ *		Returns the paths, char *, to fetch for these columns (MongoScanColumn); NIL if the
+ *		whole document is needed.
  *
  * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are
- * enough: accessors return the same without the other keys.  *narrowed is set to the
- * attribute numbers of such columns.
+ * enough: accessors return the same without the other keys.  *narrowed is set to the attribute
+ * numbers of such columns.
  */
 static List *
 read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **narrowed)
@@ -810,7 +811,7 @@ read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **na
 }
 
 /*-------------------------------------------------------------------------
- * What plans hold for execution: the fields, and their way into a plan.
+ * The members of plans for execution, and their conversion to nodes.
  *-------------------------------------------------------------------------
  */
 
