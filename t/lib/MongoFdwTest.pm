@@ -1,5 +1,5 @@
 #
-# What the TAP tests share: real MongoDB servers in every variant, a
+# Shared by the TAP tests: real MongoDB servers in every variant, a
 # PostgreSQL server with the extension, and MongoDB's counters.
 #
 #	my $mongod = MongoFdwTest::Mongod->new(auth => 1);
@@ -7,7 +7,7 @@
 #	create_server($node, 'mongodb', $mongod);
 #	$mongod->snapshot; ...; is_deeply($mongod->changes->{commands}, {find => 1});
 #
-# All servers are stopped when the test ends, also when it dies.
+# All servers are stopped when the test ends, even if it dies.
 
 package MongoFdwTest;
 
@@ -37,8 +37,8 @@ my @inherited;    # files
 my $helper;    # [pid, reader, writer] of t/lib/mongo.py
 my @fakes;    # [pid, writer] of each t/lib/fake_mongod.py
 
-# Servers inherit no file that whoever runs the tests has open: the descriptors
-# of PostgreSQL would be fewer.
+# Servers inherit no open file from the caller of the tests, which would leave
+# PostgreSQL fewer descriptors.
 foreach my $descriptor (map { /(\d+)$/ } glob '/proc/self/fd/*')
 {
 	next if $descriptor <= $^F;
@@ -47,11 +47,11 @@ foreach my $descriptor (map { /(\d+)$/ } glob '/proc/self/fd/*')
 	push @inherited, $file;    # which closes it when the test ends
 }
 
-# modules that programs of several folders use
+# modules for programs of several folders
 $ENV{PYTHONPATH} = dirname(abs_path(__FILE__));
 
 # python
-#	A Python program of t/ with its arguments, as a command.
+#	Returns a Python program of t/ with its arguments, as a command.
 sub python
 {
 	my ($program, @arguments) = @_;
@@ -59,7 +59,7 @@ sub python
 }
 
 # run_program
-#	One test: does a Python program succeed?  Its output is shown if not.
+#	Tests that a Python program succeeds; shows its output if it fails.
 sub run_program
 {
 	my ($name, @command) = @_;
@@ -72,10 +72,10 @@ sub run_program
 }
 
 # run_tests_of
-#	The tests of a Python program, which prints "ok - NAME" or "not ok - NAME" for
-#	each, "#   WHY" below, "# NOTE", and "done" at the end.  With a hash of
-#	functions before its name, it may have them called by printing "do NAME
-#	ARGUMENTS", and reads a line when that is done.
+#	Runs the tests of a Python program.  It prints "ok - NAME" or "not ok - NAME" for
+#	each, "#   REASON" below, "# NOTE", and "done" at the end.  If a hash of functions
+#	precedes its name, the program calls them by printing "do NAME ARGUMENTS", and
+#	reads a line when the function has returned.
 sub run_tests_of
 {
 	my $actions = ref $_[0] ? shift : {};
@@ -104,11 +104,11 @@ sub run_tests_of
 	}
 	close $writer;
 	waitpid $pid, 0;
-	ok($done && ($failed > 0 || $? == 0), "$command[0] comes to its end");
+	ok($done && ($failed > 0 || $? == 0), "$command[0] runs to its end");
 }
 
 # helper
-#	Ask t/lib/mongo.py; dies when it answers with an error.
+#	Sends a request to t/lib/mongo.py; dies if the reply is an error.
 sub helper
 {
 	my ($action, %arguments) = @_;
@@ -129,8 +129,8 @@ sub helper
 }
 
 # start_fake
-#	Start a server that breaks the protocol, see t/lib/fake_mongod.py, with such
-#	arguments; its port.  It ends with the test.
+#	Starts a server that breaks the protocol, see t/lib/fake_mongod.py, with these
+#	arguments, and returns its port.  It ends with the test.
 sub start_fake
 {
 	my $pid = open2(my $reader, my $writer, python('lib/fake_mongod.py', @_));
@@ -141,7 +141,7 @@ sub start_fake
 }
 
 # new_postgres
-#	A running PostgreSQL with the extension in database postgres.
+#	Returns a running PostgreSQL with the extension in database postgres.
 sub new_postgres
 {
 	my ($name, @settings) = @_;
@@ -161,8 +161,8 @@ sub new_postgres
 }
 
 # create_server
-#	CREATE SERVER and USER MAPPING for a mongod; options add to or replace
-#	(undef: remove) address and port, mapping => {...} the mapping's.
+#	Runs CREATE SERVER and USER MAPPING for a mongod.  Options are added to address
+#	and port, or replace them (undef: remove); mapping => {...} are the mapping's.
 sub create_server
 {
 	my ($node, $name, $mongod, %options) = @_;
@@ -190,7 +190,7 @@ sub option_list
 }
 
 # create_point_table
-#	Fill db.points with {_id, id, info} and make foreign table points of it.
+#	Fills db.points with {_id, id, info} and creates the foreign table points.
 sub create_point_table
 {
 	my ($node, $server, $mongod, $count, $pad) = @_;
@@ -202,7 +202,7 @@ sub create_point_table
 }
 
 # background_query
-#	Start psql with this text; ->finish waits for it and gives (status, stdout,
+#	Starts psql with this text; ->finish waits for it and returns (status, stdout,
 #	stderr).
 sub background_query
 {
@@ -210,7 +210,7 @@ sub background_query
 	my ($stdout, $stderr) = ('', '');
 	my $file = $node->basedir . '/background_' . int(1e9 * rand) . '.sql';
 
-	# a file, as IPC::Run feeds standard input only while somebody pumps
+	# a file, as IPC::Run feeds standard input only while pump() is called
 	append_to_file($file, $sql);
 	my $harness = IPC::Run::start(
 		[
@@ -223,7 +223,7 @@ sub background_query
 }
 
 # milliseconds_between
-#	Of two timestamps as text, 'YYYY-MM-DD HH:MM:SS.sss', at most an hour apart.
+#	Subtracts two timestamps as text, 'YYYY-MM-DD HH:MM:SS.sss', at most an hour apart.
 sub milliseconds_between
 {
 	my ($earlier, $later) = @_;
@@ -242,14 +242,14 @@ sub sanitized
 }
 
 # random_amount, random_seed
-#	How much a random test does and with which seed: those given, unless
-#	RANDOM_TIMES asks for so many times as much, and RANDOM_SEED for other seeds.
+#	Return how much a random test does, multiplied by RANDOM_TIMES, and its seed,
+#	changed by RANDOM_SEED.
 sub random_amount { return int($_[0] * ($ENV{RANDOM_TIMES} || 1)) }
 sub random_seed { return $_[0] + 1000 * ($ENV{RANDOM_SEED} || 0) }
 
 # run_pgbench
-#	Run a pgbench script and return its standard output; fails the test when
-#	a transaction fails.
+#	Runs a pgbench script and returns its standard output; the test fails if a
+#	transaction fails.
 sub run_pgbench
 {
 	my ($node, $script, @options) = @_;
@@ -264,9 +264,9 @@ sub run_pgbench
 }
 
 # make_certificates
-#	A certificate authority, and a server's and a client's certificate signed by
-#	it, as files in the folder that is returned: ca.pem, server.pem, client.pem,
-#	and other_ca.pem, which signed nothing.
+#	Makes a certificate authority, and a server's and a client's certificate signed
+#	by it.  Returns the folder with the files ca.pem, server.pem, client.pem, and
+#	other_ca.pem, another authority that signed nothing.
 sub make_certificates
 {
 	my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
@@ -301,7 +301,7 @@ use strict;
 use warnings;
 
 # finish
-#	Wait for the program; (exit status, standard output, standard error).
+#	Waits for the program; returns (exit status, standard output, standard error).
 sub finish
 {
 	my ($self) = @_;
@@ -312,13 +312,13 @@ sub finish
 
 package MongoFdwTest::Session;
 
-# A psql kept open, asked one thing at a time.
+# A psql session that stays open.
 
 use strict;
 use warnings;
 
 # new
-#	Further arguments are psql's.
+#	Starts psql with further arguments.
 sub new
 {
 	my ($class, $node, @arguments) = @_;
@@ -331,8 +331,8 @@ sub new
 }
 
 # ask
-#	What it answers to statements or psql's commands: the rows or, if there are
-#	none, the error.  A mark on each pipe tells that nothing more will come.
+#	Runs statements or psql's commands and returns the rows or, if there are none,
+#	the error.  A mark on each pipe ends the output.
 sub ask
 {
 	my ($self, $sql) = @_;
@@ -346,7 +346,7 @@ sub ask
 }
 
 # pid
-#	Of its backend.
+#	Returns the process ID of its backend.
 sub pid { return $_[0]->{pid} //= $_[0]->ask('SELECT pg_backend_pid()') }
 
 sub close
@@ -369,17 +369,17 @@ use Time::HiRes qw(sleep time);
 my @running;
 
 # new
-#	Start a mongod in a fresh folder and wait until it answers.
+#	Starts a mongod in a new folder and waits until it accepts commands.
 #
-#	auth => 1			needs a password; user "app", password "secret p@ss" can read
-#						and write any database
+#	auth => 1			requires a password; user "app", password "secret p@ss" may
+#						read and write any database
 #	tls => FOLDER		requires TLS, with the certificates of make_certificates
-#	client_certificate => 1		clients must show a certificate as well
-#	replica_set => NAME	a member of that set (see MongoFdwTest::ReplicaSet)
+#	client_certificate => 1		clients must present a certificate too
+#	replica_set => NAME	a member of this set (see MongoFdwTest::ReplicaSet)
 #	cache_gb => NUMBER	for transactions of large documents; 0.25 if not given
 #	arguments => [...]	for mongod
 #
-#	Background work of the server that would show in its counters is off.
+#	Background work of the server that would change its counters is off.
 sub new
 {
 	my ($class, %options) = @_;
@@ -401,7 +401,7 @@ sub port { return $_[0]->{port} }
 sub log_file { return "$_[0]->{folder}/mongod.log" }
 
 # mapping, server_options
-#	What a foreign server for it needs beside address and port.
+#	Return the options of a foreign server for it other than address and port.
 sub mapping
 {
 	my ($self) = @_;
@@ -418,7 +418,7 @@ sub server_options
 }
 
 # uri
-#	For the ordinary client of the tests.
+#	Returns the connection string for the tests' own client.
 sub uri
 {
 	my ($self, $anonymous) = @_;
@@ -451,7 +451,7 @@ sub arguments
 }
 
 # start
-#	Start it again on the same port and data.
+#	Starts it again with the same port and data.
 sub start
 {
 	my ($self) = @_;
@@ -463,7 +463,7 @@ sub start
 		open(STDIN, '<', '/dev/null');
 		open(STDOUT, '>', '/dev/null');
 		open(STDERR, '>', '/dev/null');
-		# not the pipes of programs that the test talks to
+		# except the pipes of the test's programs
 		POSIX::close($_) foreach 3 .. 255;
 		exec $ENV{MONGOD} || 'mongod', $self->arguments or POSIX::_exit(127);
 	}
@@ -480,7 +480,7 @@ sub start
 }
 
 # stop, kill
-#	Cleanly, or at once.
+#	Stop it cleanly, or immediately.
 sub stop { $_[0]->end_with('TERM') }
 sub kill { $_[0]->end_with('KILL') }
 
@@ -500,14 +500,14 @@ sub create_user
 {
 	my ($self) = @_;
 
-	# The localhost exception lets the first user be made without a password.
+	# The localhost exception allows creating the first user without a password.
 	MongoFdwTest::helper('command',
 		uri => $self->uri('anonymous'),
 		command => '{"createUser": "app", "pwd": "secret p@ss", "roles": ["root"]}');
 }
 
 # command
-#	Run a command given as JSON text, as an ordinary client.
+#	Runs a command given as JSON text, as an ordinary client.
 sub command
 {
 	my ($self, $command, $database) = @_;
@@ -516,7 +516,7 @@ sub command
 }
 
 # has_version
-#	Is MongoDB of this version, as "5.1", or newer?
+#	Does MongoDB have this version, such as "5.1", or a newer one?
 sub has_version
 {
 	my ($self, $version) = @_;
@@ -527,7 +527,7 @@ sub has_version
 }
 
 # insert
-#	Replace a collection by the documents of a JSON array.
+#	Replaces a collection by the documents of a JSON array.
 sub insert
 {
 	my ($self, $database, $collection, $documents) = @_;
@@ -543,7 +543,7 @@ sub fill
 }
 
 # snapshot, changes
-#	Remember MongoDB's counters; what was counted since: {commands => {find =>
+#	Store MongoDB's counters; return the changes since then: {commands => {find =>
 #	1}, opcounters => {query => 1}, connections => 0, requests => 1}.  Only for a
 #	mongod without auth and TLS.
 sub snapshot { return MongoFdwTest::helper('snapshot', port => $_[0]->{port}) }
@@ -551,7 +551,7 @@ sub changes { return MongoFdwTest::helper('changes', port => $_[0]->{port}) }
 sub counters { return MongoFdwTest::helper('counters', port => $_[0]->{port}) }
 
 # block_commands, unblock_commands
-#	Make MongoDB wait before it answers these commands.
+#	Make MongoDB wait before it replies to these commands, or stop that.
 sub block_commands
 {
 	my ($self, $milliseconds, @commands) = @_;
@@ -561,7 +561,7 @@ sub block_commands
 }
 
 # fail_command
-#	Make MongoDB answer the next of these commands, 'times' times, with an error
+#	Makes MongoDB reply to the next of these commands, 'times' times, with an error
 #	code, or close the connection (code undef).
 sub fail_command
 {
@@ -585,8 +585,8 @@ use warnings;
 use Time::HiRes qw(sleep time);
 
 # new
-#	A replica set of so many members, with a primary.  Of these "voters" vote, all by
-#	default: with one, that one stays primary whatever becomes of the others.
+#	Starts a replica set of so many members, with a primary.  "voters" of them vote, by
+#	default all; if only one votes, it stays primary when others fail.
 sub new
 {
 	my ($class, $count, %options) = @_;
@@ -611,7 +611,7 @@ sub new
 sub members { return @{ $_[0]->{members} } }
 
 # primary
-#	Wait for one that accepts writes.
+#	Waits for a member that accepts writes, and returns it.
 sub primary
 {
 	my ($self) = @_;
@@ -647,7 +647,7 @@ sub wait_for_secondaries
 }
 
 # step_down
-#	Make another member primary and return it.
+#	Makes another member primary and returns it.
 sub step_down
 {
 	my ($self) = @_;

@@ -1,4 +1,4 @@
-"""What a test program that talks to PostgreSQL and to MongoDB begins with."""
+"""Connections of a test program to PostgreSQL and MongoDB."""
 
 import psycopg2
 from pymongo import MongoClient
@@ -6,7 +6,7 @@ from pymongo import MongoClient
 
 class BothServers:
     def __init__(self, options):
-        """With the arguments of test_arguments.py; each statement is a transaction of its own."""
+        """Connects by the arguments of test_arguments.py; each statement is its own transaction."""
         self.options = options
         self.connection = psycopg2.connect(options.dsn)
         self.connection.autocommit = True
@@ -14,6 +14,6 @@ class BothServers:
         self.client = MongoClient(options.mongo)
 
     def execute(self, sql, *arguments):
-        """Run SQL; the last statement's rows, None when it has none to give."""
+        """Runs SQL; returns the last statement's rows, or None if it returns none."""
         self.cursor.execute(sql, arguments or None)
         return self.cursor.fetchall() if self.cursor.description else None

@@ -1,8 +1,8 @@
-"""BSON by hand, for tests that compare bytes: builders, a parser, and values at
-the edges of every type.
+"""BSON built by hand, for tests that compare bytes: builders, a parser, and values at
+the limits of every type.
 
-A value is (type byte, payload); a document is bytes.  Nothing here goes through
-a driver's encoder, which would tidy up what is to be tested.
+A value is (type byte, payload); a document is bytes.  Nothing here uses a driver's
+encoder, which would correct the unusual values that are tested.
 """
 import struct
 from decimal import Decimal
@@ -24,7 +24,7 @@ def _cstring(text):
 
 
 def document(elements):
-    """From (key, value) pairs; a key may come twice."""
+    """Returns a document of (key, value) pairs; a key may occur twice."""
     body = b"".join(bytes([v[0]]) + _cstring(k) + v[1] for k, v in elements)
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
@@ -66,7 +66,7 @@ _FIXED = {DOUBLE: 8, UNDEFINED: 0, OID: 12, BOOLEAN: 1, DATE: 8, NULL: 0, INT32:
 
 
 def elements(data):
-    """The (key, value) pairs of a document."""
+    """Returns the (key, value) pairs of a document."""
     position, end = 4, len(data) - 1
     result = []
     while position < end:
@@ -95,12 +95,12 @@ def elements(data):
 
 
 def text_of(value):
-    """The bytes of a String, Symbol or JavaScript."""
+    """Returns the bytes of a String, Symbol or JavaScript."""
     return value[1][4:-1]
 
 
 def number_of(value):
-    """int, float or Decimal; None for what is no number."""
+    """Returns an int, float or Decimal; None if the value is no number."""
     kind, payload = value
     if kind == INT32:
         return struct.unpack("<i", payload)[0]
@@ -208,7 +208,7 @@ VALUES += [
     ("MinKey", min_key),
     ("MaxKey", max_key),
 ]
-# subtype 7 is a compressed column, which newer servers look into
+# subtype 7 is a compressed column, which newer servers check
 VALUES += [(f"Binary subtype {s:02x}", binary(b"\0" if s == 7 else SIXTEEN, s)) for s in (0, 1, 3, 4, 5, 6, 7, 8, 9, 0x7f, 0x80, 0xff)]
 VALUES += [
     ("Binary subtype 02", binary_2(b"\x00\x01\xff")),
@@ -222,7 +222,7 @@ VALUES += [
 ]
 VALUES += [(f"Date {ms}", date(ms)) for ms in (
     0, 1, -1, 999, 1000, 1577934245123, -86400000, -86400001, -123,
-    -62135596800000, -62135596800001, -62167219200000,          # year 1, before it, year 0
+    -62135596800000, -62135596800001, -62167219200000,          # year 1, the last of the year before, year 0
     253402300799999, 253402300800000,                           # the last of 9999, the first of 10000
     -210866803200000, -210866803200001,                         # 4714 BC
     9224318015999999, 9224318016000000,                         # 294276

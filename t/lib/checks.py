@@ -1,4 +1,4 @@
-"""What a test program reports to run_tests_of() of MongoFdwTest.pm."""
+"""Reports results of a test program to run_tests_of() of MongoFdwTest.pm."""
 
 
 class Checks:
@@ -6,7 +6,7 @@ class Checks:
         self.failed = 0
 
     def check(self, offenders, text):
-        """'offenders' is what speaks against it."""
+        """Reports a test, which fails if there are 'offenders'."""
         print(("not ok - " if offenders else "ok - ") + text, flush=True)
         if offenders:
             self.failed += 1

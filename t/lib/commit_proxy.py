@@ -1,8 +1,8 @@
-"""A proxy before the members of a replica set that breaks the conversation on demand.
+"""Proxies in front of the members of a replica set that break connections on demand.
 
-A client that is given the addresses of the proxies stays on them: the members' own
-addresses are replaced in what they say of themselves.  As long as nothing is armed
-every message passes.
+A client that connects to the proxies keeps using them, because the members' own
+addresses are replaced in their handshake replies.  While no plan is armed, every
+message passes.
 """
 import socket
 import struct
@@ -15,16 +15,16 @@ from wire_recorder import OP_MSG, receive_message
 
 OP_REPLY = 1
 
-# What may befall a reply, or ("lost") the request that it would answer.
+# The faults of a reply, or ("lost") of its request.
 FAULTS = ("swallow", "cut", "close", "lost")
-# How things go on after the last fault.
+# The state after the last fault.
 AFTER = ("silent", "refused", "healed")
 
 
 class Plan:
-    """Which replies, counted from when it was armed, meet a fault, and what comes after.
+    """Which replies, counted from arming, have a fault, and the state after that.
 
-    before: connections are closed at once, before anything is asked.
+    before: connections are closed at once, before any request.
     """
 
     def __init__(self, faults, after, before=False):
@@ -43,12 +43,12 @@ class Plan:
 
 
 class Proxies:
-    """One listening port for each member; .uri has them all."""
+    """One listening port for each member; .uri contains them all."""
 
     def __init__(self, ports, options=""):
         self.lock = threading.Lock()
         self.plan = None
-        self.busy = False               # connections that there are get no more replies
+        self.busy = False               # open connections get no more replies
         self.healed = threading.Event()
         self.connections = set()
         self.listeners = [socket.create_server(("127.0.0.1", 0)) for _ in ports]
@@ -66,12 +66,12 @@ class Proxies:
             hang_up(connection)
 
     def withhold_replies(self):
-        """The server is busy: on connections that there are, not on new ones."""
+        """Makes the server look busy on open connections, not on new ones."""
         with self.lock:
             self.busy = set(self.connections)
 
     def heal(self):
-        """Everything passes again; what was silent is closed."""
+        """Lets everything pass again; silent connections are closed."""
         with self.lock:
             self.plan = None
             self.busy = False
@@ -80,7 +80,7 @@ class Proxies:
             hang_up(connection)
 
     def _state(self):
-        """"passing", or how things go on now."""
+        """Returns "passing", or the state after the last fault."""
         plan = self.plan
         return plan.after if plan is not None and plan.is_over() and plan.after != "healed" else "passing"
 
@@ -149,7 +149,7 @@ class Proxies:
             hang_up(connection)
 
     def _own_addresses(self, message):
-        """A greeting, with the members' addresses replaced by the proxies'."""
+        """Returns a handshake reply with the proxies' addresses in place of the members'."""
         opcode = struct.unpack_from("<i", message, 12)[0]
         start = {OP_REPLY: 36, OP_MSG: 21}.get(opcode)
         if start is None or b"setName" not in message:
@@ -165,7 +165,7 @@ class Proxies:
 
 
 def hang_up(connection):
-    """Close at once, as a server that dies."""
+    """Closes at once, like a server that dies."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.shutdown(socket.SHUT_RDWR)
@@ -175,7 +175,7 @@ def hang_up(connection):
 
 
 def wait_until(condition, seconds, pause=0.01):
-    """Seconds until the condition held, or None."""
+    """Returns the seconds until the condition was true, or None."""
     start = time.monotonic()
     while time.monotonic() - start < seconds:
         if condition():

@@ -1,8 +1,8 @@
-"""Proxies before MongoDB servers that cut connections in the midst of a message.
+"""Proxies in front of MongoDB servers that cut connections in the middle of a message.
 
-A member of a replica set tells its clients where the others are.  Here it tells
-them of the others' proxies: addresses that are known to be a server's are
-replaced in what it sends.  Ports have five digits, so no length changes.
+A member of a replica set reports the addresses of the other members to its clients.
+The proxies replace the servers' addresses in these messages by their own.  All ports
+have five digits, so no length changes.
 """
 import multiprocessing
 import random
@@ -13,15 +13,15 @@ import time
 
 from wire_recorder import receive_message
 
-FEWEST_BYTES, MOST_BYTES = 100, 500_000     # that pass before a connection is cut
-LARGEST_GREETING = 30_000                   # addresses are in no larger message
-SILENCE = 3                                 # seconds at most before a silent connection is closed
+FEWEST_BYTES, MOST_BYTES = 100, 500_000     # passed before a connection is cut
+LARGEST_HANDSHAKE = 30_000                   # no larger message contains addresses
+SILENCE = 3                                 # seconds at most until a silent connection is closed
 
 
 class CuttingProxies:
-    """One for each port of 'servers'; self.ports are theirs, in that order.
+    """One proxy for each port of 'servers'; self.ports are the proxies' in the same order.
 
-    They run in a process of their own, and cut from start_cutting() on.
+    They run in a separate process, and cut connections after start_cutting().
     """
 
     def __init__(self, servers, seed):
@@ -69,12 +69,12 @@ class CuttingProxies:
                                  daemon=True).start()
 
     def _forward(self, source, target, is_reply):
-        # as many short lives as long ones
+        # as many short connections as long ones
         left = int(FEWEST_BYTES * (MOST_BYTES / FEWEST_BYTES) ** self.random.random())
         try:
             while True:
                 message = receive_message(source)
-                if is_reply and len(message) < LARGEST_GREETING:
+                if is_reply and len(message) < LARGEST_HANDSHAKE:
                     for server, proxy in self.names:
                         message = message.replace(server, proxy)
                 if left < len(message) and self._cutting.is_set():
@@ -87,7 +87,7 @@ class CuttingProxies:
             hang_up(source, target)
 
     def _cut(self, source, target):
-        """An end, a reset, or silence and then an end."""
+        """Closes or resets the connection, or is silent and then closes it."""
         with self._cuts.get_lock():
             self._cuts.value += 1
         way = self.random.choice(("end", "reset", "silence"))
@@ -101,13 +101,13 @@ class CuttingProxies:
 
 
 def close_at_once(connection):
-    """By a reset, also where another thread is waiting for it."""
+    """Resets the connection, even if another thread is waiting for it."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.shutdown(socket.SHUT_RD)
         connection.close()
     except OSError:
-        pass            # it went away first
+        pass            # the peer closed it first
 
 
 def hang_up(*connections):
@@ -115,4 +115,4 @@ def hang_up(*connections):
         try:
             connection.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass            # it went away first
+            pass            # the peer closed it first

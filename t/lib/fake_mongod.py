@@ -1,23 +1,22 @@
 """A MongoDB server that breaks the wire protocol on demand.
 
-Greets like a standalone mongod 6.0; what it answers to find and getMore is
-decided by the collection's name, a row of BEHAVIOURS: with the prefix
-"next_", find gives one document and an open cursor, and getMore misbehaves.
+Its handshake is that of a standalone mongod 6.0.  The collection's name, a row of
+BEHAVIOURS, decides how it replies to find and getMore: with the prefix "next_", find
+returns one document and an open cursor, and getMore misbehaves.
 
     fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME] [--scram=NAME]
         [--plain=USER:PASSWORD]
 
-prints its port and serves until standard input ends.  With --replica-set it
-greets as the primary of the replica set "rs", whose other member is down.
---greeting=NAME makes the answer to the first "hello" a row of GREETINGS.  With
---compressor=NAME it agrees to that one, and collections "packed_*" bring rows
-of PACKED.  What is asked for by other commands than find and getMore (writes)
-is answered as find would be, for the collection that the command names.
+prints its port and serves until standard input ends.  With --replica-set it is the
+primary of the replica set "rs", whose other member is down.  --greeting=NAME makes the
+reply to the first "hello" a row of GREETINGS.  With --compressor=NAME it agrees to this
+compressor, and collections "packed_*" return rows of PACKED.  Other commands than find
+and getMore (writes) get the same reply as find for the collection that they name.
 
-The reply to explain is a row of PLANS, that to saslStart one of SCRAM.  By PLAIN the
-user of --plain logs in; of any other mechanism the error says what it began with.
+The reply to explain is a row of PLANS, the reply to saslStart one of SCRAM.  The user of
+--plain can log in by PLAIN; for any other mechanism the error names the mechanism.
 
-Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
+Every good batch contains {"_id": 1, "id": 7, "info": "seven"}.
 """
 import base64
 import datetime
@@ -44,16 +43,16 @@ HELLO = {
 
 
 class Close(Exception):
-    """Close the connection now."""
+    """Closes the connection now."""
 
 
 class Request:
-    """A command as received, and how to answer it well."""
+    """A command as received, and correct replies to it."""
 
     def __init__(self, request_id, command, seen):
         self.id = request_id
         self.command = command
-        self.seen = seen        # how often this collection was asked for before
+        self.seen = seen        # number of earlier requests for this collection
         self.is_more = 'getMore' in command
         self.is_read = self.is_more or 'find' in command
 
@@ -76,7 +75,7 @@ class Request:
 
 
 def element(body, key=b'0', kind=3):
-    """An array of one element, as bytes."""
+    """Returns an array of one element, as bytes."""
     content = bytes([kind]) + key + b'\0' + body
     return struct.pack('<i', len(content) + 5) + content + b'\0'
 
@@ -87,13 +86,13 @@ def sequence():
 
 
 def garbage_after(body):
-    """The same document with an element behind that is none."""
+    """Returns the document with an invalid element appended."""
     body = body[4:-1] + b'\xee' + b'what\0' + 9 * b'\xff' + b'\0'
     return struct.pack('<i', len(body) + 4) + body
 
 
 def with_bad_document(name, cut=False, **fields):
-    """A document with one in it that is not terminated, or too short to be one."""
+    """Returns a document that contains an unterminated or too short document."""
     nested = struct.pack('<i', 4) if cut else bson.encode({'clusterTime': bson.Timestamp(1, 1)})[:-1] + b'x'
     body = b'\x03' + name + b'\0' + nested + bson.encode(fields)[4:]
     return struct.pack('<i', len(body) + 4) + body
@@ -132,7 +131,7 @@ def stepdown(r):
 
 
 def lost(code, times):
-    """Empty batches and an open cursor, lost by each getMore, so many times."""
+    """Returns empty batches and an open cursor, which each getMore loses, so many times."""
     def answer(r):
         if r.seen >= 2 * times:
             yield r.message(r.cursor())
@@ -162,7 +161,7 @@ def written(**fields):
     return lambda r: [r.message(bson.encode({'n': 1, **fields, 'ok': 1.0}))]
 
 
-# From then on nobody can connect.
+# Once set, no client can connect.
 gone = threading.Event()
 
 
@@ -177,7 +176,7 @@ def argument(name, default=None):
     return next((a.split('=', 1)[1] for a in sys.argv if a.startswith('--%s=' % name)), default)
 
 
-# One of each BSON type that Python makes, for mutated().
+# One value of each BSON type that Python can encode, for mutated().
 EVERYTHING = bson.encode({
     '_id': bson.ObjectId('5f1e2d3c4b5a69788796a5b4'), 'double': 1.5, 'string': 'h\u00e9llo \U0010ffff',
     'document': {'a': 1, 'b': {'c': 'x'}}, 'numbers': [1, 2, None], 'matrix': [[1, 2], [3, 4]],
@@ -193,7 +192,7 @@ ODD_LENGTHS = (0, 1, 4, 5, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff)
 
 
 def mutated(number, source=EVERYTHING):
-    """The source with some bytes spoilt; the same for the same number."""
+    """Returns the source with some bytes damaged; the same for the same number."""
     random = Random(number)
     data = bytearray(source)
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
@@ -215,10 +214,10 @@ def mutated(number, source=EVERYTHING):
 
 
 def spoilt(message, random):
-    """A message with some bytes changed, cut out or put in."""
+    """Returns a message with some bytes changed, removed or inserted."""
     data = bytearray(message)
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
-        # as often in the frame as in the document
+        # as often in the header as in the document
         at = random.randrange(min(len(data), random.choice((21, 70, len(data)))))
         what = random.randrange(5)
         if what == 0:
@@ -239,7 +238,7 @@ def spoilt(message, random):
 
 
 def spoilt_reply(r, make=None):
-    """The same for the same number of requests before it; then the end."""
+    """Sends a damaged reply, the same for the same number of earlier requests; then closes."""
     random = Random(r.seen + int(argument('seed', '0')))
     message = b''.join(make(r)) if make else r.message(r.cursor(2 * [DOCUMENT], random.choice((0, CURSOR_ID))))
     yield spoilt(message, random)
@@ -247,14 +246,14 @@ def spoilt_reply(r, make=None):
 
 
 def deep(levels, kind):
-    """Documents (kind 3) or arrays (4) in each other, field "v" of one."""
+    """Returns nested documents (kind 3) or arrays (4), as field "v" of a document."""
     sizes = range(5 + 8 * levels, 4, -8)
     nested = b''.join(struct.pack('<i', size) + bytes([kind]) + b'0\0' for size in sizes[:-1])
     nested += struct.pack('<i', 5) + b'\0' * (levels + 1)
     return element(nested, b'v', kind)
 
 
-# A good document whose bytes are then spoilt.
+# A good document, whose bytes are then damaged.
 GOOD = bson.encode(DOCUMENT)
 
 BEHAVIOURS = {
@@ -353,7 +352,7 @@ BEHAVIOURS = {
 }
 
 
-# Replies compressed by zlib, good and bad; 48 MB of zeros are 48 kB packed.
+# Replies compressed by zlib, good and bad; 48 MB of zeros become 48 kB.
 def packed(r, body=None, size=None, compressor=2, opcode=OP_MSG, spoil=lambda data: data):
     plain = r.message(r.cursor() if body is None else body)[16:]
     data = struct.pack('<iiB', opcode, len(plain) if size is None else size, compressor) + spoil(zlib.compress(plain))
@@ -450,7 +449,7 @@ GREETINGS.update({
 })
 
 
-# Answers to a client's nonce.
+# Replies to a client's nonce.
 SCRAM = {
     'iterations': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=2147483647' % nonce,
     'iterations_too_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100001' % nonce,
@@ -512,7 +511,7 @@ PLANS = {
 
 
 def explained(collection, seen):
-    """The reply to explain."""
+    """Returns the reply to explain."""
     if collection == 'plan_mutated':
         return mutated(seen, bson.encode({**PLANS['plan_shards'], **scan_plan({'y': [1]}), 'ok': 1.0}))
     reply = bson.encode({**PLANS[collection], 'ok': 1.0})
@@ -536,7 +535,7 @@ def answer_greeting(request_id, opcode):
 
 
 def receive_message(connection):
-    """One request: its id, opcode and body, uncompressed."""
+    """Receives one request; returns its id, opcode and uncompressed body."""
     length, request_id, _, opcode = struct.unpack('<iiii', receive(connection, 16))
     body = receive(connection, length - 16)
     if opcode == OP_COMPRESSED:
@@ -556,7 +555,7 @@ def serve(connection, seen):
     try:
         while True:
             request_id, opcode, body = receive_message(connection)
-            # a section of another kind may follow: the documents of an insert
+            # a section of another kind may follow, such as the documents of an insert
             command = bson.decode(body[5:5 + struct.unpack('<i', body[5:9])[0]]) if opcode == OP_MSG else {}
             name = next(iter(command), None)
             collection = command.get('collection' if name == 'getMore' else name)

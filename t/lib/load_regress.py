@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Load what the tests in sql/ read: database mongo_fdw_regress.
+"""Loads the data of the tests in sql/: database mongo_fdw_regress.
 
-Everything in that database is dropped first.  A test that writes uses
-collections of its own, whose names begin with "written_".
+Everything in this database is dropped first.  A test that writes uses
+its own collections, whose names begin with "written_".
 """
 import argparse
 import datetime
@@ -20,7 +20,7 @@ def oid(number):
 
 
 def numbers():
-    """1 to 1000, in more guises than one; squares are missing every tenth."""
+    """1 to 1000, as values of several types; every tenth document lacks the square."""
     for n in range(1, 1001):
         document = {"_id": n, "n": n, "big": bson.Int64(n * 10_000_000_000), "half": n / 2,
                     "price": bson.Decimal128(f"{n}.{n % 100:02d}"), "even": n % 2 == 0,
@@ -56,14 +56,14 @@ def one_of_each():
 
 
 def nulls():
-    """What three-valued logic is tried on."""
+    """Documents for three-valued logic."""
     yield from ({"_id": 1, "a": 1, "b": 1}, {"_id": 2, "a": 1, "b": None}, {"_id": 3, "a": 1},
                 {"_id": 4, "a": None, "b": 2}, {"_id": 5, "b": 2}, {"_id": 6, "a": None, "b": None},
                 {"_id": 7}, {"_id": 8, "a": 2, "b": 1})
 
 
 def mismatches():
-    """A field that does not fit its column, among those that do."""
+    """Fields that do not fit their column, and one that does."""
     yield from ({"_id": 1, "v": 10}, {"_id": 2, "v": "ten"}, {"_id": 3, "v": [10]},
                 {"_id": 4, "v": {"ten": 10}}, {"_id": 5, "v": 10.0}, {"_id": 6, "v": 10.5},
                 {"_id": 7, "v": bson.Int64(2**40)}, {"_id": 8})
@@ -81,7 +81,7 @@ def people():
 
 
 def join_outer():
-    """Keys that are numbers of any kind, missing, null or found twice; a field t2."""
+    """Keys that are numbers of any type, missing, null or duplicate; and a field t2."""
     yield from ({"_id": 1, "x": 1, "s": "u", "t2": {"x": 9}, "t1": 5}, {"_id": 2, "x": 2.0, "s": str(oid(7))},
                 {"_id": 3, "x": None, "s": oid(7)}, {"_id": 4}, {"_id": 5, "x": bson.Int64(2), "s": "v", "t2": 4},
                 {"_id": 6, "x": 7, "s": "zz"})

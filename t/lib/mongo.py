@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""MongoDB for the Perl tests: one process, JSON requests and answers on pipes.
+"""Access to MongoDB for the Perl tests: one process, JSON requests and replies on pipes.
 
-A request is {"do": NAME, ...} on one line, the answer {"result": ...} or
-{"error": "..."}; documents are Extended JSON in both.  Commands come as JSON
-text inside the JSON, as Perl does not keep the order of keys.  "counters", "changes"
-and "quiet" use sockets that send nothing by themselves (see
+A request is {"do": NAME, ...} on one line, the reply {"result": ...} or
+{"error": "..."}; documents are Extended JSON in both.  Commands are JSON text inside
+the JSON, because Perl does not keep the order of keys.  "counters", "snapshot",
+"changes" and "quiet" use sockets that send nothing by themselves (see
 scripts/mongo_counters.py), "command" and "insert" an ordinary client.
 """
 import os
@@ -30,7 +30,7 @@ def quiet(port):
 
 
 def do_quiet(port, command, database="admin"):
-    """Run a command on a socket kept for that; forget it if it breaks."""
+    """Runs a command on a dedicated socket; forgets the socket if it fails."""
     try:
         return quiet(port).command(json_util.loads(command), database)
     except OSError:
@@ -39,7 +39,7 @@ def do_quiet(port, command, database="admin"):
 
 
 def do_snapshot(port):
-    """Remember the counters; "changes" tells what came since."""
+    """Stores the counters; "changes" returns the changes since then."""
     snapshots[port] = quiet(port).counters()
     return True
 
@@ -53,37 +53,37 @@ def do_counters(port):
 
 
 def do_record(port):
-    """Put a proxy before a server; the proxy's port."""
+    """Starts a proxy in front of a server; returns the proxy's port."""
     recorder = WireRecorder("127.0.0.1", port, connection_commands=True)
     recorders[recorder.port] = recorder
     return recorder.port
 
 
 def do_mongos(port):
-    """The port of one before the primary at this port, which records as well."""
+    """Starts a mongos in front of the primary at this port; returns its port.  It also records."""
     mongos = Mongos("127.0.0.1", port)
     recorders[mongos.port] = mongos
     return mongos.port
 
 
 def do_recorded_fields(port):
-    """The same, each command as the list of its fields, of which Perl's hashes lose the order."""
+    """The same, with each command as a list of fields, as Perl's hashes lose their order."""
     return [list(command) for command in recorders[port].take()]
 
 
 def do_cut(port):
-    """End the connections through a proxy; it takes new ones."""
+    """Closes the connections of a proxy, which still accepts new ones."""
     recorders[port].cut()
     return True
 
 
 def do_recorded(port):
-    """All commands that passed a proxy since this was last asked."""
+    """Returns all commands that passed a proxy since the last call."""
     return recorders[port].take()
 
 
 def do_forget(port):
-    """The server went away: so did the socket."""
+    """Forgets the socket to a server that has stopped."""
     connection = quiet_connections.pop(port, None)
     if connection:
         connection.close()
@@ -91,10 +91,10 @@ def do_forget(port):
 
 
 def ordinary_client(uri):
-    """One that says nothing any more when it has been closed.
+    """Returns a client that sends nothing after it is closed.
 
-    By default a thread of its own says hello to measure round trips, over a connection that it
-    may be making just as the client is closed, and MongoDB counts that later.
+    By default a thread of the client sends hello to measure round trips, over a connection
+    that it may be opening while the client is closed.  MongoDB counts that hello later.
     """
     return pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000, serverMonitoringMode="poll")
 
@@ -105,7 +105,7 @@ def do_command(uri, command, database="admin"):
 
 
 def do_insert(uri, database, collection, documents, drop=True):
-    # a date that Python's datetime does not hold stays in milliseconds
+    # a date outside the range of Python's datetime stays in milliseconds
     options = json_util.JSONOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
     documents = json_util.loads(documents, json_options=options)
     with ordinary_client(uri) as client:
@@ -117,7 +117,7 @@ def do_insert(uri, database, collection, documents, drop=True):
 
 
 def do_fill(uri, database, collection, count, pad=0):
-    """'count' documents {_id, id, info, crt_time} with an index on id."""
+    """Inserts 'count' documents {_id, id, info, crt_time} and creates an index on id."""
     with ordinary_client(uri) as client:
         target = client[database][collection]
         target.drop()

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 #
-# Run psql, as pg_regress's launcher, and print what it prints as PostgreSQL 15
-# would: versions show the same plans in different words.
+# Runs psql, as pg_regress's launcher, and prints its output as PostgreSQL 15
+# would, because versions describe the same plans in different words.
 #
 #	perl t/lib/normalise.pl psql ARGUMENTS...
 
@@ -9,22 +9,22 @@ use strict;
 use warnings;
 
 # normalise
-#	A line of psql's, in PostgreSQL 15's words.
+#	Returns a line of psql's output in PostgreSQL 15's words.
 sub normalise
 {
 	my ($line) = @_;
 
-	# PostgreSQL 17 names the parameters of sub-selects that are made once
+	# PostgreSQL 17 names the parameters of InitPlans
 	$line =~ s/\(InitPlan (\d+)\)\.col1/'$' . ($1 - 1)/ge;
 	$line =~ s/(InitPlan \d+) \(returns [\$,\d]+\)/$1/;
 
-	# PostgreSQL 18 shows parts of rows
+	# PostgreSQL 18 shows fractions of rows
 	$line =~ s/(actual rows=\d+)\.\d\d/$1/;
 
-	# and has another name for PL/pgSQL's expressions
+	# and describes PL/pgSQL's expressions differently
 	$line =~ s/^(CONTEXT:  )PL\/pgSQL (expression|assignment) "/$1SQL $2 "/;
 
-	# the widths of which depend on all that
+	# the width of the heading depends on these changes
 	$line =~ s/^ *QUERY PLAN *$/ QUERY PLAN/;
 	return $line;
 }

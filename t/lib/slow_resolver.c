@@ -1,12 +1,12 @@
 /*
  * slow_resolver.c
- *		For LD_PRELOAD: a resolver that does not answer for some names.
+ *		For LD_PRELOAD: a resolver that is slow or fails for some names.
  *
- * What begins with "black-hole" is answered with "try again" after 20 seconds,
- * what begins with "slow" is 127.0.0.1 after one; all else is as it is.  Names
- * of SRV and TXT records count from the host's on.  Each call for a name is noted
- * in the file SLOW_RESOLVER_LOG: the name and whether the process's first
- * thread made it.
+ * A name that begins with "black-hole" fails with "try again" after 20 seconds, a name that
+ * begins with "slow" is 127.0.0.1 after one second; other names are resolved as usual.  Names
+ * of SRV and TXT records are compared from the host name on.  Each lookup of such a name is
+ * written to the file SLOW_RESOLVER_LOG: the name, and whether the process's first thread made
+ * it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 	return real(node, service, hints, result);
 }
 
-/* 1 for records, which this resolver has none of */
+/* answer_records: fails, as this resolver has no SRV or TXT records. */
 static int
 answer_records(const char *name)
 {

@@ -6,7 +6,7 @@ import random
 
 
 def parser(documentation):
-    """For a program that talks to both servers; its own arguments are added to these."""
+    """Returns the parser of a program that uses both servers, which adds its own arguments."""
     result = argparse.ArgumentParser(description=documentation.splitlines()[0])
     result.add_argument("--dsn", default="", help="libpq connection string of a scratch database")
     result.add_argument("--mongo", default="mongodb://%s:%s" % (
@@ -22,7 +22,7 @@ def add_drawn(result):
 
 
 def random_parser(documentation):
-    """For a program that asks random queries."""
+    """Returns the parser of a program with random queries."""
     result = parser(documentation)
     result.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     result.add_argument("--queries", type=int, default=1000)
@@ -31,6 +31,6 @@ def random_parser(documentation):
 
 
 def add_documents(result):
-    """For a program that has documents which fit their columns, and others."""
+    """Adds the argument of a program with documents that fit their columns, or do not."""
     result.add_argument("--documents", choices=["clean", "hostile"], default="clean")
     result.add_argument("--type-mismatch", choices=["error", "null"], default="error")

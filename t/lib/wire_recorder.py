@@ -1,7 +1,7 @@
-"""A proxy before a MongoDB server that keeps the commands that pass.
+"""A proxy in front of a MongoDB server that records the commands that pass.
 
-What a client really sends is seen nowhere else: MongoDB's profiler leaves parts
-of writes out, and what the client says of itself is what is to be shown.
+Only the wire shows what a client really sends: MongoDB's profiler leaves out parts
+of writes, and what the client reports about itself is what the tests check.
 """
 import socket
 import struct
@@ -9,11 +9,11 @@ import threading
 
 import bson
 
-OP_REPLY = 1                    # to the first greeting of a connection,
+OP_REPLY = 1                    # to the first hello of a connection,
 OP_QUERY = 2004
 OP_MSG = 2013
-BODY = {OP_REPLY: 36, OP_MSG: 21}   # where the only document of a reply begins
-DOCUMENTS = 1                   # a section that holds a list of documents
+BODY = {OP_REPLY: 36, OP_MSG: 21}   # the offset of a reply's only document
+DOCUMENTS = 1                   # a section with a list of documents
 CONNECTION_COMMANDS = {"hello", "isMaster", "ismaster", "saslStart", "saslContinue", "endSessions"}
 
 
@@ -33,10 +33,10 @@ def receive_message(connection):
 
 
 def command_of(message):
-    """The command of a message, lists of documents put back into it; None for other messages."""
+    """Returns a message's command, including its lists of documents; None for other messages."""
     kind = struct.unpack_from("<i", message, 12)[0]
     if kind == OP_QUERY:
-        # flags, the collection's name, how many to skip and to return
+        # after the flags, the collection's name, and the numbers to skip and to return
         return bson.decode(message[message.index(b"\0", 20) + 9:])
     if kind != OP_MSG:
         return None
@@ -58,14 +58,14 @@ def shut(connection):
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
-        pass            # it went away first
+        pass            # the peer closed it first
 
 
 class WireRecorder:
-    """Listens on self.port; self.take() gives the commands since it was last called.
+    """Listens on self.port; self.take() returns the commands since its last call.
 
-    Those that make and end connections only with connection_commands=True.
-    self.cut() ends all connections that there are.
+    Commands that open and close connections are included with connection_commands=True.
+    self.cut() closes all open connections.
     """
 
     def __init__(self, host, port, connection_commands=False):
@@ -113,8 +113,8 @@ class WireRecorder:
 
 
 class Mongos(WireRecorder):
-    """Makes the primary behind it look like a mongos: by what it says of itself, and by a
-    token with each reply, by which another mongos would find a transaction."""
+    """Makes the primary behind it look like a mongos: by its handshake reply, and by a
+    recovery token in each reply, by which another mongos would find a transaction."""
 
     OF_A_MEMBER = ("setName", "setVersion", "hosts", "primary", "me", "secondary", "electionId", "lastWrite",
                    "topologyVersion")
@@ -128,7 +128,7 @@ class Mongos(WireRecorder):
         command = command_of(message)
         if command is None or "recoveryToken" not in command:
             return message
-        # which a member of a replica set does not know
+        # a member of a replica set does not accept it
         del command["recoveryToken"]
         return self._with_body(message, command)
 
