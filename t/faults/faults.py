@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Every n-th thing fails once: allocations, sends, receives, looks for interrupts.
+"""Every n-th operation fails once: allocations, sends, receives, checks for interrupts.
 
 Needs a build with FAULTS=1 (make faults).  Each statement of
-t/faults/statements.py is run with the first thing of a kind failing, then the second,
-and so on until there are no more.  After each:
+t/faults/statements.py runs with a fault in the first operation of a kind, then in the
+second, and so on until there are no more.  After each run:
 
-- it has succeeded with the right rows, or failed with an SQLSTATE that the kind explains
-- the session goes on, unless memory has run out below libmongoc or it was terminated
-- MongoDB has what was acknowledged, and nothing of what was refused; without a MongoDB
-  transaction a WARNING tells how much of it
-- MongoDB has no cursor, no transaction and no connection of it more than before
+- it has succeeded with the right rows, or failed with an SQLSTATE of the kind of fault
+- the session continues, unless memory has run out below libmongoc or it was terminated
+- MongoDB has the acknowledged writes, and none of a failed statement; without a MongoDB
+  transaction a WARNING reports how many remain
+- MongoDB has no more cursors, transactions and connections of the session than before
 - the session has no more file descriptors, memory contexts, chunks of libbson's
-  memory and bytes in TopMemoryContext than before, when that is tried again
+  memory and bytes in TopMemoryContext than before, when the run is repeated
 
-Run by t/faults/faults.pl, which has the servers.
+Run by t/faults/faults.pl, which starts the servers.
 """
 import collections
 import os
@@ -27,7 +27,7 @@ from checks import Checks
 from statements import LOCAL, STATEMENTS, TABLES, Copy, documents
 from test_arguments import parser
 
-# A fault of a kind may have a statement fail so.
+# SQLSTATEs of a statement after a fault, by kind.
 BROKEN = ("08001", "08006", "08007", "40001")
 KINDS = {
     "allocation": ("53200",),
@@ -37,11 +37,11 @@ KINDS = {
     "interrupt": ("57014", "08007"),
     "termination": ("57P01", "08007"),
 }
-# The session ends with it.
+# SQLSTATEs that end the session.
 FATAL = {"allocation": "53200", "termination": "57P01"}
 MOST_CONNECTIONS = 4            # option async_connections
-MISSES = 3                      # so often nothing failed: there are no more places in workers either
-REPETITIONS = 4                 # of a place that seems to leak
+MISSES = 3                      # runs without a fault after which there are no more places, in workers either
+REPETITIONS = 4                 # for a place that seems to leak
 SLOW = 10                       # seconds
 
 METRICS = """
@@ -53,7 +53,7 @@ METRIC_NAMES = ("bytes in TopMemoryContext", "memory contexts", "chunks of libbs
 
 
 class Server:
-    """MongoDB as an ordinary client sees it."""
+    """MongoDB, accessed by an ordinary client."""
 
     def __init__(self, name, uri):
         self.name = name
@@ -74,7 +74,7 @@ class Server:
             self.database.written.insert_many(list(before.values()))
 
     def leftovers(self):
-        """(connections and what runs on them, cursors, transactions), of ours."""
+        """Returns (connections and their operations, cursors, transactions) of the extension."""
         found = ([], [], [])
         for operation in self.client.admin.aggregate([{"$currentOp": {
                 "allUsers": True, "idleConnections": True, "idleCursors": True, "idleSessions": True}}]):
@@ -95,7 +95,7 @@ class Server:
 
 
 class Session:
-    """One of PostgreSQL's."""
+    """A session in PostgreSQL."""
 
     def __init__(self, bench, settings, schema):
         self.connection = psycopg2.connect(bench.arguments.dsn)
@@ -109,7 +109,7 @@ class Session:
             self.execute("SET {} = {}".format(*setting.split("=")))
 
     def execute(self, sql):
-        """Its rows, or None."""
+        """Returns its rows, or None."""
         with self.connection.cursor() as cursor:
             if isinstance(sql, Copy):
                 sql.run(cursor)
@@ -146,9 +146,9 @@ def is_lost(session, error):
 
 
 def fatal_code(log):
-    """What a session has ended with: psycopg2 does not always tell."""
-    if "It ran out in libmongoc, which cannot continue: the session ends." in log:
-        return "53200"              # in words of PostgreSQL's for an order to end
+    """Returns the SQLSTATE that ended a session, which psycopg2 does not always report."""
+    if "It ran out in libmongoc, which cannot go on without: the session ends." in log:
+        return "53200"              # reported like a request to terminate
     for text, code in (("out of memory", "53200"), ("terminating connection", "57P01")):
         if f"FATAL:  {text}" in log:
             return code
@@ -156,7 +156,7 @@ def fatal_code(log):
 
 
 class Place:
-    """A statement on a server, with faults of a kind."""
+    """A statement on a server, with faults of one kind."""
 
     def __init__(self, bench, statement, server, kind):
         self.bench, self.statement, self.server, self.kind = bench, statement, server, kind
@@ -165,7 +165,7 @@ class Place:
         self.counts = collections.Counter()
         self.before = {row["_id"]: row for row in documents("written")}
         self.expected = None        # the outcome without a fault
-        self.after = None           # and what is written then
+        self.after = None           # and the documents after it
 
     def __str__(self):
         return f"{self.statement.name}, {self.server.name}, {self.kind}"
@@ -180,14 +180,14 @@ class Place:
             self.use()
 
     def use(self):
-        """A query of each server that the statement may be about."""
+        """Runs a query on each server that the statement may use."""
         for schema in ("rs", "alone"):
             rows = self.session.execute(f"SELECT info FROM {schema}.points WHERE _id = 9")
             if rows != [("info 9",)]:
                 raise AssertionError(f"the session reads {rows}")
 
     def attempt(self, n):
-        """Run the statement with the n-th fault; 0: none."""
+        """Runs the statement with the n-th fault; 0: none."""
         session = self.session
         results, error, committing = [], None, False
         del session.connection.notices[:]
@@ -198,9 +198,9 @@ class Place:
             for step in self.statement.steps:
                 if isinstance(step, str):
                     step = step.format(server=self.server.name)
-                # by itself, a statement is a transaction
+                # a single statement is a transaction
                 committing = step == "COMMIT" or "BEGIN" not in self.statement.steps
-                # EXPLAIN shows how many commands were sent, and one that failed is sent again
+                # EXPLAIN shows how many commands were sent; a failed one is sent again
                 rows = [row for row in session.execute(step) or [] if "Remote Traffic" not in str(row)]
                 results.append(sorted(rows, key=str) if rows and self.statement.sorted else rows)
         except psycopg2.Error as raised:
@@ -210,7 +210,7 @@ class Place:
         if not lost:
             try:
                 self.clean_up()
-            except psycopg2.Error as raised:    # which the fault may hit as well
+            except psycopg2.Error as raised:    # the fault may also occur here
                 lost = is_lost(session, raised)
                 if lost:
                     error = error or raised
@@ -222,11 +222,11 @@ class Place:
         return Outcome(results, error, code, committing, "\n".join(session.connection.notices), hit, lost, seconds)
 
     def clean_up(self):
-        """As a client would that has seen an error; then no more faults."""
+        """Cleans up as a client does after an error; then removes the fault."""
         for sql in ("ROLLBACK", "CLOSE ALL", "DEALLOCATE ALL", f"SET mongo_fdw.fail_{self.kind} = 0"):
             self.session.execute(sql)
 
-    # ------------------------------- judgement -------------------------------
+    # -------------------------------- checks ---------------------------------
 
     def complain(self, n, text):
         self.offenders.append(f"n = {n}: {text}")
@@ -261,11 +261,11 @@ class Place:
             right = rows == self.after and local == self.local
         elif self.server.name == "rs":
             right = rows == self.before or (unknown and rows == self.after)
-            # a cancel that comes when both sides have committed is too late
+            # a cancel after both sides have committed is too late
             if outcome.committing and not unknown and local:
                 right = False
         else:
-            right = self.is_told(rows, outcome)
+            right = self.is_reported(rows, outcome)
         if failed and local and not (outcome.lost and rows == self.after):
             right = False
         if not right:
@@ -274,8 +274,8 @@ class Place:
                           f"PostgreSQL {local}; {outcome.error} {outcome.warnings}")
         self.server.restore(rows, self.before)
 
-    def is_told(self, rows, outcome):
-        """Without a MongoDB transaction a part may be there, and the WARNING says how much."""
+    def is_reported(self, rows, outcome):
+        """Without a MongoDB transaction a part may remain, and does the WARNING report how much?"""
         keys = set(rows) | set(self.before)
         changed = {key for key in keys if rows.get(key) != self.before.get(key)}
         if self.statement.atomic and any(rows.get(key) != self.after.get(key) for key in changed):
@@ -289,7 +289,7 @@ class Place:
         return least <= len(changed) <= most
 
     def judge_leftovers(self, n, outcome):
-        """What MongoDB has left, after some time for what is on its way."""
+        """Checks what remains in MongoDB, after some time for operations in flight."""
         for server in self.bench.servers:
             end = time.monotonic() + 2
             while True:
@@ -311,17 +311,17 @@ class Place:
     def judge_cursors(self, n, server, cursors, nobody_could):
         for cursor in cursors:
             server.kill_cursor(cursor)
-            # with the reply its id was lost, or nobody waited for it, or had room for it
+            # its ID was lost with the reply, or the session did not wait or had no memory
             if self.kind != "send" and cursor["nBatchesReturned"] <= 1:
                 self.counts["cursors whose id was lost"] += 1
-            elif nobody_could:          # the session has ended below libmongoc
+            elif nobody_could:          # the session has ended inside libmongoc
                 self.counts["cursors left by FATAL"] += 1
             else:
                 self.complain(n, f"{server.name}: a cursor is left: {cursor['originatingCommand']}, "
                               f"{cursor['nBatchesReturned']} batches")
 
     def try_once(self, n):
-        """The outcome, judged; the session is ready for the next."""
+        """Returns the checked outcome; the session is ready for the next run."""
         if self.session is None or self.statement.fresh:
             self.start_session()
         outcome = self.attempt(n)
@@ -341,7 +341,7 @@ class Place:
     # --------------------------------- leaks ---------------------------------
 
     def settled_metrics(self):
-        """When connections that were made for a moment have gone."""
+        """Returns the metrics after temporary connections are closed."""
         end = time.monotonic() + 3
         while any(len(server.leftovers()[0]) > 1 for server in self.bench.servers) and time.monotonic() < end:
             time.sleep(0.1)
@@ -349,7 +349,7 @@ class Place:
         return self.session.metrics()
 
     def look_for_leaks(self, suspects):
-        """Places after which there was more than before: is there more each time?"""
+        """Repeats the places after which something had grown: does it grow each time?"""
         for n in suspects:
             first = None
             growth = []
@@ -369,7 +369,7 @@ class Place:
 
     def run(self):
         self.start_session()
-        for _ in range(3):          # plans and caches are there the last time
+        for _ in range(3):          # the last time, plans and caches exist
             if self.statement.fresh:
                 self.start_session()
             self.server.restore(self.server.rows(), self.before)
@@ -447,7 +447,7 @@ def main():
                 start = time.monotonic()
                 try:
                     place.run()
-                except Exception as error:      # a defect of this program, or a server that has gone
+                except Exception as error:      # a bug of this program, or a server that has stopped
                     place.complain(0, f"{type(error).__name__}: {error}")
                 totals[kind].update(place.counts)
                 totals[kind]["statements"] += 1

@@ -1,7 +1,7 @@
-"""What t/faults/faults.py lets fail: statements, and the tables that they are about.
+"""The statements of t/faults/faults.py, and their tables.
 
-Table points has 60 rows in four batches, details as many, many some more for parallel
-scans; written is what statements change, and its rows are the same before each.
+Tables points and details have 60 rows in four batches, many has more for parallel
+scans.  Statements change table written, which has the same rows before each of them.
 """
 import dataclasses
 import io
@@ -10,7 +10,7 @@ ROWS = 60
 MANY = 240
 WRITTEN = 12
 
-# Each exists in a schema named like its server.
+# Each exists in a schema with the name of its server.
 TABLES = """
     CREATE SCHEMA {server};
     SET search_path = {server};
@@ -71,7 +71,7 @@ LOCAL = """
 
 
 def documents(collection):
-    """As they are before each statement."""
+    """Returns the documents before each statement."""
     if collection == "points":
         return [{"_id": i, "grp": i % 5, "info": f"info {i}"} for i in range(1, ROWS + 1)]
     if collection == "details":
@@ -93,15 +93,15 @@ class Copy:
 
 @dataclasses.dataclass
 class Statement:
-    """Some SQL, each piece sent by itself."""
+    """SQL in several steps, each sent separately."""
     name: str
     steps: list
     servers: tuple = ("rs", "alone")
     settings: tuple = ()        # NAME=VALUE
-    fresh: bool = False         # in a session that has no connection yet
-    in_workers: bool = False    # faults may hit other processes
-    sorted: bool = True         # rows come in any order
-    atomic: bool = True         # one MongoDB transaction, where there is one
+    fresh: bool = False         # in a session without connections
+    in_workers: bool = False    # faults may occur in other processes
+    sorted: bool = True         # rows are sorted before comparing
+    atomic: bool = True         # one MongoDB transaction, if the server has transactions
 
 
 def reads():
@@ -159,7 +159,7 @@ def reads():
         "BEGIN", "IMPORT FOREIGN SCHEMA faults LIMIT TO (points, details) FROM SERVER {server} INTO imported_{server}",
         "SELECT attname, atttypid::regtype FROM pg_attribute WHERE attnum > 0 AND attrelid = "
         "'imported_{server}.details'::regclass", "ROLLBACK"])
-    # what is remembered of types has been forgotten, and is looked up again
+    # the cached types are invalidated, and are looked up again
     yield Statement("IMPORT tried twice", [
         "BEGIN", "CREATE TYPE made AS (n int)", "SELECT import_twice('{server}')", "ROLLBACK"])
     yield Statement("mongo_command", [
@@ -208,7 +208,7 @@ def transactions():
         "DELETE FROM written WHERE n = 2", local, "COMMIT"], servers=("rs",))
     yield Statement("connect for a transaction", ["BEGIN", insert.format(100), "COMMIT"], servers=("rs",), fresh=True)
     yield Statement("COMMIT", ["BEGIN", insert.format(100), local, "COMMIT"])
-    # which closes the connection, as the server is another one then
+    # this closes the connection, because the server is another one then
     yield Statement("COMMIT of a changed server", [
         "BEGIN", insert.format(100), local, "ALTER SERVER {server} OPTIONS (SET server_selection_timeout_ms '3000')",
         "COMMIT"])

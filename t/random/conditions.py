@@ -1,4 +1,4 @@
-"""Random conditions for t/random/queries.py: on columns, put together by logic."""
+"""Random conditions for t/random/queries.py: on columns, combined by logic."""
 from dates import date_condition
 from documents import JSON_KEYS, JSON_LITERALS, quote
 from elements import element_condition, json_condition
@@ -33,7 +33,7 @@ class Node:
         return "%s %s" % (rendered[0], self.operator)
 
     def parts(self):
-        """Simpler conditions to try when this one shows a difference."""
+        """Returns simpler conditions to try if this one causes a difference."""
         simpler = list(self.children)
         for i, child in enumerate(self.children):
             for part in child.parts():
@@ -44,7 +44,7 @@ class Node:
 
 
 def json_accessor(rng, name):
-    """An expression on a jsonb column, and whether it gives text."""
+    """Returns an expression on a jsonb column, and whether it returns text."""
     to_text = rng.random() < 0.5
     keys = [rng.choice(JSON_KEYS[:5]) for _ in range(rng.randint(1, 3))]
     kind = rng.random()
@@ -118,7 +118,7 @@ def random_leaf(rng, columns):
         if rng.random() < 0.05:
             literal = "NULL::" + column.sql_type.split(" collate")[0]
         elif rng.random() < 0.2:
-            # not a constant for the planner: a parameter of the command
+            # the planner sees no constant, so the command gets a parameter
             literal = "(SELECT %s)" % literal
         operator = rng.choice(operators)
         if rng.random() < 0.2:

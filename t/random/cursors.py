@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random cursors over tables of one server, each row of which is checked.
+"""Random cursors over tables of one server; each row is checked.
 
 Opens cursors over foreign tables whose rows are known, and interleaves FETCH, CLOSE,
 savepoints, errors, cancels, nested queries and changes of the server's options.
@@ -66,14 +66,14 @@ WALKED = sum(n for n in NUMBERS if n <= 200)
 
 
 class Wrong(Exception):
-    """An answer that is not what the tables hold."""
+    """A result that differs from the tables' contents."""
 
 
 Cursor = collections.namedtuple("Cursor", "name query expected ordered holds level seen")
 
 
 class Session:
-    """One session, its open cursors and what they have to give."""
+    """One session, its open cursors and the rows that they must return."""
 
     def __init__(self, dsn, chance):
         self.chance = chance
@@ -91,7 +91,7 @@ class Session:
             cursor.execute(sql)
             return cursor.fetchall() if cursor.description else None
 
-    # ---- steps: each names what it does ----
+    # ---- steps; each returns a name of what it does ----
 
     def begin(self):
         self.run("BEGIN")
@@ -137,7 +137,7 @@ class Session:
         else:
             query = f"SELECT {column}, k, info FROM {table} WHERE _id > {low} {where}"
             query += "ORDER BY _id" if ordered else ""
-        # PostgreSQL's assertions do not take exception blocks in what COMMIT runs
+        # PostgreSQL's assertions fail for exception blocks in queries that COMMIT runs
         holds = "after_error" not in query and chance.random() < 0.1
         self.number += 1
         name = f"c{self.number}"
@@ -213,7 +213,7 @@ class Session:
                 finally:
                     timer.join()
             elif cursors:
-                # a cursor whose FETCH fails is not usable any more
+                # a cursor whose FETCH fails is no longer usable
                 self.run("SET LOCAL statement_timeout = 1")
                 victim = self.chance.choice(cursors)
                 rows = self.run(f"FETCH 1000 FROM {victim.name}")
@@ -227,7 +227,7 @@ class Session:
                 self.cursors.remove(victim)
         name = self.savepoints.pop()
         if self.connection.info.transaction_status == psycopg2.extensions.TRANSACTION_STATUS_INTRANS:
-            # the cancel may come as late as here
+            # the cancel may take effect only here
             try:
                 time.sleep(0.001)
                 self.run("SELECT 1")

@@ -1,13 +1,13 @@
-"""Random conditions on dates and times, for t/random/queries.py, and the columns that they are on.
+"""Random conditions on dates and times, for t/random/queries.py, and their columns.
 
-What they mean depends on the session's time zone, which is drawn with the other settings; the
-moments are those at which clocks of these zones jump, or just beside them.
+Their meaning depends on the session's time zone, which is drawn with the other settings.  The
+times are those at which clocks of these time zones jump, or close to them.
 """
 import datetime
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
-# Clocks go forward and back there, some at midnight, some by half an hour or a day.
+# Jumps of clocks forward and back, some at midnight, some by half an hour or a day.
 JUMPS = ["2024-03-31 01:00", "2024-10-27 01:00",   # Europe/Berlin
          "2006-04-02 03:31", "2006-10-29 02:31",   # America/St_Johns, at one minute past midnight
          "2011-12-30 10:00", "2011-09-24 14:00",   # Pacific/Apia, which had no 30 December
@@ -15,7 +15,7 @@ JUMPS = ["2024-03-31 01:00", "2024-10-27 01:00",   # Europe/Berlin
          "2018-11-04 03:00", "2018-02-18 02:00",   # America/Sao_Paulo, at midnight
          "2024-04-06 15:00", "2024-10-05 15:30",   # Australia/Lord_Howe, by half an hour
          "1972-01-07 00:44:30", "2024-01-01 00:00", "2024-12-31 23:00", "1969-12-31 23:59:59", "0001-01-01 12:00"]
-# Where the day, the month, the year begins.
+# Beginnings of days, months and years.
 BEGINNINGS = ["2024-03-31", "2024-10-27", "2006-10-29", "2011-12-30", "2011-12-31", "2012-11-04", "2018-11-04",
               "2024-10-06", "1972-01-07", "2024-01-01", "2025-01-01", "1970-01-01", "2006-11-01", "2012-01-01", "0001-01-01"]
 EXTREMES = ["infinity", "-infinity", "4713-01-01 BC", "0044-03-15 BC", "294270-01-01"]
@@ -36,7 +36,7 @@ def moment(rng):
 
 
 def stored(rng):
-    """For a document: in whole milliseconds."""
+    """Returns a date for a document: in whole milliseconds."""
     return moment(rng)
 
 
@@ -51,7 +51,7 @@ def literal(rng, sql_type):
         if sql_type == "timestamptz" and rng.random() < 0.3:
             text += "+00"
     text = "'%s'::%s" % (text, sql_type)
-    # not a constant for the planner
+    # the planner sees no constant
     return "(SELECT %s)" % text if rng.random() < 0.2 else text
 
 
@@ -62,7 +62,7 @@ def any_literal(rng):
 
 
 def local_time(rng, column):
-    """What a clock shows."""
+    """Returns an expression of local time."""
     kind = rng.random()
     if column in ("cn", "cd") and kind < 0.7:
         return column

@@ -26,7 +26,7 @@ OBJECTIDS = ["65a000000000000000000001", "65a000000000000000000002",
              "000000000000000000000000", "ffffffffffffffffffffffff"]
 UUIDS = ["00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
          "ffffffff-ffff-ffff-ffff-ffffffffffff"]
-# what timestamp(1) makes the same, and what only just not
+# values that timestamp(1) rounds to the same, and values just outside
 ROUNDED_MILLIS = [1700000000000 + millis for millis in (0, 1, 49, 50, 51, 99, 100, 149, 150, -1, -50, -51)]
 MILLIS = [0, 1, -1, 86399999, 86400000, -86400000, 1700000000123, 1700000000000,
           -62135596800000, 253402300799999]
@@ -50,7 +50,7 @@ def timestamp_literal(rng, base):
 
 class Column:
     """A column: its field, SQL type, stored values and literals to compare with; 'bson_type'
-    is what it is declared to be."""
+    is its option bson_type."""
 
     def __init__(self, name, sql_type, values, literals, path=None, boolean=False, bson_type=None):
         self.name = name
@@ -62,7 +62,7 @@ class Column:
         self.bson_type = bson_type
 
     def definition(self, more=""):
-        """As CREATE FOREIGN TABLE has it, with 'more' options."""
+        """Returns the column for CREATE FOREIGN TABLE, with 'more' options."""
         return "%s %s OPTIONS (path '%s'%s%s) %s" % (
             quote(self.name), self.sql_type.split(" collate")[0], self.path,
             ", bson_type '%s'" % self.bson_type if self.bson_type else "", more,
@@ -73,7 +73,7 @@ class Column:
         return "'%s'::%s" % (str(value).replace("'", "''"), self.sql_type.split(" collate")[0])
 
     def wider_literal(self, rng):
-        """A literal whose type may be another of the column's family."""
+        """Returns a literal, perhaps of another type of the column's family."""
         if self.sql_type in INTEGER_TYPES and rng.random() < 0.3:
             value = rng.choice(INT8S + HOSTILE_INTEGERS)
             types = [name for name, bits in INTEGER_TYPES.items() if -2 ** bits <= value < 2 ** bits]
@@ -168,7 +168,7 @@ COLUMNS = [
     Column("nd", "numeric", lambda r: Decimal128(r.choice(NUMERICS)), NUMERICS, bson_type="decimal"),
 ]
 
-# Those that t/random/elements.py asks for; what is said of other columns is not said of them.
+# Columns of t/random/elements.py; conditions on other columns do not use them.
 ELEMENT_COLUMNS = [Column(name, sql_type + "[]", elements.array_values(name), [])
                  for name, (sql_type, _, _) in elements.ARRAYS.items()]
 ELEMENT_COLUMNS.append(Column("jd", "jsonb", elements.json_document, []))

@@ -3,7 +3,7 @@ from bson import Decimal128, Int64, ObjectId, Regex
 
 import dates
 
-# A column, the type of its elements, what documents have and what is asked for.
+# A column, the type of its elements, values in documents and literals of conditions.
 ARRAYS = {
     "at": ("text", ["a", "b", "ab", "", "ä", "65a000000000000000000001", ObjectId("65a000000000000000000001"), "z"],
            ["'a'", "'b'", "''", "'ä'", "'65a000000000000000000001'", "'zz'", "NULL"]),
@@ -18,7 +18,7 @@ OPERATORS = ["=", "=", "=", "<", ">", "<=", ">=", "<>"]
 
 
 def array_values(name):
-    """Of one dimension, mostly; with NULLs, empty, and of more dimensions."""
+    """Returns arrays, mostly of one dimension; some with NULLs, empty, or of more dimensions."""
     values = ARRAYS[name][1]
 
     def some(rng, count):
@@ -76,8 +76,8 @@ def element_condition(rng):
     return condition if rng.random() < 0.85 else "NOT (%s)" % condition
 
 
-# The document in column jd.  What is cast has a form for the cast, or PostgreSQL's own error
-# would hide all else.
+# The document in column jd.  Values that are cast have a form that the cast accepts, because
+# PostgreSQL's own error would hide other differences.
 WHOLE = [0, 1, -1, 5, 7, Int64(2 ** 40), "5", " 7 ", "-1", "0", None, Int64(9007199254740993), "9007199254740993"]
 NUMBERS = WHOLE + [0.1, -2.5, 1e300, 5e-324, 5.0, 0.1 + 0.2, "0.1", "1e2", ".5", "NaN", "-Infinity", 4.5, 100.0, 2.0 ** 60]
 FLAGS = [True, False, 0, 1, "yes", "off", "t", " FALSE", None, "1"]
@@ -96,20 +96,20 @@ def list_value(rng, depth=0):
 
 
 def at_value(rng):
-    """A Date that JSON has as text, or what looks like one."""
+    """Returns a Date, which is text in JSON, or a document that looks like one."""
     value = dates.stored(rng)
     if value < dates.EPOCH:
         return None
     return rng.choice([value] * 8 + [[value], {"$date": "2024-03-31"}, "2024-01-01", 5])
 
 
-# What PostgreSQL 15 does not mind behind a date; newer ones refuse it.
+# Text after a date that PostgreSQL 15 ignores; newer versions reject it.
 UNMINDED = (" epoch", " infinity", "J")
 refused = ()
 
 
 def set_server_version(number):
-    """Have no texts that a PostgreSQL of this version does not cast."""
+    """Excludes texts that PostgreSQL of this version cannot cast."""
     global refused
     refused = UNMINDED if number >= 160000 else ()
 
@@ -120,7 +120,7 @@ def behind_date(rng):
 
 
 def day_value(rng):
-    """What PostgreSQL casts to a date, mostly written as in ISO 8601."""
+    """Returns text that PostgreSQL casts to a date, mostly in ISO 8601 format."""
     value = dates.stored(rng)
     iso = value.strftime("%Y-%m-%d").rjust(10, "0")
     return rng.choice([iso, iso, iso, iso + value.strftime("T%H:%M:%S"), iso + value.strftime(" %H:%M:%S+") + rng.choice(["00", "14", "05:45"]),
@@ -216,7 +216,7 @@ def key_condition(rng):
     return "%s %s %s" % (left, rng.choice(["?|", "?&"]), right if rng.random() < 0.7 else "(SELECT %s)" % right)
 
 
-# What jsonpath makes of documents, arrays and scalars in them, in either mode.
+# Paths to documents, arrays and scalars, for either mode.
 PATHS = ["$.list", "$.list[*]", "$.list.sku", "$.list[*].sku", "$.list[*].qty", "$.list[0].sku", "$.list[*][*]", "$.list[*][*].sku", "$.text",
          "$.text[*]", "$.whole", "$.number", "$.flag", "$.pure", "$[*].whole", "$", "$[*]", "$.text.a", "$.list.sku.x", '$.list[*]."0"', "$.*",
          "$.list.*", "$.text.size()", "$.list[last]", "$.**.sku", "$.none", "$.number.double()", "$.whole.abs()"]
@@ -226,7 +226,7 @@ PATH_OPERATORS = ["==", "==", "==", "!=", "<", "<=", ">", ">=", "<>"]
 
 
 def path_predicate(rng, current, depth=0):
-    """A predicate of a filter, in which @ is current, or of a whole path, with current as None."""
+    """Returns a predicate of a filter, in which @ is current, or of a whole path (current None)."""
     kind = rng.random()
     if depth < 2 and kind < 0.25:
         return "(%s %s %s)" % (path_predicate(rng, current, depth + 1), rng.choice(["&&", "&&", "||"]), path_predicate(rng, current, depth + 1))
@@ -271,7 +271,7 @@ def path_condition(rng):
 
 
 def wrapped_condition(rng):
-    """On the text within {"$date": ...} and the like."""
+    """Returns a condition on the text within {"$date": ...} and the like."""
     key, wrapper = rng.choice([("at", "$date"), ("at", "$date"), ("ref", "$oid"), ("price", "$numberDecimal")])
     left = rng.choice(["(jd -> '%s' ->> '%s')", "(jd #>> '{%s,%s}')"]) % (key, wrapper)
     if wrapper == "$date" and rng.random() < 0.85:
@@ -299,7 +299,7 @@ def wrapped_condition(rng):
 
 
 def written_date_condition(rng):
-    """On dates that are Strings."""
+    """Returns a condition on dates that are Strings."""
     sql_type = rng.choice(["timestamptz", "timestamptz", "timestamp", "date"])
     left = rng.choice(["(jd ->> 'day')", "(jd #>> '{day}')"]) + "::" + sql_type
     kind = rng.random()

@@ -1,12 +1,12 @@
-"""Ways to have a query answered, drawn at random: prepared, through a cursor, in PL/pgSQL, within another query.
+"""Ways to run a query, drawn at random: prepared, by a cursor, in PL/pgSQL, in another query.
 
-A query may have {parameter} in it, an integer that the way puts there: a constant, a
-parameter of a prepared statement or function, or a column of what is around the query.
-Each way gives a list of rows; in no particular order, and not those of another way.
+A query may contain {parameter}, which the way replaces by an integer: a constant, a
+parameter of a prepared statement or function, or a column of an outer query.  Each way
+returns a list of rows in no particular order; different ways may return different rows.
 """
 
 PARAMETER = "{parameter}"
-# For a prepared statement PostgreSQL decides after the fifth whether one plan serves all.
+# After five executions of a prepared statement, PostgreSQL chooses between plans.
 ARGUMENTS = [3, -5, 0, 7, 1, 28, 12]
 
 
@@ -24,7 +24,7 @@ def prepared(execute, sql):
 
 
 def in_transaction(ask):
-    """What is made on the way is gone afterwards."""
+    """Runs ask() in a transaction that is rolled back."""
     def run(execute, sql):
         execute("BEGIN")
         try:
@@ -48,7 +48,7 @@ def scrolled_cursor(execute, sql):
     return execute("FETCH ALL FROM random_cursor")
 
 
-# In each round an error is caught, below which the query's own plan goes on.
+# In each iteration an error is caught, while the query continues.
 LOOP = """CREATE FUNCTION pg_temp.random_loop(parameter integer) RETURNS SETOF text LANGUAGE plpgsql AS $random$
 DECLARE
     found record;
@@ -82,19 +82,19 @@ def view(execute, sql):
 
 
 def around(text):
-    """Within another query, which has values for the parameter in g if it names that."""
+    """Puts the query into another one, with values for its parameter in g if it has one."""
     parameter = "g" if "g" in text.split() else "7"
     return lambda execute, sql: execute(text.replace("QUERY", sql.replace(PARAMETER, parameter)))
 
 
 @in_transaction
 def explained(execute, sql):
-    """Nothing to compare, but it runs, with what EXPLAIN adds."""
+    """Runs EXPLAIN of the query; there is nothing to compare."""
     execute("EXPLAIN (ANALYZE, VERBOSE, BUFFERS, SETTINGS, TIMING OFF) " + sql.replace(PARAMETER, "7"))
     return []
 
 
-# name, way, how often
+# name, way, frequency
 WAYS = [
     ("directly", directly, 10),
     ("prepared", prepared, 2),
@@ -121,5 +121,5 @@ BY_NAME = {name: way for name, way, _ in WAYS}
 
 
 def random_way(rng):
-    """The name of one."""
+    """Returns the name of a way."""
     return rng.choices([name for name, _, _ in WAYS], [weight for _, _, weight in WAYS])[0]

@@ -1,7 +1,7 @@
 """Random expressions for t/random/queries.py, by type, and comparisons of them.
 
-An expression raises no error for any value of its columns, so that who evaluates
-it first does not matter: divisors and lengths are guarded, numbers stay small.
+An expression raises no error for any value of its columns, so that the place where it
+is evaluated does not matter: divisors and lengths are limited, numbers stay small.
 """
 import re
 
@@ -21,7 +21,7 @@ INTEGER_DIVISION = ["(%s / NULLIF(%s, 0))", "(%s %% NULLIF(%s, 0))"]
 
 
 def choice(kind):
-    """CASE and its like over a kind of expressions."""
+    """Returns CASE or the like over a kind of expressions."""
     def generate(rng, depth):
         one, other = expression(rng, kind, depth), expression(rng, kind, depth)
         form = rng.randrange(5)
@@ -38,7 +38,7 @@ def choice(kind):
 
 
 def integer(rng, depth):
-    """Within four times what smallint holds a level, so that integer does not overflow."""
+    """Returns at most four times the range of smallint per level: integer does not overflow."""
     one = expression(rng, "int", depth)
     form = rng.randrange(9)
     if form < 2:
@@ -125,7 +125,7 @@ def day(rng, depth):
     return rng.choice(["(LEAST({d}, '3000-01-01') + %s)" % rng.choice(["1", "-1", "{i2}"]), "(%s)::date" % expression(rng, "timestamp", depth)])
 
 
-# What a type's expressions begin with; columns of t/random/documents.py by their paths.
+# The columns in a type's expressions, by their paths; see t/random/documents.py.
 COLUMNS = {
     "int": ["{i2}", "{i2}::int", "({i2} / 7::smallint)"],
     "float": ["{f8}", "{f8}", "{i4}::float8"],
@@ -149,7 +149,7 @@ def expression(rng, kind, depth):
 
 
 def comparison(rng, depth):
-    """A condition on an expression."""
+    """Returns a condition on an expression."""
     form = rng.random()
     if form < 0.15:
         left, right = rng.choice(PAIRS)
@@ -178,12 +178,12 @@ def with_names(columns, sql):
 
 
 def random_comparison(rng, columns):
-    """A condition on an expression of these columns."""
+    """Returns a condition on an expression of these columns."""
     return with_names(columns, comparison(rng, 3))
 
 
 def random_expression(rng, columns, kind):
-    """An expression of these columns, and of one at least."""
+    """Returns an expression of at least one of these columns."""
     sql = ""
     while "{" not in sql:
         sql = expression(rng, kind, 2)

@@ -1,8 +1,7 @@
-"""Random queries with GROUP BY, DISTINCT, HAVING, aggregates and what stands above them.
+"""Random queries with GROUP BY, DISTINCT, HAVING, aggregates, and clauses above them.
 
-Each is a template around {condition} over {table}, for queries.py.  Which of
-several equal values a group shows is free (1.0 or 1.00, 0 or -0), so such values
-are shown in one form.
+Each is a template with {condition} and {table}, for queries.py.  A group may show any
+of several equal values (1.0 or 1.00, 0 or -0), so such values are shown in one form.
 """
 
 from conditions import Leaf
@@ -12,7 +11,7 @@ INTEGERS = ("smallint", "integer", "bigint")
 NUMBERS = INTEGERS + ("numeric", "numeric(12,2)")
 ORDERED = NUMBERS + ("double precision", "timestamp", "timestamptz", "date")
 
-# Keys that are no columns; none of them can fail.
+# Keys other than columns; none can raise an error.
 EXPRESSIONS = ["i2 % 3", "i2::integer + 1", "f8 > 1", "t IS NULL", "length(t)", "coalesce(i4, 0)",
                "CASE WHEN b THEN i2 END", "n2 * 2", "abs(i2::integer)", "i4 IN (1, 2, 5)", "n > 1 OR b",
                "date_trunc('month', ck, 'UTC')", "date_trunc('day', ck, 'Etc/GMT-14')", "date_trunc('week', ck AT TIME ZONE 'Etc/GMT+5')",
@@ -26,7 +25,7 @@ def quote(name):
 
 
 def one_form(column, expression):
-    """The expression, shown so that equal values look the same."""
+    """Returns the expression in a form in which equal values look the same."""
     if column is not None and column.sql_type.startswith("numeric"):
         return "trim_scale(%s)::text" % expression
     if column is not None and column.sql_type == "double precision":
@@ -40,7 +39,7 @@ def is_ordered(column):
     return column.sql_type in ORDERED or "collate" in column.sql_type
 
 
-# Conditions that are exact in MongoDB, without which nothing can be grouped there.
+# Conditions that are exact in MongoDB, as grouping there requires.
 CONDITIONS = ["true", "i2 > 0", "_id < 150", "b IS NOT TRUE", "t = 'a'", "i4 IN (1, 2, 5) OR f8 > 0", "tc >= 'a'", "i2 % 2 = 1",
               "f8 > 0 AND f8 < 6", "f8 >= -2 AND f8 <= 'NaN'", "n BETWEEN -3 AND 6", "(n2 > 0 AND n2 < 9) OR f8 = 1"]
 
@@ -66,7 +65,7 @@ class Key:
 
 
 def aggregate_of_expression(rng, columns):
-    """What a sum of decimals shows depends on no order; of which of equal numerics is least, it does."""
+    """Returns an aggregate whose text does not depend on the order of rows."""
     kind = rng.choice(["int", "numeric", "text", "timestamp", "date"])
     argument = random_expression(rng, columns, kind)
     if kind == "numeric":
@@ -77,7 +76,7 @@ def aggregate_of_expression(rng, columns):
 
 
 def random_aggregate(rng, columns):
-    """An aggregate as SQL, and the column whose values it may show, or None."""
+    """Returns an aggregate as SQL, and the column whose values it may show, or None."""
     kind = rng.random()
     if rng.random() < 0.15:
         return aggregate_of_expression(rng, columns), None
@@ -95,7 +94,7 @@ def random_aggregate(rng, columns):
             argument = rng.choice(["n2 * 2", "n2 * n2", "n2 * (1 - n2) * (1 + n2)", "n2 + i4", "-n2",
                                    "CASE WHEN b THEN n2 ELSE 0 END"])
         name = rng.choice(["sum", "avg"])
-        # what a sum of distinct values shows depends on which of the equal ones was met first
+        # the text of a sum of distinct values depends on which of equal values comes first
         return "%s(%s%s)" % (name, distinct, argument), column if distinct and name == "sum" else None
     if kind < 0.8:
         column = rng.choice([c for c in columns if is_ordered(c)])
@@ -130,7 +129,7 @@ def random_having(rng, columns, keys):
 
 
 def order_by(rng, keys, aggregates):
-    """An order that leaves no two groups equal."""
+    """Returns an order without ties between groups."""
     first = []
     if aggregates and rng.random() < 0.4:
         first = [rng.choice(aggregates)]

@@ -1,12 +1,12 @@
-"""Random joins, answered four ways: with pushdown, joined with a local table, without pushdown, and by local tables.
+"""Random joins, run in four ways: with pushdown, with a local table, without pushdown, and locally.
 
     joins.py --seed 1 --queries 2000
 
-Three collections of random documents, found by random indexes, are joined by random
-queries of two to four tables, and some of up to sixteen: inner, left, semi- and antijoins with random conditions
-on one table or two, above and within the join, and aggregates and orders on top.
-What t/random/queries.py says holds here as well; so do its documents and conditions,
-settings and ways to ask.
+Three collections of random documents with random indexes are joined by random queries of
+two to four tables, and some of up to sixteen.  These are inner, left, semi- and antijoins
+with random conditions on one table or two, above and within the join, and with aggregates
+and orders on top.  Documents, conditions, settings and ways to run a query are those of
+t/random/queries.py, whose description applies here too.
 """
 
 import random
@@ -25,13 +25,13 @@ import test_arguments
 
 KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm", "ox", "oy", "sx"],
         "timestamptz": ["ts"], "timestamp": ["tn"], "boolean": ["b"]}
-# Keys that no document has as they are.
+# Keys that are not stored, but computed.
 COMPUTED = {"integer": "(%s::bigint + 1)", "float": "abs(%s)", "text": "lower(%s)", "boolean": "(NOT %s)"}
 TABLES = "abc"
 QUERIES_A_DATABASE = 150
 
-# What is asked of the rows that have a value; a tie does not show.
-SUBSELECTS = ["SELECT count(*) || ' ' || coalesce(sum(%(i)s), 0)", "SELECT count(DISTINCT %(c)s)", "SELECT min(%(c)s)::text", "SELECT max(%(c)s)::text",
+# Subqueries over the rows with a value; ties do not affect their results.
+SUBQUERIES = ["SELECT count(*) || ' ' || coalesce(sum(%(i)s), 0)", "SELECT count(DISTINCT %(c)s)", "SELECT min(%(c)s)::text", "SELECT max(%(c)s)::text",
               "SELECT %(c)s::text ... ORDER BY %(c)s LIMIT 1", "SELECT %(i)s ... ORDER BY %(c)s DESC, %(i)s LIMIT 1 OFFSET 1",
               "SELECT count(*) ... GROUP BY %(c)s ORDER BY 1 DESC LIMIT 1", "SELECT avg(%(i)s)::text ... HAVING count(%(c)s) > 1",
               "SELECT string_agg(%(i)s::text, ' ' ORDER BY %(i)s)"]
@@ -39,25 +39,25 @@ SUBSELECTS = ["SELECT count(*) || ' ' || coalesce(sum(%(i)s), 0)", "SELECT count
 # Queries under the same settings.
 BLOCK = 15
 
-# Of the queries under drawn settings, how many have more than four tables.
+# The share of queries under drawn settings with more than four tables.
 WIDE = 0.07
 
-# How many of them have documents that do not fit their columns.
+# The share of databases with documents that do not fit their columns.
 MISMATCH_DATABASES = 0.15
 
-# What planning knows of a database's indexes: what the columns say; what ANALYZE has learned, of
-# compound ones as well; that of other documents and of indexes that are gone; nothing.
+# The planner's source about indexes: column options; ANALYZE, also for compound indexes; ANALYZE
+# of other documents and of indexes that were dropped; nothing.
 KNOWLEDGE = ["said", "said", "learned", "stale", "absent"]
 
-# A column's name in a condition; strings are passed over.
+# A column's name in a condition; strings are skipped.
 NAME = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\b(?:%s)\b""" % "|".join(c.name for c in COLUMNS if c.name.isalnum()))
 
-# What _id holds, so that it can stand in a join clause.
+# The column _id, for join clauses.
 ID = Column("_id", "integer", None, list(range(-2, 30)))
 
 
 class Table:
-    """A table of the query: its columns have the table's name in theirs."""
+    """A table of the query; the names of its columns contain the table's name."""
 
     def __init__(self, name, alias):
         self.name = name
@@ -73,7 +73,7 @@ class Table:
 
 
 def put_into(node, rng, tables):
-    """A condition on columns as one on these tables' columns: of one each time, or of any."""
+    """Returns the condition with columns of these tables: all of one table, or of any."""
     if isinstance(node, Node):
         return Node(node.operator, [put_into(child, rng, tables) for child in node.children])
     one = rng.choice(tables)
@@ -82,16 +82,16 @@ def put_into(node, rng, tables):
     def replace(match):
         table = rng.choice(tables) if mixed else one
         name = match.group().strip('"')
-        # neither a string nor a collation is a column
+        # strings and collations are not columns
         return table.column(name) if name in table.names else match.group()
     return Leaf(NAME.sub(replace, node.sql))
 
 
 class Query:
-    """A join of tables, with conditions that can be taken away one by one."""
+    """A join of tables, with conditions that can be removed one by one."""
 
     def __init__(self, rng, indexes, way="directly", wide=None):
-        """'way' is one of execution.py; 'wide' the number of tables, if more than four."""
+        """'way' is a way of execution.py; 'wide' is the number of tables if more than four."""
         self.rng = rng
         self.indexes = indexes
         self.way = way
@@ -105,16 +105,16 @@ class Query:
         self.output = self.random_output()
         self.repeated = None if rng.random() > 0.25 else rng.choice(["range", "equal", "equal"])
         if self.repeated == "equal":
-            self.ask_by_value()
-        # in place of {parameter} there is a value, or a parameter, whatever the way
+            self.subquery_by_value()
+        # {parameter} is replaced by a value or a parameter in every way
         self.parameter = way != "directly" and rng.random() < 0.5
 
     def key(self, table):
-        """An equality that an index may serve, now and then one that none does."""
+        """Returns an equality that an index may serve, and sometimes one that none serves."""
         rng = self.rng
         other = rng.choice(self.visible)
         if self.wide:
-            # a row meets one row of each table, or the joins grow beyond measure
+            # each row matches one row of each table, or the joins become too large
             return Leaf("%s = %s" % (table.column("_id"), other.column(rng.choice(["_id", "_id", "i4", "i2"]))))
         family = rng.choice(list(KEYS) + ["integer", "integer", "text"])
         indexed = [c for c in KEYS[family] if c in self.indexes[table.name]]
@@ -163,8 +163,8 @@ class Query:
             return "SELECT %s::text, %s" % (group, aggregates), "GROUP BY " + group
         return "SELECT " + aggregates, ""
 
-    def ask_by_value(self):
-        """A sub-select of which each of many values asks; mostly over one table."""
+    def subquery_by_value(self):
+        """Returns a subquery that runs for each of many values, mostly over one table."""
         rng = self.rng
         if rng.random() < 0.7:
             self.joins, self.visible = [], self.tables[:1]
@@ -172,7 +172,7 @@ class Query:
         self.value = self.tables[0].column(rng.choice(KEYS["integer"][:-1]))
         self.outer_only = rng.choice([[], [], ["x % 3 > 0"], ["x < 20"]])
         column = rng.choice(self.visible).column(rng.choice(["i4", "i8", "_id", "ts", "d"]))
-        self.asked = rng.choice(SUBSELECTS) % {"c": column, "i": rng.choice(self.visible).column("_id")}
+        self.asked = rng.choice(SUBQUERIES) % {"c": column, "i": rng.choice(self.visible).column("_id")}
 
     def render(self):
         source = self.tables[0].render()
@@ -192,7 +192,7 @@ class Query:
             return "SELECT x, %s FROM generate_series(-3, 28) x" % ("(%s FROM %s WHERE %s %s)" % (
                 select, source, " AND ".join(filters), rest))
         if self.repeated:
-            # again for each of some values, with a parameter in it
+            # it runs again for each of some values, as its parameter
             some = self.visible[-1].column("_id")
             filters.append("%s BETWEEN x AND x + 20" % some)
             return "SELECT x, (SELECT count(*) || ' ' || coalesce(sum(%s), 0) FROM %s WHERE %s) FROM generate_series(-3, 28, 6) x" % (
@@ -201,7 +201,7 @@ class Query:
                                      "WHERE " + " AND ".join(filters) if filters else "", self.output[1])
 
     def simpler(self):
-        """Ways to take something away, each as an attribute and its value."""
+        """Returns ways to simplify the query, each as an attribute and its value."""
         if self.way != "directly":
             yield "way", "directly"
         if self.parameter:
@@ -223,20 +223,20 @@ class Query:
                 yield "joins", self.joins[:i] + self.joins[i + 1:]
 
 
-# What makes joins one command, or finds that ask for the keys of many rows.
+# Settings that make joins one command, or finds with the keys of many rows.
 WAYS = {"lookup": "RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_nestloop; RESET mongo_fdw.enable_join_pushdown",
         "batched": "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;"
                    "SET mongo_fdw.enable_join_pushdown = off"}
 
 
-# What the plan shows of it, and in which share of the queries at least, but for a few.
+# The text of such a plan, the share of plans with it that must be reached, and the tolerance.
 GONE = {"lookup": "oin of (", "batched": "Batched Join"}
 FEWEST = {"lookup": 0.5, "batched": 0.85}
 SLACK = 5
-# Of so many queries some are looked at, unless most are under drawn settings.
+# The number of queries from which on some plans are checked, if few have drawn settings.
 MANY = 1500
 
-# Ways to answer a query; the last is the one to trust.  One of the mixed tables is local.
+# Ways to run a query; the last result is the reference.  One of the mixed tables is local.
 WHERE = (("on", "remote_joins"), ("on", "mixed_joins"), ("off", "remote_joins"), ("on", "local_joins"))
 
 
@@ -257,7 +257,7 @@ class RandomJoins(BothServers):
         size = rng.choice([0, 5, 12, 25])
         documents = [random_document(rng, i, COLUMNS, self.mismatches) for i in range(size)]
         for document in documents:
-            # what a lookup might put its documents over
+            # fields that a lookup's documents might replace
             document.update({key: "in the way" for key in ("t2", "t3", "t4", "v0") if rng.random() < 0.3})
         if documents:
             collection.insert_many(documents)
@@ -266,7 +266,7 @@ class RandomJoins(BothServers):
         for path in self.indexes[name]:
             if path != "_id":
                 collection.create_index(path, collation={"locale": "simple"})
-        # of two arrays MongoDB makes no compound index
+        # MongoDB creates no compound index of two arrays
         if self.knowledge != "said" and not self.mismatches:
             self.create_compound_indexes(collection, paths)
 
@@ -277,7 +277,7 @@ class RandomJoins(BothServers):
             collection.create_index(keys, collation={"locale": "simple"}, sparse=rng.random() < 0.2)
 
     def make_stale(self, name):
-        """Other documents, and fewer indexes, than ANALYZE has seen."""
+        """Changes documents and drops indexes after ANALYZE."""
         collection = self.client["random_joins_%d" % self.options.seed][name]
         collection.delete_many({})
         collection.insert_many([random_document(self.other_rng, i, COLUMNS, self.mismatches)
@@ -295,12 +295,12 @@ class RandomJoins(BothServers):
                      "SET search_path = remote_joins, public; SET timezone = 'Europe/Berlin'; SET jit = off;"
                      "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
                      "DROP SERVER IF EXISTS random_joins CASCADE;"
-                     # a command costs much and a lookup nothing, so that joins are pushed
+                     # a command is expensive and a lookup free, so that joins are pushed down
                      "CREATE SERVER random_joins FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d',"
                      " fdw_startup_cost '1000000', fdw_lookup_cost '0');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER random_joins;" % (host, port))
-        self.session.draw()             # what values look like, for the copies as well
-        # what does not fit is NULL then, and no join is one command
+        self.session.draw()             # the settings also decide the format of values in the copies
+        # values that do not fit are NULL then, and no join is one command
         self.mismatches = self.rng.random() < MISMATCH_DATABASES
         self.knowledge = self.other_rng.choice(KNOWLEDGE)
         for name in TABLES:
@@ -331,11 +331,11 @@ class RandomJoins(BothServers):
             try:
                 results.append(sorted(BY_NAME[query.way](self.execute, query.render()), key=repr))
             except psycopg2.Error as error:
-                # the server went away, or the query itself is wrong: never a mere difference
+                # the server stopped, or the query itself is wrong: not a difference
                 expected = error.pgcode in FAILURES or self.session.may_fail(error.pgcode or "")
                 if self.connection.closed or schema == WHERE[-1][1] and not expected:
                     raise
-                # whether it comes to that depends on which condition is looked at first
+                # whether the error occurs depends on which condition is tested first
                 if expected:
                     failed = True
                 results.append("%s: %s" % (error.pgcode, error.diag.message_primary))
@@ -378,7 +378,7 @@ class RandomJoins(BothServers):
 
     def run(self):
         differences = 0
-        # queries whose plan is looked at, by the way that was drawn, and those that went it
+        # queries whose plan is checked, by the way drawn, and those that were run so
         looked_at, gone = dict.fromkeys(WAYS, 0), dict.fromkeys(WAYS, 0)
         whole = 0
         known = dict.fromkeys(KNOWLEDGE, 0)
@@ -416,7 +416,7 @@ class RandomJoins(BothServers):
         return differences == 0
 
     def may_go(self, query, way):
-        """Is a plan of this way to be expected, as far as the database tells?"""
+        """Is a plan of this way expected for this database?"""
         if not query.joins or self.knowledge in ("stale", "absent"):
             return False
         return way != "lookup" or not self.mismatches

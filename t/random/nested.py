@@ -1,14 +1,14 @@
-"""Random nested queries over tables, views and time series of every kind, against local tables.
+"""Random nested queries over tables, views and time series of all kinds, compared with local tables.
 
     nested.py --seed 1 --queries 2000
 
-The tables are those of t/random/tables.py.  A query joins up to three of them, or of queries
-within it, and has further queries in any clause: IN, EXISTS, comparisons, outputs, HAVING.
-Settings and ways to ask are drawn as t/random/queries.py has them.  A query with a difference is
-drawn again from its own seed with parts left out, as long as the difference stays.
+The tables are those of t/random/tables.py.  A query joins up to three tables or subqueries, and
+has subqueries in any clause: IN, EXISTS, comparisons, outputs, HAVING.  Settings and ways to run
+a query are drawn as in t/random/queries.py.  A query with a difference is drawn again from its
+own seed with parts omitted, as long as the difference remains.
 
-What is left out, since PostgreSQL is free to answer in more than one way: LIMIT below an order
-with ties, which of equal numerics (1.5 or 1.50) is shown, sums of doubles.
+Not tested, because more than one result is correct: LIMIT below an order with ties, the choice
+among equal numerics (1.5 or 1.50), sums of doubles.
 """
 
 import random
@@ -22,14 +22,14 @@ from settings import PLANNING, SESSION, RandomSettings
 from tables import LOCAL, REMOTE, TABLES, Tables, quote
 import test_arguments
 
-# What PostgreSQL may raise about numbers out of range.
+# PostgreSQL's errors for numbers out of range.
 FAILURES = ("22003", "22008", "22012")
 BLOCK = 20
 QUERIES_A_DATABASE = 400
 DEEPEST = 3
 
-# Where no settings are drawn: what makes work here expensive, so that MongoDB does it, and joins
-# commands that ask for many keys or one command.
+# If no settings are drawn: local work is expensive, so that MongoDB does it, and joins are one
+# command or commands with many keys.
 PUSHING = "SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10;"
 WAYS = ["", PUSHING, PUSHING + "SET enable_hashjoin = off; SET enable_mergejoin = off", "SET enable_hashjoin = off; SET enable_nestloop = off",
         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET mongo_fdw.enable_join_pushdown = off"]
@@ -49,7 +49,7 @@ LITERALS = {
 }
 LIKES = ["'a%'", "'%b'", "'ab_'", "'ab '", "'abc%'", "'_'", "'ab_%'"]
 
-# Families that compare with one another, and those that can be grouped and shown as they are.
+# Families that can be compared with each other, and those that can be grouped and shown.
 COMPARABLE = {"integer": ["integer", "integer", "bigint", "numeric"], "bigint": ["integer", "bigint"], "numeric": ["numeric", "integer", "float"],
               "float": ["float", "numeric"], "text": ["text"], "character": ["character"], "time": ["time", "date"], "date": ["date", "time"],
               "boolean": ["boolean"], "json": ["json"]}
@@ -58,7 +58,7 @@ SHOWN = {"numeric": "trim_scale(%s)::text", "float": "(%s + 0)::text", "json": "
 
 
 class Source:
-    """What stands in FROM under an alias: its columns by family."""
+    """A FROM item with an alias: its columns by family."""
 
     def __init__(self, sql, alias, families):
         self.sql = sql
@@ -70,7 +70,7 @@ class Source:
 
 
 class Nested:
-    """Queries from a generator; 'plain' says which parts are left out."""
+    """Queries from a random generator; 'plain' are the parts to omit."""
 
     def __init__(self, rng, plain=()):
         self.rng = rng
@@ -79,7 +79,7 @@ class Nested:
         self.choices = 0
 
     def chance(self, probability):
-        """Draws alike whether or not the part is left out, for the rest of the query to stay."""
+        """Draws in the same way if the part is omitted, so that the rest of the query is the same."""
         drawn = self.rng.random() < probability
         self.choices += drawn
         return drawn and self.choices not in self.plain
@@ -98,9 +98,9 @@ class Nested:
         return Source(name, self.alias(), TABLES[name])
 
     def column(self, sources, families=None):
-        """(family, SQL) of some column, None if there is none."""
+        """Returns (family, SQL) of some column, or None if there is none."""
         columns = [column for source in sources for column in source.columns(families or COMPARABLE)]
-        # every family as often as any other
+        # each family is equally likely
         present = sorted({family for family, _ in columns})
         if not present:
             return None
@@ -108,9 +108,9 @@ class Nested:
         return self.rng.choice([column for column in columns if column[0] == chosen])
 
     def join_key(self, source, others):
-        """An equality of this source with another one, of any family that both have."""
+        """Returns an equality of this source with another one, of a family that both have."""
         mine = self.column([source], [family for family in COMPARABLE if family != "boolean"])
-        # what is joined by few values grows beyond measure
+        # joins by few distinct values become too large
         if self.rng.random() < 0.5 and "_id" in source.families.get("integer", []):
             mine = ("integer", source.alias + "._id")
         theirs = mine and self.column(others, COMPARABLE[mine[0]])
@@ -122,7 +122,7 @@ class Nested:
         return "length((%s)::text)" % source.alias
 
     def sources(self, depth):
-        """FROM, and the sources whose columns can be named."""
+        """Returns FROM, and the sources whose columns can be named."""
         rng = self.rng
         first = self.source(depth)
         sources, sql = [first], "%s AS %s" % (first.sql, first.alias)
@@ -132,7 +132,7 @@ class Nested:
             if self.chance(0.3):
                 keys.append(self.condition(sources + [source], depth + 1))
             kind = rng.choice(["JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
-            if kind == "FULL JOIN":     # which PostgreSQL has by merge or hash alone
+            if kind == "FULL JOIN":     # PostgreSQL supports it only by merge or hash
                 keys = [key for key in keys[:1]] if " = " in keys[0] else ["%s = %s" % (self.count_of(source), self.count_of(first))]
             sql += " %s %s AS %s ON %s" % (kind, source.sql, source.alias, " AND ".join(keys))
             sources.append(source)
@@ -167,15 +167,15 @@ class Nested:
         rng = self.rng
         kind = rng.random()
         if depth < DEEPEST and self.chance(0.35):
-            return self.asking(sources, depth)
+            return self.subquery_condition(sources, depth)
         if kind < 0.12:
             return "NOT (%s)" % self.condition(sources, depth + 1)
         if kind < 0.35 and depth <= DEEPEST:
             return "(%s)" % rng.choice([" AND ", " OR "]).join(self.condition(sources, depth + 1) for _ in range(2))
         return self.comparison(sources)
 
-    def asking(self, sources, depth):
-        """A condition with a query in it, which may name the sources around it."""
+    def subquery_condition(self, sources, depth):
+        """Returns a condition with a subquery, which may refer to outer sources."""
         rng = self.rng
         compared = self.column(sources, [family for family in LITERALS if family != "json"])
         if not compared:
@@ -207,7 +207,7 @@ class Nested:
         return " WHERE " + self.condition(sources, depth) if self.chance(0.6) else ""
 
     def outputs_of_query(self, depth):
-        """A query for FROM: (SQL, families of its columns)."""
+        """Returns a query for FROM: (SQL, families of its columns)."""
         rng = self.rng
         sql, sources = self.sources(depth)
         where = self.tail(sources, depth)
@@ -220,7 +220,7 @@ class Nested:
         columns = [self.column(sources) for _ in range(rng.randint(1, 4))]
         keys = [self.column(sources, rng.choice([GROUPED, ["text", "character"]])) for _ in range(rng.choice([1, 1, 2]))]
         distinct = all(keys) and self.chance(0.25)
-        if distinct:    # what an index, with a collation or not, may give from key to key
+        if distinct:    # an index, with or without a collation, may skip from key to key
             columns = keys
         families = {}
         for number, (family, _) in enumerate(columns):
@@ -229,7 +229,7 @@ class Nested:
         end = ""
         sortable = all(family in GROUPED for family, _ in columns)
         if sortable and self.chance(0.3):
-            # what ties, ties in all that is shown
+            # rows that tie are equal in all outputs
             end = " ORDER BY %s LIMIT %d OFFSET %d" % (
                 ", ".join("c%d%s" % (number, rng.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"])) for number in range(len(columns))),
                 rng.choice([1, 3, 4, 20, 1000]), rng.choice([0, 0, 1, 5]))
@@ -253,7 +253,7 @@ class Nested:
         return "SELECT %s FROM %s%s GROUP BY %s%s" % (", ".join(outputs), sql, where, ", ".join(column for _, column in keys), having), families
 
     def window(self, sources):
-        """A window function whose value no tie changes."""
+        """Returns a window function whose value does not depend on ties."""
         key = self.column(sources, GROUPED)
         part = self.column(sources, GROUPED)
         if not key:
@@ -263,7 +263,7 @@ class Nested:
                                 "count(*) OVER (%s)" % order, "count(*) OVER (PARTITION BY %s)" % part[1]])
 
     def query(self):
-        """A query, with its outputs as text."""
+        """Returns a query with its outputs as text."""
         rng = self.rng
         kind = rng.random()
         if kind < 0.45:
@@ -289,7 +289,7 @@ class Nested:
         return "SELECT %s FROM (%s) AS o" % (", ".join(self.shown(*column) for column in columns), sql)
 
     def first_of(self, families, others):
-        """A column of either, of one family if there is one that looks alike when equal."""
+        """Returns a column of each side, of one family if both have one whose values can be grouped."""
         for family in GROUPED:
             if family in families and family in others:
                 return "x." + families[family][0], "y." + others[family][0]
@@ -326,7 +326,7 @@ class RandomNested(BothServers):
             return "%s: %s" % (error.pgcode, error.diag.message_primary)
 
     def differs(self, sql):
-        """The answers, remote and local, if they are not the same."""
+        """Returns the remote and the local result if they differ."""
         local = self.answer(LOCAL, sql)
         if isinstance(local, str):
             if not local.startswith(FAILURES + ("57014",)) and not self.session.may_fail(local[:5]):
@@ -337,7 +337,7 @@ class RandomNested(BothServers):
         return None if remote == local else (remote, local)
 
     def reduced(self, seed, sql):
-        """Shorter queries of the same seed that differ as well."""
+        """Returns shorter queries of the same seed that differ too."""
         plain = set()
         for number in range(1, 60):
             shorter = Nested(random.Random(seed), plain | {number}).query()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Conditions on what is inside json, over documents with a value of every BSON type.
+"""Conditions on values inside json, over documents with values of every BSON type.
 
-Symbols, DBPointers and undefined, which drivers do not write any more, are among them, at paths that
-lead through documents and arrays.  Each condition must find the same rows as in a local copy, with an
-index and without, as json and jsonb, relaxed and canonical, under both type_mismatch.
+They include Symbols, DBPointers and undefined, which drivers no longer write, at paths through
+documents and arrays.  Each condition must find the same rows as in a local copy: with and
+without an index, as json and jsonb, relaxed and canonical, with both values of type_mismatch.
 """
 import datetime
 import random
@@ -44,7 +44,7 @@ def quoted(text):
 
 
 def document(*members):
-    """Of members in BSON."""
+    """Returns a document of members in BSON."""
     body = b"".join(members)
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
@@ -58,7 +58,7 @@ def encoded(name, value):
 
 
 def encoders():
-    """Functions that give a value as the member of some name."""
+    """Returns functions that encode a value as a member with a given name."""
     for value in VALUES:
         yield lambda name, value=value: encoded(name, value)
     for symbol in SYMBOLS:
@@ -121,13 +121,13 @@ def jsonb_conditions(rng):
 
 class OddDocuments(BothServers):
     def create(self):
-        """Foreign tables of all kinds and their local copies; gives names and types."""
+        """Creates foreign tables of all kinds and local copies; returns names and types."""
         host, port = self.client.address
         database = self.client["odd_documents"]
         for indexed in (False, True):
             name = "indexed" if indexed else "plain"
             database.drop_collection(name)
-            # a collation that must not matter
+            # a collation that must not affect the result
             collection = database.create_collection(name, collation={"locale": "en", "strength": 1})
             collection.insert_many(list(documents()))
             for path in ("j.x", "j.x.z", "j.x.0", "j") if indexed else ():

@@ -1,4 +1,4 @@
-"""Random regular expressions, most of which MongoDB can be asked for."""
+"""Random regular expressions; most are shippable."""
 
 CHARACTERS = ["a", "b", "c", "A", "0", "6", "f", "-", "ä", "_", " ", "\\n", "\\.", "\\$", "\\|", "x"]
 MEMBERS = ["a", "b", "A-Z", "0-9", "ä", "\\-", "_", "b-f", "\n", "|", ".", "^", "[:alpha:]", "\\d", "\\w"]
@@ -8,7 +8,7 @@ QUANTIFIERS = [""] * 6 + ["*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,1}", "*?", 
 
 def bracket(rng):
     members = [rng.choice(MEMBERS) for _ in range(rng.randint(1, 3))]
-    if members[0] == "^":               # would be the complement's
+    if members[0] == "^":               # would begin a complement
         members.insert(0, "c")
     return "[%s%s%s%s]" % (rng.choice(["", "^"]), rng.choice(["", "", "]", "-"]), "".join(members), rng.choice(["", "", "-"]))
 
@@ -36,5 +36,5 @@ def branch(rng):
 
 
 def random_regular_expression(rng):
-    """One that PostgreSQL takes, as it stands in a literal."""
+    """Returns a regular expression that PostgreSQL accepts, for use in a literal."""
     return "|".join(branch(rng) for _ in range(rng.choice([1, 1, 1, 2])))

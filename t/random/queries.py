@@ -1,20 +1,20 @@
-"""Random queries, answered three ways: with pushdown, without, and by a local table.
+"""Random queries, run in three ways: with pushdown, without, and on a local table.
 
     queries.py --seed 1 --queries 2000 --type-mismatch null --documents hostile
 
 The oracle is PostgreSQL itself.  A collection is filled with random documents
 (clean: every field missing, null or of its column's type; hostile: also of any
-other type, in arrays, out of range).  Each random query must give the same rows
-(a) through the foreign table with pushdown, (b) with mongo_fdw.enable_pushdown
-off, and (c) from an ordinary table with the same content.
+other type, in arrays, out of range).  Each random query must return the same rows
+(a) from the foreign table with pushdown, (b) with mongo_fdw.enable_pushdown off,
+and (c) from an ordinary table with the same contents.
 
-Of the queries, some blocks are asked under settings drawn at random
-(t/random/settings.py), which hold on both sides, and in ways drawn at random
-(t/random/execution.py): prepared, through cursors, in PL/pgSQL, within other queries.
+Some blocks of queries run under settings drawn at random (t/random/settings.py),
+which apply to both sides, and in ways drawn at random (t/random/execution.py):
+prepared, by cursors, in PL/pgSQL, within other queries.
 
 The seed is printed and replays the run.  A query with a difference is reduced:
-parts of its condition are taken away as long as the difference stays.  Queries that
-fail on the local table (out of range, say) are not compared.
+parts of its condition are removed as long as the difference remains.  Queries that
+fail on the local table (such as out of range) are not compared.
 """
 
 import random
@@ -31,13 +31,13 @@ from settings import PLANNING, SESSION, RandomSettings
 import elements
 import test_arguments
 
-# What EXPLAIN (VERBOSE) shows when a thing is pushed.
+# What EXPLAIN (VERBOSE) shows if a feature is pushed down.
 MARKS = {"conditions": '"$', "expressions": '"$expr"', "sorts": '"sort"', "limits": '"limit"', "aggregates": "Aggregate on",
          "groups": '"$group"', "sorted pipelines": '"$sort"', "limited pipelines": '"$limit"',
          "parameters": '(k.k'}
 
 
-# What PostgreSQL itself may raise about a query: numbers and dates out of range, a negative length.
+# Errors of PostgreSQL itself: numbers and dates out of range, a negative length.
 FAILURES = ("22003", "22008", "22011", "22012")
 
 # Queries under the same settings, and on the same documents.
@@ -45,10 +45,10 @@ BLOCK = 25
 QUERIES_A_DATABASE = 500
 
 
-# Inside jsonb, of which some have an index.
+# Paths inside jsonb; some have an index.
 INNER_PATHS = ["jd.text", "jd.day", "jd.number", "jd.whole", "jd.at", "jd.list.sku", "jd.list", "jd.price"]
 
-# With what the way to ask puts there.
+# Conditions with the parameter of a way to run the query.
 PARAMETER_CONDITIONS = ["_id <> " + PARAMETER, "_id >= " + PARAMETER, "i4 IS DISTINCT FROM " + PARAMETER,
                         "i2 = %s OR _id < 100" % PARAMETER, "_id IN (1, 2, %s)" % PARAMETER]
 
@@ -62,7 +62,7 @@ class Differential(BothServers):
         self.all_columns = COLUMNS + ELEMENT_COLUMNS
         self.failures = 0
         self.way = "directly"
-        # apart from the queries, which a seed has whatever is drawn
+        # separate, so that a seed gives the same queries whatever is drawn
         self.other_rng = random.Random("ways of %d" % options.seed)
         self.session = RandomSettings(self.execute, options, SESSION)
         self.settings = RandomSettings(self.execute, options, PLANNING)
@@ -74,7 +74,7 @@ class Differential(BothServers):
         name = "differential_%d" % self.options.seed
         database = self.client["differential"]
         database.drop_collection(name)
-        # a collation that must not matter
+        # a collation that must not affect the result
         collection = database.create_collection(name, collation={"locale": "en", "strength": 1})
         hostile = self.options.documents == "hostile"
         collection.insert_many([random_document(self.rng, i, self.all_columns, hostile)
@@ -84,7 +84,7 @@ class Differential(BothServers):
             try:
                 collection.create_index(path, collation={"locale": "simple"})
             except Exception:
-                pass                # parallel arrays and the like: no index then
+                pass                # no index for parallel arrays and the like
         self.execute("DROP SCHEMA IF EXISTS differential CASCADE; CREATE SCHEMA differential;"
                      "SET search_path = differential, public; SET timezone = 'Europe/Berlin';"
                      "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
@@ -92,12 +92,12 @@ class Differential(BothServers):
                      "CREATE SERVER differential_server FOREIGN DATA WRAPPER mongo_fdw"
                      " OPTIONS (address '%s', port '%d');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER differential_server;" % (host, port))
-        self.session.draw()             # what values look like, for the copy as well
+        self.session.draw()             # the settings also decide the format of values in the copy
         definitions = ", ".join(c.definition() for c in self.all_columns)
         self.execute("CREATE FOREIGN TABLE remote (_id integer, %s) SERVER differential_server"
                      " OPTIONS (database 'differential', collection '%s', type_mismatch '%s')"
                      % (definitions, name, self.options.type_mismatch))
-        # make work here expensive, so that what can be pushed is
+        # make local work expensive, so that everything possible is pushed down
         self.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10;"
                      "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off")
         self.execute("SET mongo_fdw.enable_pushdown = off")
@@ -106,7 +106,7 @@ class Differential(BothServers):
                      "GRANT USAGE ON SCHEMA differential TO PUBLIC; GRANT SELECT ON remote, local TO PUBLIC")
 
     def answers(self, sql):
-        """The answers of the three, each a sorted list of rows or an error."""
+        """Returns the results of all three, each a sorted list of rows or an error."""
         results = []
         for pushdown, table in (("on", "remote"), ("off", "remote"), ("on", "local")):
             self.execute("SET mongo_fdw.enable_pushdown = " + pushdown)
@@ -114,11 +114,11 @@ class Differential(BothServers):
                 results.append(sorted(BY_NAME[self.way](self.execute, sql.replace("{table}", table)), key=repr))
             except psycopg2.Error as error:
                 if self.connection.closed:
-                    raise           # the server went away: never a mere difference
+                    raise           # the server stopped: not a difference
                 if table == "local":
-                    # out of range here; MongoDB's arithmetic is wider
+                    # out of range in PostgreSQL; MongoDB's arithmetic has a wider range
                     if error.pgcode not in FAILURES and not self.session.may_fail(error.pgcode):
-                        raise       # the query itself is wrong: a fault of this test
+                        raise       # the query itself is wrong: a bug of this test
                     return None
                 results.append("%s: %s" % (error.pgcode, error.diag.message_primary))
         return results
@@ -156,14 +156,14 @@ class Differential(BothServers):
         return "LIMIT %d OFFSET %d" % (self.rng.choice([0, 1, 5, 50]), self.rng.choice([0, 0, 1, 10]))
 
     def random_template(self):
-        """A query around {condition}, whose answer is the same set of rows whoever computes it."""
+        """Returns a query with {condition} that has only one correct set of rows."""
         rng = self.rng
         kind = rng.random()
         if kind < 0.6:
             outputs = ["_id"] + [quote(c.name) + "::text" for c in rng.sample(self.columns, rng.randint(0, 4))]
             return "SELECT %s FROM {table} WHERE {condition}" % ", ".join(outputs)
         if kind < 0.7:
-            # which rows a LIMIT returns is free, how many is not
+            # the number of rows under a LIMIT is fixed, the choice of rows is not
             return "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} %s) s" % self.random_bounds()
         if kind < 0.85:
             keys = [quote(c.name) + rng.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST", " DESC NULLS FIRST"])
@@ -180,7 +180,7 @@ class Differential(BothServers):
                 % rng.choice(["_id = k", "_id = k AND i4 > k", "i4 = k", "k < _id AND _id <= 20", "f8 = k"]))
 
     def draw(self):
-        """Settings for the next block; are they those that push what can be pushed?"""
+        """Draws settings for the next block; are they those that push down everything possible?"""
         drawn = self.settings.draw()
         self.execute("SET search_path = " + self.settings.path("differential"))
         return not drawn

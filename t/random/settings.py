@@ -3,10 +3,10 @@
     settings = RandomSettings(execute, options, PLANNING)   # with test_arguments.add_drawn()
     settings.draw()             # before each block
     settings.path("schema")     # a search_path for it
-    settings.restore()          # as it was before the draw
+    settings.restore()          # the settings before the draw
 
-A query's answer depends on none of PLANNING, and on those of SESSION alike whether
-a table is foreign or local.  A setting that this PostgreSQL does not know is left out.
+No setting of PLANNING changes a query's result, and those of SESSION change it in the same
+way for foreign and local tables.  Settings that this PostgreSQL lacks are omitted.
 """
 
 import random
@@ -21,7 +21,7 @@ def one_of(chance, *values):
 
 
 def together(chance, **generators):
-    """Settings that are drawn together or not at all."""
+    """Returns settings that are drawn together or not at all."""
     def generate(rng):
         if rng.random() >= chance:
             return {}
@@ -35,12 +35,12 @@ def exactly(value):
 
 COST = one_of(0.7, "0", "0.0001", "1", "1000000")
 
-# The role that blocks may run as, without rights of its own; the programs grant theirs to all.
+# The role that blocks may run as.  It lacks privileges; the programs grant theirs to PUBLIC.
 READER = "random_reader"
 
-# Each row draws the settings that it names, or none of them.
+# Each row draws all of its settings, or none.
 PLANNING = [
-    # GEQO from two tables on: all memory of its trials is given back
+    # GEQO from two tables on; it frees the memory of all its trials
     together(0.5, geqo=exactly("on"), geqo_threshold=exactly("2"),
              geqo_seed=lambda rng: "%.4f" % rng.random(), geqo_effort=one_of(0.5, "1", "10")),
     together(0.4, join_collapse_limit=one_of(0.7, "1", "2", "3", "20"),
@@ -53,15 +53,15 @@ PLANNING = [
         "self_join_elimination", "seqscan", "sort", "tidscan")}),
     together(0.25, **{"mongo_fdw.enable_" + name: off_or_on(0.4) for name in (
         "join_pushdown", "batched_joins", "aggregate_pushdown", "order_by_pushdown")}),
-    # costs turned upside down
+    # random costs
     together(0.3, seq_page_cost=COST, random_page_cost=COST, cpu_tuple_cost=COST, cpu_index_tuple_cost=COST,
              cpu_operator_cost=COST, parallel_setup_cost=COST, parallel_tuple_cost=COST,
              effective_cache_size=one_of(0.3, "8kB", "1TB")),
-    # the former name until PostgreSQL 15, the latter since
+    # the first is the name until PostgreSQL 15, the second since
     together(0.03, force_parallel_mode=exactly("on"), debug_parallel_query=exactly("on"),
              parallel_setup_cost=exactly("0"), parallel_tuple_cost=exactly("0"),
              min_parallel_table_scan_size=exactly("0")),
-    # which takes most of a second a query
+    # it takes nearly a second per query
     together(0.015, jit=exactly("on"), jit_above_cost=exactly("0"), jit_inline_above_cost=exactly("-1"),
              jit_optimize_above_cost=exactly("-1")),
     together(0.3, work_mem=exactly("64kB"), hash_mem_multiplier=exactly("1")),
@@ -83,8 +83,8 @@ SESSION = [
              backslash_quote=one_of(0.5, "on")),
 ]
 
-# The search_path around the schema that a program asks for; schema "shadowing" has functions and
-# operators that are named like PostgreSQL's and do something else.
+# The search_path around a program's schema; schema "shadowing" has functions and operators with
+# the names of PostgreSQL's that do something else.
 ORDINARY_PATH = "%s, public"
 PATHS = [ORDINARY_PATH, "%s", "pg_catalog, %s", "%s, pg_temp, public", "%s, pg_catalog, shadowing",
          "shadowing, %s, pg_catalog", "%s, shadowing, pg_catalog"]
@@ -110,12 +110,12 @@ END $$
 
 class RandomSettings:
     def __init__(self, execute, options, table):
-        """'execute' runs SQL as a superuser and gives its rows; 'table' is PLANNING or SESSION.
+        """'execute' runs SQL as a superuser and returns its rows; 'table' is PLANNING or SESSION.
 
-        A draw gives settings with probability options.drawn, and else none but options.set.
+        A draw sets options.set, and with probability options.drawn also random settings.
         """
         self.execute = execute
-        # apart from the queries' generator: a seed has the same queries whatever is in the tables
+        # not the queries' generator: a seed gives the same queries whatever is in the tables
         self.rng = random.Random("settings %s of %d" % ("PLANNING" if table is PLANNING else "SESSION", options.seed))
         self.table = table
         self.share = options.drawn
@@ -132,18 +132,18 @@ class RandomSettings:
 
     def set(self, name, value):
         self.drawn[name] = value
-        if name != "search_path":       # which the program sets, by path()
+        if name != "search_path":       # the program sets it by path()
             self.before.setdefault(name, self.execute("SELECT current_setting('%s')" % name)[0][0])
             self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
 
     def restore(self):
-        """As before the draw."""
+        """Restores the settings before the draw."""
         for name, value in self.before.items():
             self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
         self.before, self.drawn = {}, {}
 
     def draw(self):
-        """New values in place of those drawn before, often none; are there any?"""
+        """Replaces the values drawn before, often by none; returns whether there are any."""
         self.restore()
         drawn = self.rng.random() < self.share
         if drawn:
@@ -159,8 +159,8 @@ class RandomSettings:
         return self.drawn.get("search_path", ORDINARY_PATH) % schema
 
     def may_fail(self, code):
-        """Is it a setting's doing that PostgreSQL raises this SQLSTATE?"""
-        # a backslash may escape the quote then, or what follows is no escape
+        """Can a setting be the cause of this SQLSTATE of PostgreSQL?"""
+        # a backslash may then escape the quote, or begin an invalid escape
         return self.drawn.get("standard_conforming_strings") == "off" and code.startswith(("22", "42"))
 
     def describe(self):

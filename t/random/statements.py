@@ -1,11 +1,11 @@
 """Random statements that write, for t/random/writes.py: over the tables of t/random/tables.py.
 
-What is left out, since SQL itself leaves it open or docs/writing.md says that it differs:
-- a row that two parts of one statement change (PostgreSQL keeps either change): the rows of
+Not tested, because SQL leaves the result open or docs/writing.md describes a difference:
+- a row that two parts of one statement change (PostgreSQL keeps either change); rows of
   different parts have an even and an odd _id;
-- values from a row that a join meets among others of the same key;
-- keys of which it depends on the order of the rows whether they are there already;
-- volatile functions, and triggers, that read what the statement writes.
+- values from one of several rows with the same join key;
+- keys that exist already or not depending on the order of the rows;
+- volatile functions and triggers that read what the statement writes.
 """
 
 from nested import Nested, Source
@@ -40,19 +40,19 @@ EXPRESSIONS = {
     "z": ["z + interval '1.5 s'", "t"],
 }
 
-# The collection's names that are written to, and those that are read, with what makes an integer
-# of their rows that no two share.
+# The tables that are written, and the tables that are read, with an expression that makes a
+# unique integer of each row.
 WRITTEN = ["items"] * 5 + ["again", "parted"]
 READ = {"items": "_id", "again": "_id", "parted": "_id", "viewed": "_id", "rows_of()": "_id", "unwound": "_id * 8 + n", "groups": "_id + 32768"}
 
-# The first of the _ids; others are new ones' and must not be met again as new ones.
+# The limit of the initial _ids; higher ones are used for new rows, and only once.
 FEW = 100
 OLD = "_id < %d" % FEW
 
-# So many documents, and the new ones are deleted.
+# From so many documents on, the new ones are deleted.
 MANY = 300
 
-# So many rows of a loop, and a reading that meets what the loop writes would have no end.
+# A loop stops after so many rows: a scan that saw its writes would never end.
 ENDLESS = 3000
 LOOP = """CREATE OR REPLACE FUNCTION pg_temp.random_loop() RETURNS SETOF text LANGUAGE plpgsql AS $loop$
 DECLARE
@@ -71,10 +71,10 @@ END $loop$; SELECT * FROM pg_temp.random_loop()"""
 
 
 class Statement:
-    """'assigned' are the paths that it may change of documents that are there, None if it replaces
-    documents; 'written' is the table after which RETURNING may stand, None for none; 'local' what
-    it is over local tables, if that is another statement; 'free' says that it is free which rows it
-    takes, if as many."""
+    """'assigned' are the paths that it may change in existing documents, None if it replaces
+    documents; 'written' is the table if RETURNING is allowed, otherwise None; 'local' is the
+    statement for local tables, if it differs; 'free': any rows may be changed, if the number is
+    the same."""
 
     def __init__(self, sql, assigned=None, written=None, local=None, free=False):
         self.sql = sql
@@ -90,7 +90,7 @@ class RandomWrites:
         self.next_id = 1000
 
     def fresh(self, count):
-        """A number, from which on so many are no _ids yet."""
+        """Returns a number that begins so many unused _ids."""
         self.next_id += count
         return self.next_id - count
 
@@ -113,10 +113,10 @@ class RandomWrites:
             "p = 'ab'", "p <> 'abc'", "q = 1.2", "q IN (1.3, 2)", "q <> 1.3", "q < 1.25", "z = '2020-01-01 00:00:01Z'", "z <= '2020-01-01Z'"])
 
     def nested_condition(self, table):
-        """One with queries in it."""
+        """Returns a condition with subqueries."""
         return Nested(self.rng).condition([Source(table, table, BASE)], 1)
 
-    # ---- one table, written to by itself
+    # ---- statements on one table
 
     def insert(self):
         rng = self.rng
@@ -130,7 +130,7 @@ class RandomWrites:
         return ", ".join(["_id"] + [quote(c[0]) for c in columns])
 
     def rows(self, columns, there):
-        """Some of them, that share as many, have an _id that may be there already."""
+        """Returns rows for INSERT; a share of 'there' may have an existing _id."""
         rows = {}
         for _ in range(self.rng.choice([1, 1, 2, 5, 12])):
             number = self.rng.randint(0, 80) if self.rng.random() < there else self.fresh(1)
@@ -145,7 +145,7 @@ class RandomWrites:
 
     def upserted(self, columns, rows, assigned, before=""):
         sets = ", ".join("%s = excluded.%s" % (quote(c[0]), quote(c[0])) for c in columns)
-        # RETURNING has the same name in both
+        # so that RETURNING has the same table name in both
         return Statement("%sINSERT INTO upserted AS items %s" % (before, rows), assigned, "items",
                          "%sINSERT INTO items %s ON CONFLICT (_id) DO UPDATE SET %s" % (before, rows, sets))
 
@@ -164,7 +164,7 @@ class RandomWrites:
             ", ".join(outputs), source, "_id IS NOT NULL" if source == "groups" else OLD, where), set(), table)
 
     def insert_what_is_read(self):
-        """Rows such as the statement reads, of which it must not read its own."""
+        """Returns an INSERT from the table it writes; it must not read its own rows."""
         rng = self.rng
         table, source = rng.choice(WRITTEN), rng.choice(list(READ))
         return Statement("INSERT INTO %s (_id, a, b, h, r) SELECT row_number() OVER () + %d, 5, 'copied', 5, '{5}' FROM %s WHERE %s" % (
@@ -206,7 +206,7 @@ class RandomWrites:
         return Statement("DELETE FROM items WHERE _id BETWEEN %d AND %d" % (first, first + 2), set(), "items")
 
     def change_big_array(self):
-        """Each element of many changes: in time that does not grow with their square."""
+        """Changes each of many elements; the time must not be quadratic."""
         where = "WHERE _id = %d" % self.rng.randint(0, 60)
         return Statement("SET LOCAL statement_timeout = '5s'; UPDATE items SET r = 9 || array_fill(5, ARRAY[60000]) %s;"
                          "UPDATE items SET r = array_replace(r, 5, 7) %s; UPDATE items SET r = r[1:%d] %s RETURNING cardinality(r)" % (
@@ -236,7 +236,7 @@ class RandomWrites:
             table, other, key, key, few), {"l"}, "a")
 
     def by_row_identity(self):
-        """What removes duplicates where rows have no key."""
+        """Returns a statement that removes duplicates of rows without a key."""
         rng = self.rng
         key = quote(rng.choice(["a", "b", "h", "v", "r", "_id"]))
         return Statement(rng.choice([
@@ -252,7 +252,7 @@ class RandomWrites:
     # ---- statements with parts that write
 
     def part(self, parity):
-        """(SQL, kind): it writes rows whose _id is even, or odd, and returns them."""
+        """Returns (SQL, kind) of a part that writes and returns rows with an even, or odd, _id."""
         rng = self.rng
         table = rng.choice(WRITTEN)
         kind = rng.choice(["DELETE", "DELETE", "UPDATE", "INSERT"])
@@ -278,7 +278,7 @@ class RandomWrites:
                 "SELECT part._id, other.v FROM part JOIN other ON other.k = part._id", "SELECT count(*) FROM other",
                 "SELECT part._id FROM part LEFT JOIN kept ON kept._id = part.a"]))
         if choice < 0.4:
-            # the same keys: of rows that are gone, or that are there
+            # the same keys, of rows that are deleted or that exist
             conflict = rng.choice(["", " ON CONFLICT DO NOTHING"] if kind == "DELETE" else [" ON CONFLICT DO NOTHING"] * 5 + [""])
             key = rng.choice(["_id", "_id", "_id + %d" % self.fresh(FEW)])
             return Statement(head + "INSERT INTO %s (_id, a, b, v) SELECT %s, a, 'from part', v FROM part WHERE %s%s%s" % (
@@ -297,7 +297,7 @@ class RandomWrites:
                 " WHEN NOT MATCHED THEN INSERT VALUES (part._id, part.a, part.b)",
                 "DELETE FROM kept USING part WHERE kept._id = part.a"]))
         if choice < 0.9:
-            # what nobody asks for its rows runs last
+            # a part whose rows are not read runs last
             return Statement(head + rng.choice([
                 "SELECT count(*) FROM %s" % other, "SELECT count(*), sum(_id) FROM %s WHERE a > 3" % other,
                 "INSERT INTO %s (_id, b) SELECT _id + %d, b FROM %s WHERE _id < 30" % (table, self.fresh(100), other),
@@ -325,7 +325,7 @@ class RandomWrites:
                          " WHEN MATCHED THEN UPDATE SET b = s.b, a = s.a WHEN NOT MATCHED THEN INSERT VALUES (s._id, s.a, s.b)" % (
                              source, self.rng.choice([5, 20])))
 
-    # ---- readings that go on while the session writes
+    # ---- scans that continue while the session writes
 
     def loop(self):
         rng = self.rng
@@ -346,7 +346,7 @@ class RandomWrites:
         return Statement(LOOP % ("SELECT _id, a FROM %s WHERE %s" % (source, where), ENDLESS, body), assigned)
 
     def cursor(self):
-        """How many rows are left to be read, after others have been written."""
+        """Returns how many rows a cursor still has after others were written."""
         rng = self.rng
         source, table = rng.choice(list(READ)[:5]), rng.choice(WRITTEN)
         distance = self.fresh(FEW)
@@ -370,7 +370,7 @@ class RandomWrites:
         return Statement(rng.choice(["DELETE FROM whole WHERE ", "UPDATE whole SET __doc = __doc || '{\"y\": [1]}' WHERE "]) + where, set(), "whole")
 
     def statement(self, there):
-        """The next one; 'there' is how many documents there are."""
+        """Returns the next statement; 'there' is the number of documents."""
         if there > MANY:
             return Statement("DELETE FROM items WHERE _id >= %d" % FEW, set(), "items")
         makers = {self.insert: 20, self.upsert: 5, self.insert_select: 4, self.insert_what_is_read: 4, self.update: 40, self.update_from: 5, self.delete: 4, self.delete_using: 2,

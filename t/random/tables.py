@@ -1,27 +1,27 @@
 """The tables of the random writes and of the nested queries: one collection under many names.
 
-Two schemas have the same tables, of which those of writes_remote are foreign ones and those of
-writes_local ordinary ones and views, so that one text means the same in both:
+Two schemas have the same tables, in writes_remote as foreign tables, in writes_local as ordinary
+tables and views, so that a statement has the same meaning in both:
 
-    items       the collection; columns of many types, fields that are no columns
+    items       the collection; columns of many types, and fields without a column
     again       the same collection as another foreign table
     parted      the same collection as the partition of a table
     upserted    the same collection with insert_mode 'upsert' (written to only)
-    viewed      a view of MongoDB's over it that leaves documents out
+    viewed      a view of MongoDB over it that excludes documents
     elements    a view with $unwind: its _id is not unique
     unwound     a foreign table that unwinds, and numbers the elements
     groups      a view with $group: its _id may be null
-    remainders  a view whose _id is neither unique nor there in each document
-    dollars     a view whose _id is a document with a key like an operator
-    piped       a foreign table whose documents stages make
+    remainders  a view whose _id is not unique, and is missing from some documents
+    dollars     a view whose _id is a document with a key that looks like an operator
+    piped       a foreign table with the option pipeline
     rows_of()   a function that reads the collection
-    series      a time series collection, with _ids that come twice
+    series      a time series collection, with duplicate _ids
     whole       whole documents, with an _id of any type
-    kept        an ordinary table in both
+    kept        an ordinary table in both schemas
 
-Documents miss fields, hold numbers of every BSON type that fits, Strings longer than their
-column that end in blanks, numbers and dates that their column rounds; one may have null for its
-_id.  Some indexes have a collation.
+Documents lack fields, contain numbers of every BSON type that fits, Strings with trailing blanks
+that are longer than their column, and numbers and dates that their column rounds.  One may have
+a null _id.  Some indexes have a collation.
 """
 
 import datetime
@@ -30,7 +30,7 @@ from bson import Decimal128, Int64, ObjectId
 
 from settings import READER
 
-# column, type, path, BSON types written, literals, what it is declared to be
+# column, type, path, BSON types written, literals, declared BSON type
 COLUMNS = [
     ("a", "integer", "a", (int,), ["0", "1", "-5", "7", "100", "2147483647"]),
     ("b", 'text COLLATE "C"', "b", (str,), ["''", "'x'", "'X'", "'ab'", "'ä'", "'65a000000000000000000001'", "'a.b'", "'$x'"]),
@@ -49,7 +49,7 @@ COLUMNS = [
     ("k", 'text COLLATE "C"', "k", (ObjectId,), ["'65a000000000000000000001'", "'65a0000000000000000000ff'"], "objectId"),
     ("l", "integer", "l", (Int64,), ["0", "3", "-2147483648"], "long"),
     ("m", "numeric", "m", (float,), ["0.5", "-2", "12345.678"], "double"),
-    # what reading may change
+    # values that reading may change
     ("v", 'varchar(3) COLLATE "C"', "v", (str,), ["'abc'", "'ab'", "'ab '", "'abc  '", "'   '"]),
     ("w", 'short COLLATE "C"', "w", (str,), ["'abc'", "'ab'", "'ab '", "'abc  '", "''"]),
     ("p", 'character(3) COLLATE "C"', "p", (str,), ["'abc'", "'ab'", "'ab '", "'abc  '", "''"]),
@@ -57,8 +57,8 @@ COLUMNS = [
     ("z", "timestamptz(0)", "z", None, ["'2020-01-01'", "'2020-01-01 00:00:01Z'", "'2020-01-01 00:00:02Z'"]),
 ]
 
-# Of the tables that a query reads: the columns by what they may be compared with.  Numerics of
-# equal value may look different, and doubles have no exact sum: both have families of their own.
+# The columns of the tables that a query reads, by families that can be compared.  Equal numerics
+# may look different, and doubles have no exact sum, so both have families of their own.
 BASE = {"integer": ["_id", "a", "h", "l", "s.x"], "bigint": ["c"], "numeric": ["n", "m", "q"], "float": ["f"],
         "text": ["b", "k", "v", "w"], "character": ["p"], "time": ["t", "z"], "date": ["d"], "boolean": ["o"], "json": ["j"]}
 TABLES = {
@@ -74,7 +74,7 @@ TABLES = {
     "kept": {"integer": ["_id", "a"], "text": ["b"]},
 }
 
-# As ordinary views; over tables "items" and "series".
+# Ordinary views over the tables "items" and "series".
 LOCAL_VIEWS = {
     "again": "SELECT * FROM items",
     "parted": "SELECT * FROM items",
@@ -87,7 +87,7 @@ LOCAL_VIEWS = {
     "piped": "SELECT _id, a, b, w, e AS r FROM items, unnest(r) e WHERE e > 1",
 }
 
-# As MongoDB has them: view or foreign table, its columns, its stages or options.
+# The same for MongoDB: view or foreign table, its columns, its stages or options.
 REMOTE_VIEWS = {
     "elements": ("_id integer, a integer, b text COLLATE \"C\", v varchar(3) COLLATE \"C\", r integer", [{"$unwind": "$r"}]),
     "groups": ("_id integer, many bigint, total bigint", [
@@ -113,7 +113,7 @@ def base_type(column):
 
 
 class Tables:
-    """The documents are random's; what is known of the tables, and how they are read, other_rng's."""
+    """'random' draws the documents, 'other_rng' the statistics and the options of reading."""
 
     def __init__(self, execute, client, options, rng, other_rng):
         self.execute = execute
@@ -124,7 +124,7 @@ class Tables:
         self.collection = self.database["items"]
 
     def set_up(self, before_copying=lambda: None):
-        """'before_copying' sets what values are to look like."""
+        """'before_copying' sets the format of values."""
         self.fill()
         self.create_schemas()
         self.create_foreign_tables()
@@ -156,7 +156,7 @@ class Tables:
              "v": other_rng.choice(["x", "X", "ab"])} for number in range(40)])
 
     def document(self, number):
-        """Numbers of every type that fits, and fields that are not columns."""
+        """Returns a document with numbers of every type that fits, and fields without a column."""
         rng = self.rng
         document = {"_id": number, "stray": {"a": rng.random(), "list": [number, None]}}
         if rng.random() < 0.9:
@@ -201,7 +201,7 @@ class Tables:
                          "INSERT INTO %s.kept SELECT g, g %% 4, 'kept ' || g FROM generate_series(1, 9) g" % (schema, schema))
 
     def draw_costs(self):
-        """Where a command costs much and a lookup nothing, joins are one command."""
+        """Draws costs; if a command is expensive and a lookup free, joins are one command."""
         self.execute("""DO $$ BEGIN
                 ALTER SERVER %s OPTIONS (ADD fdw_startup_cost '0', ADD fdw_lookup_cost '0');
             EXCEPTION WHEN duplicate_object THEN NULL;
@@ -241,7 +241,7 @@ class Tables:
                 self.execute("ANALYZE " + name)
 
     def create_function(self, schema):
-        """Its own settings hold in it whatever is drawn outside."""
+        """Creates a function whose own settings apply in it, whatever is drawn outside."""
         self.execute("CREATE FUNCTION %s.rows_of() RETURNS TABLE (_id integer, a integer, b text, v text) STABLE LANGUAGE plpgsql"
                      " AS $$BEGIN RETURN QUERY SELECT i._id, i.a, i.b, i.v::text FROM %s.items i; END$$" % (schema, schema))
 
@@ -250,7 +250,7 @@ class Tables:
         self.execute("SET mongo_fdw.enable_pushdown = off; SET search_path = writes_local, writes, public;"
                      "CREATE TABLE items (_id integer UNIQUE NULLS NOT DISTINCT, %s); INSERT INTO items SELECT * FROM writes_remote.items;"
                      "CREATE TABLE series (%s); INSERT INTO series SELECT * FROM writes_remote.series;"
-                     # MongoDB takes no array for an _id, nor keys of operators anywhere in it
+                     # MongoDB rejects an array as _id, and keys with "$" anywhere in it
                      "CREATE TABLE whole (__doc jsonb CHECK (__doc->>'_id' NOT LIKE '%%\"$%%' AND jsonb_typeof(__doc->'_id') <> 'array'));"
                      "CREATE UNIQUE INDEX ON whole ((__doc->'_id'));"
                      "SET mongo_fdw.enable_pushdown = on" % (columns, SERIES))

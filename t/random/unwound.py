@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Random queries over tables with the option unwind, against local tables.
+"""Random queries over tables with the option unwind, compared with local tables.
 
-The local tables are made by jsonb_array_elements() with ordinality of the same
-documents.  Clean documents hold arrays, or nothing, where a table unwinds; hostile ones
-also scalars, documents and arrays of arrays, and values that do not fit their columns.
-Under type_mismatch 'error' a query over those may end with that
-error; and what MongoDB does not match, or only counts, it does not tell of, so that of
-other answers only rows that are read can be compared: none may be made up.
+The local tables are made from the same documents by jsonb_array_elements() with
+ordinality.  In clean documents, the unwound paths are arrays or missing; in hostile ones
+also scalars, documents and arrays of arrays, and values may not fit their columns.  With
+type_mismatch 'error' a query over those may end with that error.  MongoDB does not
+report mismatches in documents that it does not match or only counts.  So otherwise only
+rows that are read are compared: each must be correct.
 """
 
 import random
@@ -17,7 +17,7 @@ import psycopg2
 from both_servers import BothServers
 import test_arguments
 
-# As MongoDB finds them, and as reading does.
+# SQLSTATEs of mismatches that MongoDB finds, and that reading finds.
 MISMATCHES = ("HV004", "22P02", "2202E")
 
 # name, table options, columns with their options, rows of the documents "docs"
@@ -74,7 +74,7 @@ class Documents:
     def __init__(self, rng, hostile):
         self.rng = rng
         self.hostile = hostile
-        self.has_long = False       # one in a document: pairs of two would be a million rows
+        self.has_long = False       # one long array per document: pairs of two would be a million rows
 
     def value(self, good, bad):
         rng = self.rng
@@ -154,12 +154,12 @@ def random_condition(rng, has, depth=0):
 
 
 def of_t(condition):
-    """The condition, where a joined table has these columns as well."""
+    """Returns the condition for a query in which a joined table has these columns too."""
     return condition.replace("_id", "t._id").replace("customer", "t.customer")
 
 
 def random_query(rng, table, has):
-    """With {schema} before the tables' names; rows that the condition picks."""
+    """Returns a query with {schema} before table names, of rows that satisfy the condition."""
     condition = random_condition(rng, has)
     everything = ", ".join(["_id", "n"] + sorted(has))
     column = rng.choice(sorted(has) + ["customer", "n"])
@@ -175,7 +175,7 @@ def random_query(rng, table, has):
             everything, source, condition, 'n' if column in ("name", "customer") else column,
             everything.replace("name", 'name COLLATE "C"'), rng.randrange(1, 9), rng.randrange(3)),
         "SELECT t.*, d.customer FROM %s JOIN docs d ON d._id = t._id WHERE %s" % (source, of_t(condition)),
-        # the table's own documents, whose columns may be replaced by elements
+        # join with the table's own documents, which may have columns that elements replace
         "SELECT t.*, d.%s FROM %s JOIN {parent}.docs d ON d._id = t._id WHERE %s" % (
             rng.choice(["customer", "lines", "tags", "numbers", "box", "*"]), source, of_t(condition)),
         "SELECT d.customer, count(*), count(t.%s) FROM %s JOIN {parent}.docs d ON d._id = t._id AND d.customer %s 'c2' WHERE %s GROUP BY 1" % (
@@ -222,14 +222,14 @@ class Unwound(BothServers):
                 self.execute("ANALYZE remote.%s" % name)
 
     def answer(self, sql):
-        """Rows, in an order of their own, or the error's SQLSTATE."""
+        """Returns sorted rows, or the error's SQLSTATE."""
         try:
             return sorted(map(repr, self.execute(sql)))
         except psycopg2.Error as error:
             return error.pgcode
 
     def ask(self, sql):
-        """The remote answer, asked for in one of some ways."""
+        """Returns the remote result of one of several ways to run the query."""
         settings = self.rng.choice(SETTINGS)
         for setting in settings:
             self.execute("SET " + setting)

@@ -1,10 +1,10 @@
-"""Connection strings at random: none that holds a secret becomes an option.
+"""Random connection strings: none that contains a secret becomes an option.
 
     uris.py --dsn DSN --seed 1 --uris 20000
 
-The validator is asked about each, and libmongoc, through ctypes, what it finds
-in it: user, password, a key file's password, a session token.  Whatever the
-validator accepts must hold none of them, and no message may show the secret.
+The validator checks each, and libmongoc, called by ctypes, reports its contents:
+user, password, a key file's password, a session token.  A string that the validator
+accepts must contain none of these, and no message may show the secret.
 """
 
 import argparse
@@ -75,13 +75,13 @@ def random_uri(rng):
 def without_option(name, text):
     head, mark, query = text.partition("?")
     rest = re.sub(r"(?i)(^|(?<=&))%s=[^&]*(&|$)" % name, "", query)
-    # libmongoc may refuse a "&" at the end
+    # libmongoc may reject a "&" at the end
     rest = rest.rstrip("&") if rest != query else query
     return head + (mark + rest if rest else "")
 
 
 class Driver:
-    """libmongoc's own view of a connection string."""
+    """A connection string as libmongoc parses it."""
 
     def __init__(self):
         name = ctypes.util.find_library("mongoc-1.0") or ctypes.util.find_library("mongoc2")
@@ -99,12 +99,12 @@ class Driver:
         library.mongoc_log_set_handler(None, None)
 
     def secrets(self, text):
-        """What libmongoc finds that must not be there; None if it takes the string for no URI."""
+        """Returns the secrets that libmongoc finds; None if the string is no URI for it."""
         library = self.library
-        # of a mechanism libmongoc wants to know the user, who stands in the mapping
+        # with a mechanism, libmongoc requires the user, which is in the mapping
         text = without_option("authMechanism", text)
         uri = library.mongoc_uri_new(text.encode())
-        # newer ones refuse properties that they do not know, which are no secret
+        # newer versions reject unknown properties, which are not secret
         if not uri and "session_token" not in text.lower():
             uri = library.mongoc_uri_new(without_option("authMechanismProperties", text).encode())
         if not uri:

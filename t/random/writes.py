@@ -1,12 +1,12 @@
-"""Random writes to foreign tables and to ordinary ones, which must stay equal.
+"""Random writes to foreign tables and to ordinary tables, which must remain equal.
 
     writes.py --dsn ... --mongo URI --seed 1 --statements 500
 
-The statements are those of t/random/statements.py, over the tables of t/random/tables.py.  After each
-one both have the same rows, the same number of rows was affected and RETURNING gave the same.  The
-collection itself is then looked at: fields that the statement does not assign, whether columns or
-not, are byte for byte what they were, and what it assigns has the BSON type that docs/types.md
-gives.
+The statements are those of t/random/statements.py, over the tables of t/random/tables.py.  After
+each one, both sides must have the same rows, the same number of affected rows and the same result
+of RETURNING.  Then the collection itself is checked: fields that the statement does not assign,
+with or without a column, must be unchanged byte for byte, and assigned fields must have the BSON
+type that docs/types.md specifies.
 
 Some blocks of statements run under settings drawn at random (t/random/settings.py),
 and prepared, in PL/pgSQL, or as part of a query.
@@ -25,15 +25,15 @@ from tables import COLUMNS, LOCAL, REMOTE, Tables, quote
 from statements import RandomWrites
 import test_arguments
 
-# Dates as PostgreSQL shows them, in whatever style.
+# Dates as PostgreSQL's text, in any style.
 psycopg2.extensions.register_type(psycopg2.extensions.new_type((1082, 1083, 1114, 1184, 1186), "AS_TEXT", lambda value, _: value))
 
-# Statements under the same settings, and over the same tables.
+# Number of statements under the same settings, over the same tables.
 BLOCK = 25
 STATEMENTS_A_DATABASE = 300
 
-# Ways to run a statement, and how often: itself, prepared, under a query, in a loop within an
-# exception block.
+# Ways to run a statement and their frequency: directly, prepared, in a query, in a loop within
+# an exception block.
 WAYS = {"directly": 6, "prepared": 2, "query": 2, "loop": 2}
 LOOP = """CREATE OR REPLACE FUNCTION pg_temp.random_write() RETURNS SETOF text LANGUAGE plpgsql AS $random$
 DECLARE
@@ -72,7 +72,7 @@ def remove(document, path):
 
 
 def check_types(number, path, old, new):
-    """Numbers at one place that are equal are so in type as well, unless what is around them is new."""
+    """Checks that equal numbers at one path have the same type, unless a parent is new."""
     if isinstance(old, dict) and isinstance(new, dict):
         if any("." in key for key in list(old) + list(new)):
             return
@@ -98,7 +98,7 @@ class Writes:
         self.statements = 0
         self.refused = 0
         self.way = "directly"
-        # apart from the statements, which a seed has whatever is drawn
+        # separate, so that a seed gives the same statements whatever is drawn
         self.other_rng = random.Random("ways of %d" % options.seed)
         self.first_rng = random.Random("firsts of %d" % options.seed)
         self.session = RandomSettings(self.execute, options, SESSION)
@@ -115,22 +115,22 @@ class Writes:
         self.settings.restore()
         self.session.restore()
         self.tables.set_up(self.session.draw)
-        # a statement that reads what it writes need not end
+        # a statement that reads its own writes may never end
         self.execute("SET statement_timeout = '60s'; SET jit = off")
 
-    def begin_anew(self):
-        """After a difference, with other tables."""
+    def begin_again(self):
+        """Begins with other tables after a difference."""
         self.execute("ROLLBACK")
         self.statements += -self.statements % STATEMENTS_A_DATABASE
 
     def show(self, schema):
-        """The schema whose tables statements mean from now on."""
+        """Sets the schema whose tables the next statements use."""
         self.execute("SET search_path = " + self.settings.path("%s, writes" % schema))
 
     # ---- checks
 
     def in_this_way(self, sql, written):
-        """Statements that run this one, the last of which gives what it returns."""
+        """Returns statements that run this one; the last of them returns its result."""
         if "; " in sql or not sql.startswith(("INSERT", "UPDATE", "DELETE")) and self.way != "prepared":
             return [sql]
         if self.way == "prepared":
@@ -144,7 +144,7 @@ class Writes:
         return [sql]
 
     def run(self, schema, sql, written, free=False):
-        """The number of rows and the rows themselves, or the error's class."""
+        """Returns the number of rows and the rows, or the error's class."""
         self.show(schema)
         try:
             for statement in self.in_this_way(sql, written) if not free else [sql]:
@@ -156,11 +156,11 @@ class Writes:
                 raise
             return "error", error.pgcode
         except psycopg2.Error as error:
-            # what MongoDB refuses of an _id, a constraint here does
+            # a local constraint rejects the _ids that MongoDB rejects
             return "error", None if "whole" in sql else error.pgcode[:2]
 
     def check_tables(self, sql):
-        """Those that a statement may have written to."""
+        """Compares the tables that a statement may have written to."""
         for table in ["items"] + [table for table in ("kept", "whole") if table in sql]:
             local, remote = (sorted(map(repr, self.execute("SELECT * FROM %s.%s" % (schema, table)))) for schema in (LOCAL, REMOTE))
             if local != remote:
@@ -187,20 +187,20 @@ class Writes:
                 raise Difference("a field that was not assigned changed\n  was: %s\n  is:  %s" % (old, document))
 
     def keeps_types(self, sql):
-        """Does the statement compute j and r from themselves, or not assign them?"""
+        """Does the statement compute j and r from their old values, or not assign them?"""
         assigned = sql.split(" WHERE ")[0]
         return sql.startswith("UPDATE") and not any(
             "%s = %s::" % (quote(c[0]), value) in assigned or "%s = NULL" % quote(c[0]) in assigned
             for c in COLUMNS if c[0] in ("j", "r") for value in c[4])
 
     def check_kept(self, before):
-        """What is equal in SQL before and after at one path has kept its BSON type."""
+        """Checks that a value at one path that is equal in SQL has kept its BSON type."""
         for document in self.collection.find({"_id": {"$in": list(before)}}):
             for name in ("j", "r"):
                 check_types(document["_id"], name, before[document["_id"]].get(name), document.get(name))
 
     def draw(self):
-        """New settings for a block, and how its next statement is run."""
+        """Draws settings for a block, and the way to run its next statement."""
         if self.statements % STATEMENTS_A_DATABASE == 0:
             self.set_up()
         if self.statements % BLOCK == 0:
@@ -212,14 +212,14 @@ class Writes:
         return {name: list(self.tables.database[name].find()) for name in ["items"] + ["whole"] * ("whole" in sql)}
 
     def restore(self, documents):
-        """What a statement has done before it failed lasts without a transaction."""
+        """Restores the documents, as a failed statement's changes remain without a transaction."""
         for name in documents:
             self.tables.database[name].delete_many({})
             if documents[name]:
                 self.tables.database[name].insert_many(documents[name])
 
     def compare_counts(self, statement, documents):
-        """As many rows, whichever, or the foreign table says that it cannot."""
+        """Compares the number of rows; a foreign table may also reject the statement."""
         self.log.append(statement.sql)
         counts = []
         for schema in (LOCAL, REMOTE):
@@ -246,7 +246,7 @@ class Writes:
         if ending and local[0] == "error":
             self.execute("ROLLBACK; BEGIN")
         if ending and not self.lasting and self.first_rng.random() < 0.7:
-            # what comes behind a transaction's first command goes another way
+            # commands after a transaction's first one use other code
             self.execute("DELETE FROM %s.items WHERE _id = -12345" % REMOTE)
         remote = self.run(REMOTE, statement.sql, statement.written)
         if ending:
@@ -287,7 +287,7 @@ def main():
                 options.seed, number, difference, writes.session.describe() + writes.settings.describe(), writes.log[-1]), flush=True)
             if differences >= options.differences:
                 break
-            writes.begin_anew()
+            writes.begin_again()
     print("seed %d: %d statements, %d of them refused; %d differences" % (options.seed, number + 1, writes.refused, differences))
     sys.exit(1 if differences else 0)
 
