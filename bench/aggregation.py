@@ -1,4 +1,4 @@
-"""Run aggregation pipelines by hand, and hold what they give against SQL's answer."""
+"""Run aggregation pipelines by hand, and compare their results with SQL's."""
 import datetime
 import decimal
 
@@ -10,7 +10,7 @@ UNREAD = CodecOptions(document_class=RawBSONDocument)
 
 
 def run(database, collection, stages, codec_options=UNREAD):
-    """The documents, fetched to the end by plain commands; unless told otherwise their fields are not looked at."""
+    """Returns all documents, fetched by plain commands; by default their fields are not decoded."""
     reply = database.command("aggregate", collection, pipeline=stages, cursor={}, allowDiskUse=True,
                              codec_options=codec_options)
     documents = list(reply["cursor"]["firstBatch"])
@@ -21,13 +21,13 @@ def run(database, collection, stages, codec_options=UNREAD):
 
 
 def agrees(database, collection, stages, columns, expected):
-    """Does it give the rows that SQL gives, but for the last digits of sums and quotients?
+    """Does it return the same rows as SQL, except for the last digits of sums and quotients?
 
     'expected' are rows of texts, as COPY writes them.
     """
     documents = run(database, collection, stages, CodecOptions())
     if not documents and {text for row in expected for text in row} <= {"\\N"}:
-        return True                 # an aggregate over nothing: NULL there, no document here
+        return True                 # an aggregate over no rows: NULL in SQL, no document in MongoDB
     if len(documents) != len(expected):
         return False
     return all(same_value(document[column], text)

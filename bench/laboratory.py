@@ -1,4 +1,4 @@
-"""What every workload gets: both servers, the native program, the counters."""
+"""What every workload uses: both servers, the native program, the counters."""
 import datetime
 import json
 import os
@@ -31,7 +31,7 @@ class Laboratory:
         self.sql("CREATE USER MAPPING FOR CURRENT_USER SERVER bench")
 
     def sql(self, text, parameters=None):
-        """Run a statement; its rows, if it has any."""
+        """Runs a statement; returns its rows, if it has any."""
         with self.postgres.cursor() as cursor:
             cursor.execute(text, parameters)
             return cursor.fetchall() if cursor.description else None
@@ -40,7 +40,7 @@ class Laboratory:
         print(text, file=sys.stderr, flush=True)
 
     def collection(self, name, count, documents, indexes=(), uri=None):
-        """Collection bench.NAME with 'count' documents; kept between runs."""
+        """Fills collection bench.NAME with 'count' documents; kept between runs."""
         with pymongo.MongoClient(uri or self.uri) as client:
             target = client.bench[name]
             if target.estimated_document_count() == count:
@@ -59,7 +59,7 @@ class Laboratory:
                 target.create_index(index)
 
     def local_table(self, name, query, index=None):
-        """An ordinary table with the rows of a query; made once in each run of the benchmarks."""
+        """Creates an ordinary table with the rows of a query, once in each run of the benchmarks."""
         if name in self.local_tables:
             return
         self.say(f"copying rows into table {name}")
@@ -71,7 +71,7 @@ class Laboratory:
         self.local_tables.add(name)
 
     def native(self, *arguments, program="native"):
-        """Run a libmongoc program; what it prints."""
+        """Runs a libmongoc program; returns its output."""
         done = subprocess.run([os.path.join(HERE, "native", program), *map(str, arguments)],
                               check=True, text=True, stdout=subprocess.PIPE)
         return json.loads(done.stdout)
@@ -80,14 +80,14 @@ class Laboratory:
         return pgbench(os.environ["PGBENCH"], ["-f", os.path.join(HERE, script), *map(str, options)])
 
     def watched(self, function, *arguments):
-        """Call a function; its result with what MongoDB saw under "seen"."""
+        """Calls a function; returns its result, with MongoDB's counters under "seen"."""
         before = self.observer.counters()
         result = function(*arguments)
         result["seen"] = difference(before, self.observer.counters())
         return result
 
     def alternate(self, **contestants):
-        """Run each in turn, 'rounds' times; {name: [results]}."""
+        """Runs one after another, 'rounds' times; returns {name: [results]}."""
         results = {name: [] for name in contestants}
         for number in range(1, self.rounds + 1):
             for name, function in contestants.items():
@@ -104,7 +104,7 @@ def median(results, key):
 
 
 def machine():
-    """The machine described, for the record."""
+    """Describes the machine for the report."""
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
     with open("/proc/meminfo") as file:

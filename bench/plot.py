@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draw a results file of run.py: how fast SQL is beside what one would do without it.
+"""Draw a results file of run.py: how fast SQL is compared with the alternatives.
 
 plot.py RESULTS.json PLOT.svg DARK_PLOT.svg
 
-Two columns of bars on logarithmic axes: beside pipelines written by hand, and beside a C
-program that uses libmongoc.  A bar begins at 1 and goes to the right where SQL is faster.
+Two columns of bars on logarithmic axes: compared with pipelines written by hand, and with a
+C program that uses libmongoc.  A bar begins at 1 and extends to the right if SQL is faster.
 The second picture is the same for a dark background.
 """
 import json
@@ -13,7 +13,7 @@ import sys
 from html import escape
 
 ROW, HEADING, TOP, BOTTOM = 15, 24, 62, 40		# heights
-MARGIN, FIGURE = 12, 42		# widths, around a column and of the figure behind a bar
+MARGIN, FIGURE = 12, 42		# widths, around a column and of the figure after a bar
 FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 LIGHT = {"text": "#1f2328", "faint": "#59636e", "line": "#d1d9e0", "one": "#59636e", "faster": "#2a78b5", "slower": "#c9711f"}
@@ -21,13 +21,13 @@ DARK = {"text": "#e6edf3", "faint": "#9198a1", "line": "#3d444d", "one": "#9198a
 
 
 def by_hand(label):
-    """Bars of rows that have a pipeline written by hand."""
+    """Returns bars of rows that have a pipeline written by hand."""
     return lambda rows: [(row[label], row["pipeline by hand s"] / row["mongo_fdw s"])
                          for row in rows if "pipeline by hand s" in row]
 
 
 def decimals(rows):
-    """TPC-H's, of which each is there twice."""
+    """Returns bars of TPC-H's queries with decimals; each query has another row too."""
     return by_hand("query")([row for row in rows if row["money"] == "decimal"])
 
 
@@ -36,7 +36,7 @@ def counts(rows):
 
 
 def program(label):
-    """The bars of programs, of which only ours counts; rows are named after what follows it."""
+    """Returns bars of programs; only this extension's are shown, named after their operation."""
     def bars(rows):
         return [(row["program"].replace("mongo_fdw", label),
                  row["ratio to native"] if "ratio to native" in row else 1 / row["time as a ratio to native's"])
@@ -45,19 +45,19 @@ def program(label):
 
 
 def operations(rows):
-    """Of those that a native program does as well."""
+    """Returns bars of the operations that the native program does too."""
     throughput, time = "throughput as a ratio to native's", "time as a ratio to native's"
     return [(row["operation"], row[throughput] if throughput in row else 1 / row[time])
             for row in rows if throughput in row or time in row]
 
 
 def transactions(rows):
-    """With 24 clients, as the point query."""
+    """Returns bars with 24 clients, like the point query."""
     return [(f"{row['script'].removesuffix(' -c 24')}, {where}", row[f"ratio to native, {where}"])
             for row in rows if row["script"].endswith(" -c 24") for where in ("standalone", "replica set")]
 
 
-# Columns: width and that of labels, title, ends of the axis, marks on it, and sections:
+# Columns: width, width of labels, title, ends of the axis, marks on it, and sections:
 # heading, (workload, bars) ...
 COLUMNS = (
     (580, 290, "pipelines written by hand", (0.3, 30), (0.5, 1, 2, 5, 10, 20), (
@@ -96,7 +96,7 @@ class Picture:
 
 
 def sections_of(report, sections):
-    """Headings and bars of what has been measured."""
+    """Returns headings and bars of the workloads measured."""
     for heading, *sources in sections:
         bars = [bar for workload, bars_of in sources for bar in bars_of(report["workloads"].get(workload, []))]
         if bars:
@@ -104,7 +104,7 @@ def sections_of(report, sections):
 
 
 def draw_bar(picture, at, ends, y, label, speed):
-    """One row; a bar that would leave the axis ends there, with its figure."""
+    """Draws one row; a bar that is longer than the axis is cut, and has its figure."""
     shown = min(max(speed, ends[0]), ends[1])
     faster = speed >= 1
     picture.text(at(ends[0]) - 8, y + ROW - 6, label, "faint", "end")
@@ -119,7 +119,7 @@ def draw_bar(picture, at, ends, y, label, speed):
 
 
 def draw_column(picture, report, left, column):
-    """Returns where it ends."""
+    """Draws a column; returns the position of its end."""
     width, label_width, title, ends, marks, sections = column
     width -= label_width + FIGURE
 

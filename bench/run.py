@@ -21,7 +21,7 @@ def show(value):
 
 
 def print_table(title, rows):
-    """One block a row: names at the left, so that long values fit."""
+    """Prints one block per row: names at the left, so that long values fit."""
     print(f"\n{title}")
     for row in rows:
         for position, (name, value) in enumerate(row.items()):
@@ -32,7 +32,7 @@ CONDITIONS = ("machine", "scale", "rounds", "seconds", "versions")
 
 
 def earlier(path, report):
-    """The workloads of a results file made under the same conditions, on whatever day; {} if there is none."""
+    """Returns the workloads of a results file made under the same conditions, or {}."""
     def conditions(of):
         return {name: of[name] for name in CONDITIONS} | {"machine": of["machine"] | {"date": None}}
     try:
@@ -44,7 +44,7 @@ def earlier(path, report):
 
 
 def save(path, report):
-    """Write what there is; never half of it."""
+    """Writes the report atomically."""
     with open(path + ".new", "w") as file:
         json.dump(report, file, indent=1)
         file.write("\n")

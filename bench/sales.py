@@ -1,8 +1,8 @@
-"""A million sales of ten thousand clients: what the workloads group_by, top_n and join ask.
+"""A million sales of ten thousand clients: the data of the workloads group_by, top_n and join.
 
-Each question is put to the wrapper as it plans, to the wrapper with only filters
-pushed, so that the rows are fetched and the rest is computed here, and to MongoDB
-as a pipeline written by hand.
+Each query is run by the wrapper with its own plan, by the wrapper with only filters
+pushed down, so that PostgreSQL fetches the rows and computes the rest, and by MongoDB as
+a pipeline written by hand.
 """
 import datetime
 import io
@@ -59,7 +59,7 @@ class Sales:
         lab.sql("ANALYZE sales, clients")
 
     def answer(self, settings, query):
-        """PostgreSQL's texts, row by row."""
+        """Returns PostgreSQL's texts, row by row."""
         output = io.StringIO()
         self.lab.sql(settings)
         with self.lab.postgres.cursor() as cursor:
@@ -72,7 +72,7 @@ class Sales:
         return {"seconds": time.perf_counter() - started}
 
     def verify(self, title, query, collection, pipeline):
-        """All three must give the same; rows in the order of the query, which leaves none open."""
+        """Checks that all three return the same rows in the order of the query, which is complete."""
         expected = self.answer(FETCH, query)
         if self.answer(AS_PLANNED, query) != expected:
             raise RuntimeError(f"{title}: pushing it down changes the answer")
@@ -83,13 +83,13 @@ class Sales:
             raise RuntimeError(f"{title}: the pipeline by hand answers something else")
 
     def plan(self, query):
-        """The kinds of nodes from the top down, as EXPLAIN has them."""
+        """Returns the node types of EXPLAIN from the top down."""
         self.lab.sql(AS_PLANNED)
         lines = [row[0] for row in self.lab.sql("EXPLAIN (COSTS OFF) " + query)]
         return ", ".join(line.strip(" ->") for line in lines if line.lstrip().startswith("->") or line == lines[0])
 
     def ask(self, title, query, collection, pipeline):
-        """One line of the table."""
+        """Measures a query; returns one line of the table."""
         self.lab.say(f" {title}")
         self.verify(title, query, collection, pipeline)
         results = self.lab.alternate(

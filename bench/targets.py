@@ -1,4 +1,4 @@
-"""The MongoDB servers that write: a standalone one and a replica set of one member."""
+"""The MongoDB servers for writes: a standalone one and a replica set of one member."""
 import contextlib
 import os
 import shutil
@@ -14,7 +14,7 @@ from laboratory import QuietConnection, difference
 
 
 class Target:
-    """A MongoDB, the foreign server made for it, and its counters."""
+    """A MongoDB server, its foreign server, and its counters."""
 
     def __init__(self, name, host, port, server):
         self.name, self.host, self.port, self.server = name, host, port, server
@@ -24,11 +24,11 @@ class Target:
         self.has_transactions = name != "standalone"
 
     def transaction(self):
-        """What a native program is told, so that it does what the wrapper does."""
+        """Returns the argument that makes a native program use transactions like the wrapper."""
         return ["transaction"] if self.has_transactions else []
 
     def watched(self, function, *arguments):
-        """Call a function; its result with what this MongoDB saw under "seen", its CPU seconds under "server_cpu"."""
+        """Calls a function; returns its result with MongoDB's counters ("seen") and CPU seconds ("server_cpu")."""
         before, cpu = self.observer.counters(), cpu_seconds(self.process)
         result = function(*arguments)
         result["server_cpu"] = cpu_seconds(self.process) - cpu
@@ -37,7 +37,7 @@ class Target:
 
 
 def cpu_seconds(process):
-    """What a process and its threads, ended ones too, have used so far; in steps of 10 ms."""
+    """Returns the CPU time of a process and all its threads so far; in steps of 10 ms."""
     with open(f"/proc/{process}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -51,7 +51,7 @@ def free_port():
 
 @contextlib.contextmanager
 def replica_set():
-    """Start a replica set of one member in a folder of its own; its port."""
+    """Starts a replica set of one member in its own folder; returns its port."""
     mongod = os.path.join(sysconfig.get_paths()["purelib"], "fiftyone", "db", "bin", "mongod")
     folder = tempfile.mkdtemp(prefix="replica_set_", dir=os.environ.get("HOME"))
     port = free_port()
@@ -74,7 +74,7 @@ def replica_set():
 
 @contextlib.contextmanager
 def targets(lab):
-    """The laboratory's own MongoDB, and a replica set that is gone afterwards."""
+    """The laboratory's own MongoDB, and a replica set that exists only for the block."""
     with replica_set() as port:
         lab.sql("DROP SERVER IF EXISTS bench_replica_set CASCADE")
         lab.sql("CREATE SERVER bench_replica_set FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', "
@@ -88,6 +88,6 @@ def targets(lab):
 
 
 def commands(seen, divisor=1):
-    """What MongoDB saw, in words."""
+    """Describes MongoDB's counters in words."""
     return ", ".join(f"{name} {number / divisor:.3g}" for name, number in
                      sorted(seen["commands"].items(), key=lambda item: -item[1])) or "none"

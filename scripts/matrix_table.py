@@ -1,8 +1,8 @@
-"""Write what a run of the matrix has found into README's table of versions.
+"""Write the results of a run of the matrix into README's table of versions.
 
 A result is one line: versions of PostgreSQL, libmongoc and MongoDB, the system, tests
-passed and failed, and what TESTS named, between bars.  It replaces the row of the same
-versions; rows of what was not run now stay as they are.
+passed and failed, and the value of TESTS, between bars.  It replaces the row of the same
+versions; rows of versions that were not run remain unchanged.
 """
 import re
 import sys
@@ -14,7 +14,7 @@ HEAD = ("| PostgreSQL | libmongoc | MongoDB | system | tests | passed | failed |
 
 
 def tests_in_words(tests):
-    """What TESTS named, short."""
+    """Returns a short form of TESTS."""
     names = tests.split()
     if not names:
         return "all"
@@ -29,7 +29,7 @@ def tests_in_words(tests):
 
 
 def order(row):
-    """By versions, as numbers."""
+    """Sort key: versions as numbers."""
     return [[int(number) for number in re.findall(r"\d+", cell)] for cell in row[:3]]
 
 

@@ -1,9 +1,9 @@
-"""What MongoDB saw: its command, operation and connection counters.
+"""MongoDB's counters of commands, operations and connections.
 
-An ordinary driver cannot be used to look, as it sends hello and ping commands
-of its own in the background, which then are counted too.  QuietConnection
-speaks OP_MSG on one socket and sends just what it is told, so what is between
-two snapshots is what others sent, plus the looking itself, which is subtracted.
+An ordinary driver is not suitable for reading them, because it sends hello and ping
+commands in the background, which are counted too.  QuietConnection uses OP_MSG on one
+socket and sends only the given commands.  So the difference between two snapshots is
+what others sent, plus the command for reading the counters, which is subtracted.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ class QuietConnection:
         return bytes(data)
 
     def command(self, command, database="admin"):
-        """Run one command; raises RuntimeError on {ok: 0}."""
+        """Runs one command; raises RuntimeError on {ok: 0}."""
         self.request_id += 1
         body = bson.encode({**command, "$db": database})
         self.socket.sendall(struct.pack("<iiiiIB", 21 + len(body), self.request_id, 0, OP_MSG, 0, 0) + body)
@@ -49,7 +49,7 @@ class QuietConnection:
         return document
 
     def counters(self):
-        """A snapshot: {"commands": {name: n}, "opcounters": {...}, "connections": n, ...}."""
+        """Returns {"commands": {name: n}, "opcounters": {...}, "connections": n, ...}."""
         self.looks += 1
         status = self.command({"serverStatus": 1, "repl": 0, "locks": 0, "wiredTiger": 0,
                                "tcmalloc": 0, "storageEngine": 0, "transactions": 0})
@@ -71,7 +71,7 @@ class QuietConnection:
 
 
 def difference(before, after):
-    """What happened between two snapshots of one QuietConnection."""
+    """Returns the changes between two snapshots of one QuietConnection."""
     looks = after["looks"] - before["looks"]
     commands = {name: value - before["commands"].get(name, 0)
                 for name, value in after["commands"].items()}

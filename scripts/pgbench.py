@@ -12,7 +12,7 @@ PROGRESS = re.compile(r"^progress: [\d.]+ s, ([\d.]+) tps", re.M)
 
 
 def pgbench(program, options, check=True):
-    """Its figures by name, the whole text as "report", and with -P the tps of each interval as "progress"."""
+    """Returns figures by name, all output ("report") and, with -P, tps of intervals ("progress")."""
     done = subprocess.run([program, "--no-vacuum", *options], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if check and (done.returncode != 0 or "aborted" in done.stderr):

@@ -1,6 +1,6 @@
-"""Have a program take another version of a library's symbols: FILE OLD NEW, of the same length.
+"""Make a program use another version of a library's symbols: FILE OLD NEW, of the same length.
 
-For a mongod that was built for Debian 9's libcurl, whose functions have not changed since.
+For a mongod that was built with Debian 9's libcurl, whose functions have not changed since.
 """
 import struct
 import sys

@@ -1,11 +1,11 @@
-"""Rules of this house that a program can check.
+"""Rules for this source that a program can check.
 
     check.py [--list CHECK] ROOT
 
-ROOT has the sources and, beside them, the objects built from them.  Prints "ok - CHECK"
-or "not ok - CHECK" with what breaks it.  scripts/lint/known.txt has what breaks a rule and
-may do so for now: a line there that nothing breaks any more is a failure, too, so that the
-list only becomes shorter.
+ROOT contains the sources and, next to them, the objects built from them.  Prints "ok - CHECK"
+or "not ok - CHECK" with the violations.  scripts/lint/known.txt lists violations that are
+accepted for now.  A line there without a violation is a failure too, so that the list only
+becomes shorter.
 """
 import argparse
 import collections
@@ -29,7 +29,7 @@ def read(path):
 
 
 class Tree:
-    """The files, and what the objects say of who defines and who uses a name."""
+    """The files, and the names that their objects define and use."""
 
     def __init__(self, root):
         os.chdir(root)
@@ -48,18 +48,18 @@ class Tree:
                 self.defined[name] = path
 
     def uses(self, path):
-        """The other sources whose functions and tables this one names."""
+        """Returns the other sources whose functions and tables this one uses."""
         return {self.defined[name] for name in self.undefined[path] if name in self.defined} - {path}
 
     def included(self, path):
-        """The headers of ours that a file includes."""
+        """Returns this project's headers that a file includes."""
         names = re.findall(r'^#\s*include "([^"]+)"', self.text[path], re.MULTILINE)
         folders = (os.path.dirname(path), "include")
         return {header for name in names for header in (os.path.normpath(os.path.join(folder, name)) for folder in folders)
                 if header in self.text}
 
     def functions(self, path):
-        """Name, whether static, first and last line of each function, as pgindent lays them out."""
+        """Yields name, is static, first and last line of each function in pgindent's layout."""
         lines = self.text[path].split("\n")
         for number, line in enumerate(lines):
             match = re.match(r"(\w+)\(", line)
@@ -81,7 +81,7 @@ def folder_of(path):
 
 
 def circles(edges):
-    """Tarjan: sets of nodes that reach each other."""
+    """Returns sets of nodes that reach each other, by Tarjan's algorithm."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -123,7 +123,7 @@ def width(line):
 
 
 def wide_documents(_tree):
-    """Not within tables and code; nor a line that has no blank to be broken at."""
+    """Except in tables and code, and for lines without a blank at which they could be broken."""
     for path in sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("t/**/*.md", recursive=True)):
         code = False
         for number, line in enumerate(read(path).split("\n"), 1):
@@ -135,7 +135,7 @@ def wide_documents(_tree):
 
 
 def wide_comments(tree):
-    """The part of a comment that stands beyond the column, unless code before it does already."""
+    """Except for comments after code that is itself wider."""
     for path, text in tree.text.items():
         comment = False
         for number, line in enumerate(text.split("\n"), 1):
@@ -198,7 +198,7 @@ def needless_externs(tree):
 
 
 def arrows(tree):
-    """docs/architecture.md has a table of folders and those that each may use."""
+    """docs/architecture.md has a table of folders and the folders that each may use."""
     allowed = {}
     for folder, uses in re.findall(r"^\| `(src/\w+)` \|[^|]*\|([^|]*)\|$", read("docs/architecture.md"), re.MULTILINE):
         allowed[folder] = {"src/" + name for name in re.findall(r"\w+", uses)} | {folder, "src/common"}
@@ -209,7 +209,7 @@ def arrows(tree):
 
 
 def size(tree):
-    """CONTRIBUTING.md has the bounds, which the change that needs more raises, and one that leaves much room lowers."""
+    """CONTRIBUTING.md has the bounds: a change that needs more raises them, one that frees much lowers them."""
     now = {"lines": sum(text.count("\n") for text in tree.text.values()), "files": len(tree.text), "headers": len(tree.headers)}
     bounds = dict(re.findall(r"^\| (lines|files|headers) \| ([\d,]+) \|$", read("CONTRIBUTING.md"), re.MULTILINE))
     for what, count in now.items():

@@ -2,9 +2,9 @@
 
     indent.py --objects FILE [--write] FILE ...
 
-Says which files are laid out otherwise, or rewrites them.  pg_bsd_indent must know
-the names of types; they are those that debugging information in --objects has, which
-is how PostgreSQL makes its list, and those that the files define themselves.
+Reports files with a different layout, or rewrites them.  pg_bsd_indent needs the names
+of types: those in the debugging information of --objects, as in PostgreSQL's own list,
+and those that the files define.
 """
 import argparse
 import difflib
@@ -17,20 +17,20 @@ import tempfile
 ARGUMENTS = ("-bad -bap -bbb -bc -bl -cli1 -cp33 -cdb -nce -d0 -di12 -nfc1 -i4 -l79 -lp -lpl -nip -npro "
              "-sac -tpg -ts4").split()
 
-# Types whose names are those of variables as well: pgindent leaves such out, too.
+# Types with names that variables have too; pgindent also excludes such names.
 AMBIGUOUS = {"date", "interval", "iterator", "other", "pointer", "reference", "string", "text", "timestamp", "type"}
 
 DEFINED_TYPE = re.compile(r"^\} ?(\w+);|^typedef [^(){};]*?(\w+);|^typedef .*?\(\*(\w+)\)", re.MULTILINE)
 
-# Values in braces, which pg_bsd_indent takes for blocks: within one line, or after a cast.
+# Values in braces, which pg_bsd_indent treats as blocks: within one line, or after a cast.
 VALUES = re.compile(r"((?:= |return |\{|, )(?=\{))(\{[^{}\n]*\})|(\(\w+\) (?=\{))(\{[^{}]*\})")
 
-# Types that are the name of many variables, too, or a macro's: pg_bsd_indent gets them by names
-# of the same length.
+# Types that are also names of many variables, or of a macro: pg_bsd_indent sees names of the
+# same length instead.
 RENAMED = {r"\btext(?= \*)": ("text", "teXt"), r"\bElfW\(Phdr\)": ("ElfW(Phdr)", "ElfW_Phdr_")}
 
-# A value that goes on in the next line: after "=", or of a declaration.  pg_bsd_indent 2.1.1
-# leaves that at the margin; later releases do not.
+# A value that continues in the next line: after "=", or of a declaration.  pg_bsd_indent 2.1.1
+# leaves that line at the margin; later releases do not.
 GOES_ON = re.compile(r"^(\t+)(?:[^;]* =|(?:(?:static|const|struct|unsigned|volatile) )*\w+\s+\**\w+ = [^;]*[^;,{(\n])\n$")
 
 
@@ -58,7 +58,7 @@ def indent_what_goes_on(source):
 
 
 def laid_out(path, source, types):
-    """The source as pgindent has it; 'types' is a file with a name a line."""
+    """Returns the source in pgindent's layout; 'types' is a file with one name per line."""
     kept = []
 
     def keep(match):
@@ -67,7 +67,7 @@ def laid_out(path, source, types):
         name = "Q%dq" % (len(kept) - 1)
         return before + (name if "\n" in values else name.ljust(len(values), "q"))
 
-    # what pgindent does before
+    # pgindent's changes before pg_bsd_indent
     source = re.sub(r"^([ \t]*)/\*---", r"\1/*---X_X", source, flags=re.MULTILINE)
     for pattern, (_, name) in RENAMED.items():
         source = re.sub(pattern, name, source)
@@ -81,13 +81,13 @@ def laid_out(path, source, types):
         sys.exit("%s: pg_bsd_indent: %s" % (path, done.stderr.strip()))
     source = done.stdout
 
-    # what pgindent does after
+    # pgindent's changes after pg_bsd_indent
     source = source.replace("/*---X_X", "/*---")
     source = re.sub(r"\*/(/\*.*\*/)$", r"*/\t\1", source, flags=re.MULTILINE)
     source = re.sub(r"\n\n+(#\s*(?:else|elif|endif))", r"\n\1", source)
     source = re.sub(r"\n(#endif.*)\n\Z", r"\n\n\1\n", source)
     source = re.sub(r"^([A-Za-z_]\S*)[ \t]+\*$", r"\1 *", source, flags=re.MULTILINE)
-    # what it leaves as pg_bsd_indent has it
+    # a layout of pg_bsd_indent that pgindent does not change
     source = re.sub(r"=\n\n\{", "=\n{", source)
     source = re.sub(r"(?<=[\w)\]}\"'])\s?,\.(?=[a-z])", ", .", source)
     source = re.sub(r"(?<=[\w)\]}\"']),\[(?=\w+\] = )", ", [", source)

@@ -1,9 +1,9 @@
-# What can be told of the source without a server.  Sourced after build.sh.
+# Checks of the source that need no server.  Sourced after build.sh.
 
-# Names of types are told by debugging information.
+# Names of types come from debugging information.
 LAID_OUT="scripts/lint/indent.py --objects $WORK/src/mongo_fdw.so"
 
-# Print "ok - NAME", or "not ok - NAME" and what is wrong, for each check.
+# Print "ok - NAME", or "not ok - NAME" and the violations, for each check.
 check_source() {
 	local flags
 	flags="-std=gnu99 $("$PG_BIN/pg_config" --cppflags) -Iinclude

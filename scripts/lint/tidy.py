@@ -1,9 +1,9 @@
-"""clang-tidy over the sources, with what it has found kept for files that did not change.
+"""clang-tidy over the sources; the results of unchanged files are cached.
 
     tidy.py --cache FOLDER --jobs N FILE ... -- COMPILER ARGUMENTS
 
-A file is looked at again when it, a header of ours that it includes (its .d file says
-which), .clang-tidy or the release of clang-tidy is another.
+A file is checked again if it, one of this project's headers that it includes (listed in
+its .d file), .clang-tidy or the release of clang-tidy has changed.
 """
 import argparse
 import concurrent.futures
@@ -41,7 +41,7 @@ def look(path, options, common):
                 return file.read()
     done = subprocess.run(["clang-tidy", "--quiet", path, "--", *options.arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True)
-    # the same as of a header that several files include
+    # relative, so that findings in a header are the same for all files
     found = re.sub(re.escape(os.getcwd()) + "/", "", done.stdout)
     if done.returncode != 0 and not found:
         found = "%s: clang-tidy failed\n%s" % (path, done.stderr)

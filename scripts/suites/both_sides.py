@@ -9,8 +9,8 @@ import pymongo
 
 from translate import Translator
 
-# Types whose values come back from MongoDB as they were written; of the others
-# timestamps have milliseconds, infinity has no date, json loses its blanks.
+# Types whose values MongoDB returns as they were written.  Of the others, timestamps are
+# rounded to milliseconds, dates cannot be infinite, json loses its blanks.
 FAITHFUL = """boolean smallint integer bigint real double\\ precision numeric text character character\\ varying name bytea uuid
     jsonb bit bit\\ varying inet time\\ without\\ time\\ zone""".replace("\\ ", "\0").split()
 FAITHFUL = [name.replace("\0", " ") for name in FAITHFUL]
@@ -35,13 +35,13 @@ CANDIDATES = """
 
 
 def texts_only():
-    """Values as PostgreSQL writes them."""
+    """Makes all values texts, as PostgreSQL writes them."""
     oids = tuple(psycopg2.extensions.string_types)
     psycopg2.extensions.register_type(psycopg2.extensions.new_type(oids, "TEXT_OF_ANY", lambda value, _: value))
 
 
 class Outcome:
-    """What a statement gave: rows, a number of rows, or an error."""
+    """The outcome of a statement: rows, a number of rows, or an error."""
 
     def __init__(self, rows=None, count=None, error=None):
         self.rows, self.count = rows, count
@@ -101,19 +101,19 @@ class Side:
 
 
 class ForeignSide(Side):
-    """Makes foreign tables of the ordinary ones that come into being."""
+    """Replaces new ordinary tables by foreign tables."""
 
     def __init__(self, database, mongo, mongo_database):
         super().__init__(database)
         self.mongo = mongo[mongo_database]
         self.seen = set()
         self.converted = []
-        self.kept = set()		# tables that stay ordinary ones
+        self.kept = set()		# tables that remain ordinary ones
         self.indexes = 0
         self.translator = Translator(lambda name: self.collection_of(name) is not None)
 
     def collection_of(self, name):
-        """Of a foreign table; None for any other."""
+        """Returns the collection of a foreign table; None for any other table."""
         if self.connection.info.transaction_status == psycopg2.extensions.TRANSACTION_STATUS_INERROR:
             return None
         with self.connection.cursor() as cursor:
@@ -123,9 +123,9 @@ class ForeignSide(Side):
             return found[0] if found else None
 
     def run_translated(self, statement, data=None):
-        statement = statement.replace("regress_", "regresf_")		# roles are the cluster's
+        statement = statement.replace("regress_", "regresf_")		# roles belong to the cluster
         statements, index = self.translator.translate(statement)
-        if index is not None and not self.is_in_transaction():		# it would wait for its end
+        if index is not None and not self.is_in_transaction():		# it would wait for the transaction's end
             self.make_index(*index)
         outcome = Outcome(count=-1)
         for translated in statements:
@@ -145,7 +145,7 @@ class ForeignSide(Side):
             print(f"    no index on {table}: {str(error)[:100]}")
 
     def convert(self):
-        """Of tables that are new, those that can be."""
+        """Converts new tables to foreign tables if possible."""
         outcome = self.run(CANDIDATES.replace("%s", "ARRAY[" + ", ".join(f"'{name}'" for name in FAITHFUL) + "]"))
         for oid, schema, name in outcome.rows or []:
             if oid not in self.seen and name not in self.kept:
@@ -164,7 +164,7 @@ class ForeignSide(Side):
             print(f"    {name} stays an ordinary table: {str(error).splitlines()[0][-100:]}")
 
     def make_collection(self, collection, indexes):
-        """With indexes like PostgreSQL's, each set of keys once."""
+        """Creates a collection with indexes like PostgreSQL's, each set of keys once."""
         self.mongo.create_collection(collection)
         made = set()
         for names, is_unique, is_primary in sorted(indexes, key=lambda index: index[1], reverse=True):
@@ -192,7 +192,7 @@ class ForeignSide(Side):
                 AND (SELECT relkind FROM pg_class WHERE pg_class.oid = objid) = 'S'""")
         collection = f"{name}_{oid}"
         target = f'"{schema}"."{name}"' if not schema.startswith("pg_temp") else f'pg_temp."{name}"'
-        if not self.is_started_by_script:		# MongoDB makes no index in a transaction
+        if not self.is_started_by_script:		# MongoDB creates no index in a transaction
             self.make_collection(collection, indexes)
         for sequence, in sequences:
             self.must(f"ALTER SEQUENCE {sequence} OWNED BY NONE")

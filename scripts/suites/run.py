@@ -1,11 +1,11 @@
-"""PostgreSQL's own regression queries over foreign tables, held against ordinary ones.
+"""PostgreSQL's own regression queries over foreign tables, compared with ordinary tables.
 
     run.py --source FOLDER --mongo mongodb://127.0.0.1:27017 --output FILE [--only join,window]
 
-Each script of src/test/regress/sql is run statement by statement in two databases of
-one server that differ in where their tables are.  An answer must be the same rows,
-in any order, or the same SQLSTATE; what EXPLAIN shows may differ.  What differs and
-is meant to is in differences.py.
+Each script of src/test/regress/sql runs statement by statement in two databases of one
+server, one with local and one with foreign tables.  Results must be the same rows, in
+any order, or the same SQLSTATE; EXPLAIN's output may differ.  differences.py lists the
+intended differences.
 """
 
 import argparse
@@ -27,9 +27,9 @@ SUITES = """int2 int4 int8 float4 float8 text char varchar boolean numeric bit u
     aggregates window groupingsets with limit portals prepare plancache insert update delete returning merge incremental_sort memoize
     tuplesort equivclass expressions random rowtypes rangefuncs plpgsql copy namespace tsrf select_views misc_functions regex name guc""".split()
 STANDARD = "regress_standard"
-# whose answers hang on the order in which tables are read: window functions without ORDER BY
+# suites whose results depend on the order of scans: window functions without ORDER BY
 NATURAL_ORDER = ("window",)
-# of which tables a script asks what no foreign table can do
+# tables for which a script uses a feature that foreign tables lack
 ORDINARY = [re.compile(pattern, re.I) for pattern in (
     r"\binsert\s+into\s+(\w+)[^;]*?\bon\s+conflict[^;]*?\bdo\s+update\b",
     r"\bcreate\s+(?:or\s+replace\s+)?rule\s[^;]*?\sto\s+(\w+)",
@@ -59,7 +59,7 @@ class Suites:
         self.compared = 0
 
     def start_replica_set(self):
-        """Of one member, for transactions."""
+        """Starts a replica set of one member, for transactions."""
         host = "%s:%d" % self.mongo.address
         try:
             self.mongo.admin.command("replSetInitiate", {"_id": "rs", "members": [{"_id": 0, "host": host}]})
@@ -70,7 +70,7 @@ class Suites:
             time.sleep(0.1)
 
     def make_templates(self):
-        """regress_local with PostgreSQL's tables, regress_foreign with the same ones in MongoDB."""
+        """Creates regress_local with PostgreSQL's tables, and regress_foreign with foreign tables."""
         administer("DROP DATABASE IF EXISTS regress_foreign", "DROP DATABASE IF EXISTS regress_local", "CREATE DATABASE regress_local")
         environment = dict(os.environ, PG_ABS_SRCDIR=os.path.join(self.options.source, "src/test/regress"), PG_LIBDIR="/nonexistent", PG_DLSUFFIX=".so")
         for name in ("test_setup", "create_index"):
@@ -92,14 +92,14 @@ class Suites:
         self.keep_standard()
 
     def keep_standard(self):
-        """A copy of the standard collections, as scripts write into some."""
+        """Copies the standard collections, because scripts write to some."""
         database = self.mongo[STANDARD]
         self.hashes = database.command("dbHash")["collections"]
         for name in self.hashes:
             database[name].aggregate([{"$out": {"db": "regress_pristine", "coll": name}}])
 
     def drop_indexes(self):
-        """Those of the standard tables, so that they are read as they were written."""
+        """Drops the standard tables' indexes, so that tables are read in the order of writing."""
         database = self.mongo[STANDARD]
         self.dropped = [(name, index) for name in self.hashes for index in database[name].list_indexes() if index["name"] != "_id_"]
         for name in self.hashes:
@@ -155,7 +155,7 @@ class Suites:
             if re.match(r"explain\b", statement, re.I) and ours.sqlstate is None and theirs.sqlstate is None or ours.is_same(theirs):
                 counts["same"] += 1
             elif "25P02" in (ours.sqlstate, theirs.sqlstate):
-                counts["lost"] += 1		# what follows an error of one side in a transaction
+                counts["lost"] += 1		# statements after an error of one side in a transaction
             else:
                 counts["unexpected" if self.report(suite, statement, ours, theirs) else "known"] += 1
         local.close()

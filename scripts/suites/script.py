@@ -1,13 +1,13 @@
-"""Take a script of psql apart into statements."""
+"""Splits a script of psql into statements."""
 
 import re
 
-# where something begins in which a semicolon ends nothing, or that ends a statement
+# the beginning of a part in which a semicolon is no end, or the end of a statement
 SPECIAL = re.compile(r"--[^\n]*|/\*|[eE]'|'|\"|\$(?:[A-Za-z_]\w*)?\$|\\[^\n]*|[();]")
 
 
 def end_of_comment(text, start):
-    """Behind the comment that begins at start; comments nest."""
+    """Returns the position after the comment that begins at start; comments nest."""
     depth = 0
     for found in re.compile(r"/\*|\*/").finditer(text, start):
         depth += 1 if found[0] == "/*" else -1
@@ -17,7 +17,7 @@ def end_of_comment(text, start):
 
 
 def end_of_quote(text, found):
-    """Behind what the quote found begins."""
+    """Returns the position after the quoted text."""
     quote = found[0]
     if quote in ("'", '"'):
         end = text.find(quote, found.end())
@@ -29,12 +29,12 @@ def end_of_quote(text, found):
 
 
 def is_open_body(statement):
-    """Does a body in SQL (BEGIN ATOMIC) go on?"""
+    """Does a body in SQL (BEGIN ATOMIC) continue?"""
     return re.search(r"\bbegin\s+atomic\b", statement, re.I) and not re.search(r"\bend\s*$", statement, re.I)
 
 
 class Script:
-    """Gives (statement, data of COPY or None); what is for psql alone is left out and counted."""
+    """Yields (statement, data of COPY or None); psql's own commands are skipped and counted."""
 
     def __init__(self, text, variables=None):
         self.text = text
@@ -42,7 +42,7 @@ class Script:
         self.left_out = 0
 
     def command(self, command, pending):
-        """One of psql's own; those behind a statement send it and do more."""
+        """Handles a command of psql's; after a statement, it sends the statement too."""
         words = command.split(None, 2)
         if words[0] == "\\set" and len(words) == 3:
             self.variables[words[1]] = words[2].strip().strip("'")

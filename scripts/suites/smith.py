@@ -2,10 +2,10 @@
 
     smith.py --source FOLDER --mongo URI --log FILE --queries 20000 --seed 1
 
-The tables are PostgreSQL's standard ones and one of many types, in MongoDB.  What
-counts is in the server's log: a crash, a message that says "unexpected" and the
-like, SQLSTATE XX000.  Such a query is then run over ordinary tables, in a database
-that is otherwise the same: what happens there as well is PostgreSQL's own.
+The tables are PostgreSQL's standard tables and one with many types, in MongoDB.  Failures
+are found in the server's log: a crash, a message such as "unexpected", SQLSTATE XX000.
+Such a query is then run over ordinary tables, in a database that is otherwise the same:
+if it fails there too, the failure is PostgreSQL's own.
 """
 
 import argparse
@@ -40,16 +40,16 @@ def make_tables(suites):
     found, = side.must("SELECT oid, 'public', relname FROM pg_class WHERE relname = 'many_types'")
     side.convert_table(*found)
     for table, in side.must("SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'p') AND nspname = 'public'"):
-        side.must(f'DROP TABLE IF EXISTS "{table}" CASCADE')		# ordinary ones are not what is tested
+        side.must(f'DROP TABLE IF EXISTS "{table}" CASCADE')		# ordinary tables are not tested
     side.must("ANALYZE")
-    # which would stop the server, or wait for nothing
+    # functions that would stop the server, or wait forever
     roles = Side("postgres")
     roles.run("CREATE ROLE smith LOGIN")
     roles.must("ALTER ROLE smith SET statement_timeout = '3s'; ALTER ROLE smith SET mongo_fdw.log_remote_query = off")
     side.must("GRANT ALL ON ALL TABLES IN SCHEMA public TO smith; GRANT USAGE ON FOREIGN SERVER mongodb TO smith")
     for function, in side.must("SELECT oid::regprocedure::text FROM pg_proc WHERE proname ~ '^pg_sleep|^mongo_(command|aggregate)'"):
         side.must(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC")
-    # sqlsmith knows no polymorphic ranges: two thirds of its queries would be errors of type
+    # sqlsmith lacks polymorphic ranges: two thirds of its queries would be type errors
     polymorphic = "'{anyrange,anymultirange,anycompatiblerange,anycompatiblemultirange}'::regtype[]"
     side.must(f"DELETE FROM pg_operator WHERE oprleft = ANY ({polymorphic}) OR oprright = ANY ({polymorphic})")
     side.must(f"DELETE FROM pg_proc WHERE prorettype = ANY ({polymorphic}) OR EXISTS (SELECT FROM unnest(proargtypes) t WHERE t = ANY ({polymorphic}))")
@@ -58,13 +58,13 @@ def make_tables(suites):
 
 
 def entries(text):
-    """Each entry of the log, with all its lines."""
+    """Yields each entry of the log, with all its lines."""
     for entry in re.split(r"^(?=\d{4}-\d\d-\d\d )", text, flags=re.M):
         yield entry
 
 
 def failures(text):
-    """Crashes, and internal errors with their statements."""
+    """Returns crashes, and internal errors with their statements."""
     crashes, internal, previous = [], [], None
     for entry in entries(text):
         if CRASH.search(entry):

@@ -1,4 +1,4 @@
-"""sysbench's own scripts over a table in MongoDB: no error, and every row is there at the end.
+"""sysbench's own scripts over a table in MongoDB: no error, and no row is missing at the end.
 
     sysbench.py --mongo URI --rows 10000 --seconds 5
 """
@@ -14,7 +14,7 @@ from run import Suites, administer
 
 SCRIPTS = """oltp_point_select oltp_read_only select_random_points select_random_ranges oltp_update_index oltp_update_non_index
     oltp_write_only oltp_read_write oltp_insert oltp_delete""".split()
-# of which the number of rows stays what it was
+# scripts that do not change the number of rows
 EVEN = set(SCRIPTS) - {"oltp_insert", "oltp_delete"}
 
 

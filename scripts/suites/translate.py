@@ -1,4 +1,4 @@
-"""What a statement about tables and their indexes is where the tables are foreign ones."""
+"""Translates statements about tables and indexes to statements about foreign tables."""
 
 import re
 
@@ -16,14 +16,14 @@ REFERENCES = re.compile(rf"\breferences\s+{NAME}(?:\s*\([^)]*\))?(?:\s+(?:on\s+(
 
 
 class Translator:
-    """For a side whose tables are foreign; is_foreign(name) says of which that is true."""
+    """Translates for a side with foreign tables; is_foreign(name): is this table foreign?"""
 
     def __init__(self, is_foreign):
         self.is_foreign = is_foreign
         self.indexes = {}
 
     def translate(self, statement):
-        """The statements to run, and (table, keys, unique) of an index to make on MongoDB."""
+        """Returns statements to run, and (table, keys, unique) of an index to create in MongoDB."""
         found = DROP_TABLE.match(statement)
         if found:
             return self.drop_tables(found), None
@@ -37,7 +37,7 @@ class Translator:
         found = ADD_CONSTRAINT.match(statement) or SET_STORAGE.match(statement)
         if found and self.is_foreign(found[1]):
             return [], None
-        if CURSOR.match(statement):		# a foreign scan goes forward only
+        if CURSOR.match(statement):		# a foreign scan cannot go backward
             return [CURSOR.sub(r"DECLARE \1 SCROLL CURSOR", statement, count=1)], None
         if re.match(r"create\s+(temp\w*\s+|unlogged\s+)*table\b", statement, re.I):
             return [REFERENCES.sub("", FOREIGN_KEY.sub("", statement))], None
@@ -50,7 +50,7 @@ class Translator:
         return [f"DROP {'FOREIGN ' if self.is_foreign(name) else ''}TABLE {found[1] or ''}{name} {found[3] or ''}" for name in names]
 
     def index(self, found):
-        """The index, if MongoDB can have its like."""
+        """Returns the index if MongoDB supports a similar one."""
         name = (found[2] or "").strip().lower()
         if name:
             self.indexes[name] = found[3]

@@ -1,5 +1,5 @@
-# Everything that can fail fails once: t/faults/faults.py.  Not one of the tests of "make
-# test", as it takes long and a build of its own; by "make faults".
+# Everything that can fail fails once: t/faults/faults.py.  Run by "make faults" and not by
+# "make test", because it takes long and needs its own build.
 
 use strict;
 use warnings;

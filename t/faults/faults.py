@@ -40,7 +40,7 @@ KINDS = {
 # SQLSTATEs that end the session.
 FATAL = {"allocation": "53200", "termination": "57P01"}
 MOST_CONNECTIONS = 4            # option async_connections
-MISSES = 3                      # runs without a fault after which there are no more places, in workers either
+MISSES = 3                      # runs without a fault that end the search if faults may occur in workers
 REPETITIONS = 4                 # for a place that seems to leak
 SLOW = 10                       # seconds
 

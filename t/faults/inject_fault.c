@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * inject_fault.c
- *		Lets the n-th thing of a kind fail.
+ *		Makes the n-th operation of a kind fail.
  *
- * Not part of the extension: built with FAULTS=1 only, see t/faults/faults.py.  The settings
- * are defined as the library is loaded.
+ * Not part of the extension: only built with FAULTS=1, see t/faults/faults.py.  The settings
+ * are defined when the library is loaded.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,22 +54,22 @@ static const struct
 }			faults[] =
 {
 	[FAULT_ALLOCATION] = {"mongo_fdw.fail_allocation",
-	"Lets the n-th allocation of libbson and libmongoc from now on fail."},
+	"Makes the n-th allocation of libbson and libmongoc from now on fail."},
 	[FAULT_PALLOC] = {"mongo_fdw.fail_palloc",
-	"Lets the n-th allocation of PostgreSQL's, with mongo_fdw's frames below, fail."},
+	"Makes PostgreSQL's n-th allocation below a frame of mongo_fdw fail."},
 	[FAULT_SEND] = {"mongo_fdw.fail_send",
-	"Lets the n-th connection attempt or sending to MongoDB fail."},
+	"Makes the n-th attempt to connect or send to MongoDB fail."},
 	[FAULT_RECEIVE] = {"mongo_fdw.fail_receive",
-	"Lets the connection be lost over which something from MongoDB has come for the n-th time."},
+	"Makes the connection of the n-th receive from MongoDB fail."},
 	[FAULT_INTERRUPT] = {"mongo_fdw.fail_interrupt",
-	"Lets a cancel come as interrupts are looked for the n-th time."},
+	"Makes a cancel arrive at the n-th check for interrupts."},
 	[FAULT_TERMINATION] = {"mongo_fdw.fail_termination",
-	"Lets the session be terminated as interrupts are looked for the n-th time."},
+	"Makes a termination arrive at the n-th check for interrupts."},
 };
 
-/* To the server's log, without any memory of PostgreSQL's. */
+/* Writes to the server's log without allocating memory of PostgreSQL. */
 static void
-tell(Fault fault)
+log_fault(Fault fault)
 {
 	void	   *frames[DEEPEST_STACK];
 
@@ -78,9 +78,9 @@ tell(Fault fault)
 		backtrace_symbols_fd(frames, backtrace(frames, lengthof(frames)), STDERR_FILENO);
 }
 
-/* Frames of libmongoc that nobody has counted? */
+/* Panics if libmongoc was entered without being counted. */
 static void
-look_for_driver(void)
+check_driver_is_entered(void)
 {
 	void	   *frames[DEEPEST_STACK];
 	int			nframes = backtrace(frames, lengthof(frames));
@@ -95,20 +95,20 @@ look_for_driver(void)
 	}
 }
 
-/* Count one of these; true when it is the one that is to fail. */
+/* Counts one operation; true if it is the one that must fail. */
 static bool
 is_due(Fault fault)
 {
 	if (left_to_count[fault] == 0 || --left_to_count[fault] > 0)
 		return false;
-	tell(fault);
+	log_fault(fault);
 	if (fault == FAULT_ALLOCATION)
-		look_for_driver();
+		check_driver_is_entered();
 	return true;
 }
 
 /*
- * What the linker makes of each function that the Makefile wraps: callers call
+ * The linker's replacement for each function that the Makefile wraps: callers call
  * __wrap_NAME(), and __real_NAME() is the function itself.
  */
 #define wrap(type, name, ...) \
@@ -146,7 +146,7 @@ __wrap_sendmsg(int socket, const struct msghdr *message, int flags)
 	return breaks(socket, FAULT_SEND) ? -1 : __real_sendmsg(socket, message, flags);
 }
 
-/* The connection is lost with what has just come. */
+/* Loses the connection together with the data that has just arrived. */
 ssize_t
 __wrap_recvmsg(int socket, struct msghdr *message, int flags)
 {
@@ -157,7 +157,7 @@ __wrap_recvmsg(int socket, struct msghdr *message, int flags)
 
 /* ------------------------------- interrupts ----------------------------------- */
 
-/* As die() and StatementCancelHandler() do in tcop/postgres.c. */
+/* Does what die() and StatementCancelHandler() do in tcop/postgres.c. */
 volatile sig_atomic_t *
 faulty_interrupt_pending(void)
 {
@@ -189,14 +189,14 @@ __wrap_WaitEventSetWait(WaitEventSet *set, long timeout, WaitEvent *occurred, in
 static const bson_mem_vtable_t *counted;
 static int	live_allocations = 0;
 
-/* The size to ask for: more than there ever is, when that is to fail. */
+/* Returns the size to allocate: more than is ever available if it must fail. */
 static size_t
 faulty_size(size_t size)
 {
 	return is_due(FAULT_ALLOCATION) ? SIZE_MAX / 4 : size;
 }
 
-/* What could not be had has raised. */
+/* Counts an allocation; one that failed has raised an error. */
 static void *
 note_allocated(void *memory)
 {
@@ -289,10 +289,10 @@ extern void *__libc_stack_end;
 
 /*
  * we_are_below
- *		Is a frame of this library on the stack?
+ *		Is there a frame of this library on the stack?
  *
- * Looks for what may be its address of return, as unwinding takes too long to
- * be done for each allocation.  An old one on the stack is taken for it, too.
+ * Searches the stack for a possible return address, because unwinding for each allocation
+ * would take too long.  An old address on the stack counts too.
  */
 #ifdef __SANITIZE_ADDRESS__
 __attribute__((no_sanitize("address")))
@@ -300,7 +300,7 @@ __attribute__((no_sanitize("address")))
 static bool
 we_are_below(void)
 {
-	/* past the frames of this file */
+	/* skip the frames of this file */
 	uintptr_t  *word = (uintptr_t *) __builtin_frame_address(0) + 64;
 
 	for (; word < (uintptr_t *) __libc_stack_end; word++)
@@ -311,17 +311,17 @@ we_are_below(void)
 	return false;
 }
 
-/* Of LockAcquireExtended()'s first allocation for a lock, in lock.c. */
+/* Size of LockAcquireExtended()'s first allocation for a lock, in lock.c. */
 #define FIRST_LOCK_OWNERS	8
 
 /*
  * is_for_lock_owners
- *		Is it the allocation that PostgreSQL does not get over?
+ *		Is it the allocation whose failure PostgreSQL does not survive?
  *
- * LockAcquireExtended() has entered a LOCALLOCK by then, whose owners are to be
- * allocated.  Where there is no memory the entry stays, without owners, until the end
- * of the transaction: after a subtransaction that caught the error,
- * GrantLockLocal() writes to them for the next lock of the same kind (PostgreSQL 15).
+ * LockAcquireExtended() has already entered a LOCALLOCK, whose owners it is going to allocate.
+ * If that fails, the entry remains without owners until the end of the transaction.  After a
+ * subtransaction that caught the error, GrantLockLocal() writes to the owners for the next
+ * lock of the same kind (PostgreSQL 15).
  */
 static bool
 is_for_lock_owners(MemoryContext context, Size size)
@@ -354,7 +354,7 @@ palloc_is_failing(MemoryContext context, Size size)
 		is_due(FAULT_PALLOC);
 }
 
-/* NULL makes the caller raise 53200. */
+/* Returns NULL to make the caller raise 53200. */
 static void *
 allocate_or_fail(MemoryContext context, Size size)
 {
@@ -367,7 +367,7 @@ reallocate_or_fail(MemoryContext context, void *chunk, Size size)
 	return palloc_is_failing(context, size) ? NULL : plain_realloc(context, chunk, size);
 }
 
-/* All contexts of a kind share one table of methods, which is meant to be constant. */
+/* All contexts of a type share one table of methods, which is declared constant. */
 static void
 watch_palloc(void)
 {
@@ -388,7 +388,7 @@ watch_palloc(void)
 
 /* --------------------------------- settings ---------------------------------- */
 
-/* SET is run from outside of libmongoc: has an error been thrown out of it? */
+/* SET runs outside of libmongoc: has an error been thrown through libmongoc? */
 static bool
 check_depth(int *value pg_attribute_unused(), void **extra pg_attribute_unused(),
 			GucSource source pg_attribute_unused())
@@ -404,7 +404,7 @@ define_faults(void)
 {
 	for (int i = 0; i < (int) lengthof(faults); i++)
 		DefineCustomIntVariable(faults[i].setting, faults[i].description,
-								"0 lets none fail.", &left_to_count[i], 0, 0, INT_MAX,
+								"0 makes none fail.", &left_to_count[i], 0, 0, INT_MAX,
 								PGC_SUSET, 0, check_depth, NULL, NULL);
 	DefineCustomIntVariable("mongo_fdw.live_allocations",
 							"Shows how many chunks of memory libbson and libmongoc have.",

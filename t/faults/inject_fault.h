@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * inject_fault.h
- *		Points at which a test lets something fail.
+ *		Points at which a test makes something fail.
  *
- * Included before each source of a build with FAULTS=1 (-include), so that the sources
- * know nothing of it: where they look whether an interrupt is pending, CHECK_FOR_INTERRUPTS()
- * does, too, a function of ours looks.  Functions that may fail are wrapped by the linker
- * (--wrap, in the Makefile).
+ * Included before each source of a build with FAULTS=1 (-include), so that the sources do not
+ * depend on it.  When they check for interrupts, also in CHECK_FOR_INTERRUPTS(), a function of
+ * this library is called.  The linker wraps functions that may fail (--wrap, in the Makefile).
  *
- * A superuser's SET mongo_fdw.fail_KIND = n then makes the n-th thing of that kind fail,
- * once, counted from there on; what has failed is written to the server's log.  SHOW tells
- * how many are left to count, 0 when it has failed.  SHOW mongo_fdw.live_allocations
- * tells how many chunks of memory libbson and libmongoc have.
+ * A superuser's SET mongo_fdw.fail_KIND = n makes the n-th operation of that kind fail, once,
+ * counted from then on; the failure is written to the server's log.  SHOW reports how many are
+ * left to count, 0 after the failure.  SHOW mongo_fdw.live_allocations reports the number of
+ * chunks of memory that libbson and libmongoc have.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,4 +1,4 @@
-"""One client of the soak test: its session, what it does next, what it makes of errors."""
+"""One client of the soak test: its session, its next action, its handling of errors."""
 import collections
 import os
 import random
@@ -15,7 +15,7 @@ from model import Rows
 
 STATEMENT_TIMEOUT = 5           # seconds, of each session
 
-# What may befall a statement while servers fail; anything else is a defect.
+# Errors of a statement while servers fail; any other error is a bug.
 EXPECTED_ERRORS = {
     "40001": "MongoDB aborted the transaction: write conflict, step-down, time limit",
     "55P03": "waited too long for another's transaction",
@@ -27,19 +27,19 @@ EXPECTED_ERRORS = {
     "0A000": "a savepoint that wrote was rolled back",
     None: "the connection to PostgreSQL was lost",
 }
-# A statement that ended so has written nothing, whatever the server.
+# A statement with such an error has written nothing, on any server.
 DEFINITE_ERRORS = {"08001", "22012", "23505"}
 
 
 class Soak:
-    """What the clients and those who disturb them share."""
+    """State shared by the clients and the threads that disturb them."""
 
     def __init__(self, arguments):
         self.arguments = arguments
         self.lock = threading.Lock()
         self.counts = collections.Counter()
-        self.wrong = []             # reads that were not what they must be
-        self.unexpected = []        # errors
+        self.wrong = []             # wrong results of reads
+        self.unexpected = []        # unexpected errors
         self.stop = threading.Event()
         self.clients = []
 
@@ -53,34 +53,34 @@ class Soak:
 
 
 class Client:
-    """Its random choices depend on the seed and its number alone."""
+    """A client; its random choices depend only on the seed and its number."""
 
     def __init__(self, soak, number, cut=False, mortal=False):
         self.soak = soak
         self.number = number
         self.random = random.Random(soak.arguments.seed * 1000 + number)
         self.suffix = "_cut" if cut else ""
-        self.mortal = mortal        # may lose its session
+        self.mortal = mortal        # its session may be ended
         self.connection = None
         self.pid = None
         self.statements = 0
-        # first keys are far apart: keys are unique over all clients
+        # first keys are far apart, so that keys are unique over all clients
         first_key = number * 10_000_000 + 1
         self.rows = {"set": Rows(first_key), "alone": Rows(first_key)}
-        self.numbers = 0            # of transactions
+        self.numbers = 0            # number of transactions
         self.prepared = set()
 
     def schema(self, name):
         return name + self.suffix
 
     def connect(self):
-        """False when it is time to stop."""
+        """Connects; returns False if it is time to stop."""
         while not self.soak.stop.is_set():
             try:
                 self.connection = psycopg2.connect(
                     self.soak.arguments.dsn, application_name=f"soak client {self.number}",
                     options=f"-c statement_timeout={STATEMENT_TIMEOUT}s")
-                self.connection.autocommit = True    # BEGIN and COMMIT are ours
+                self.connection.autocommit = True    # the client sends BEGIN and COMMIT
                 self.pid = self.connection.get_backend_pid()
                 self.prepared = set()
                 self.soak.count("sessions")
@@ -99,12 +99,12 @@ class Client:
         self.connection = None
 
     def cut_off(self):
-        """From another thread: end the session as a network would."""
+        """Called in another thread: ends the session like a network failure."""
         try:
             with socket.socket(fileno=os.dup(self.connection.fileno())) as copy:
                 copy.shutdown(socket.SHUT_RDWR)
         except (OSError, AttributeError, psycopg2.Error):
-            pass            # it has just ended
+            pass            # it has just ended by itself
 
     def run(self):
         while not self.soak.stop.is_set():
@@ -113,7 +113,7 @@ class Client:
             self.act()
 
     def act(self):
-        """One thing out of the tables of reads and writes."""
+        """Runs one action of the tables of reads and writes."""
         actions = reads.ACTIONS + writes.ACTIONS
         action, = self.random.choices([action for _, action in actions],
                                       [weight for weight, _ in actions])
@@ -128,17 +128,17 @@ class Client:
         except psycopg2.Error as error:
             self.note_error(name, error)
             self.recover(error)
-        except Exception as error:  # a defect of this program
+        except Exception as error:  # a bug of this program
             self.soak.complain(self.soak.unexpected, [f"{name}: {type(error).__name__} {error}"])
             self.disconnect()
         if self.mortal and self.random.random() < 0.005:
-            self.disconnect()       # politely
+            self.disconnect()       # regularly
 
     def short_timeout(self):
         return ShortTimeout(self, self.random.randint(1, 40))
 
     def execute(self, sql, values=None):
-        """Run a statement; its cursor."""
+        """Runs a statement; returns its cursor."""
         cursor = self.connection.cursor()
         self.statements += 1
         cursor.execute(sql, values)
@@ -148,7 +148,7 @@ class Client:
         return self.execute(sql, values).fetchall()
 
     def fails_with(self, wanted, sql, values=None):
-        """A statement that must fail so, if not for a fault."""
+        """Runs a statement that must fail with this SQLSTATE, except for injected faults."""
         try:
             self.execute(sql, values)
         except psycopg2.Error as error:
@@ -159,7 +159,7 @@ class Client:
             self.expect([f"no error {wanted}"], sql)
 
     def expect(self, complaints, what):
-        """A read was right, or there are complaints."""
+        """Records complaints about a read, if there are any."""
         self.soak.count("reads checked")
         if complaints:
             self.soak.complain(self.soak.wrong, [f"client {self.number}, {what}: {complaint}"
@@ -177,12 +177,12 @@ class Client:
             self.soak.complain(self.soak.unexpected, [f"{name}: {error.pgcode} {str(error).strip()}"])
 
     def is_lost(self, error):
-        """Has the session ended?  A FATAL is noticed with the next statement."""
+        """Has the session ended?  A FATAL error is only noticed by the next statement."""
         return self.connection.closed != 0 or error.pgcode is None or \
             getattr(error.diag, "severity_nonlocalized", "") == "FATAL"
 
     def recover(self, error):
-        """So that the next action begins anew."""
+        """Recovers from an error before the next action."""
         if self.connection is None:
             return
         if self.is_lost(error):
@@ -198,7 +198,7 @@ class Client:
         return self.connection.info.transaction_status != psycopg2.extensions.TRANSACTION_STATUS_IDLE
 
     def outcome_of(self, error, atomic, committing):
-        """What an error tells of what was written; 'committing' if it may have been committed."""
+        """Returns the outcome of writes after an error; 'committing': a commit may have been sent."""
         if not committing:
             return "refused"
         if self.is_lost(error):
@@ -209,7 +209,7 @@ class Client:
 
 
 class ShortTimeout:
-    """statement_timeout in milliseconds for a while."""
+    """Sets statement_timeout in milliseconds for a block."""
 
     def __init__(self, client, milliseconds):
         self.client = client

@@ -1,4 +1,4 @@
-"""What the soak test does to servers and sessions, by a schedule that its seed decides."""
+"""Faults of servers and sessions in the soak test, on a schedule that depends on its seed."""
 import random
 import sys
 import threading
@@ -12,10 +12,10 @@ SLACK = 5                 # seconds beyond statement_timeout, for a busy machine
 
 
 class Servers:
-    """Members 0 to 2 of a replica set, and 3, which stands alone.
+    """Members 0 to 2 of a replica set, and a standalone server, 3.
 
-    Processes belong to the Perl test, which is asked by "do NAME ARGUMENTS" on
-    standard output and answers with a line.
+    The Perl test owns the processes.  A request is "do NAME ARGUMENTS" on standard
+    output; the reply is a line.
     """
 
     ALONE = 3
@@ -35,7 +35,7 @@ class Servers:
                                    serverSelectionTimeoutMS=2000, socketTimeoutMS=10000, **options)
 
     def state(self, member):
-        """Of a member of the replica set: "primary", "secondary" or another."""
+        """Returns the state of a member: "primary", "secondary" or another."""
         try:
             with self.client(member) as client:
                 hello = client.admin.command("hello")
@@ -48,7 +48,7 @@ class Servers:
         return next((member for member in range(3) if self.state(member) == "primary"), None)
 
     def wait_until_whole(self, seconds=120):
-        """Until the set has a primary and two secondaries; False if it does not come to that."""
+        """Waits until the set has a primary and two secondaries; returns False after the time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if sorted(self.state(member) for member in range(3)) == ["primary", "secondary", "secondary"]:
@@ -85,10 +85,10 @@ class Servers:
                     client.admin.command("replSetStepDown", int(seconds) + 2, force=True,
                                          secondaryCatchUpPeriodSecs=min(1, int(seconds)))
             except PyMongoError:
-                pass                # the connection may go with it
+                pass                # the connection may be closed
 
 
-# How often, what, to whom, for how many seconds at most.
+# Frequency, fault, target, seconds at most.
 FAULTS_OF_SET = (
     (3, Servers.hang, "primary", 6),
     (1, Servers.hang, "secondary", 4),
@@ -106,7 +106,7 @@ FAULTS_ALONE = (
 
 
 def break_servers(soak, servers, faults, seed):
-    """One fault after another, with some seconds between them."""
+    """Makes one fault after another, with some seconds between them."""
     choice = random.Random(seed)
     while not soak.stop.wait(choice.uniform(3, 9)):
         (_, fault, whom, most), = choice.choices(faults, [fault[0] for fault in faults])
@@ -126,13 +126,13 @@ def break_servers(soak, servers, faults, seed):
 
 
 def cancel_sessions(soak, seed):
-    """pg_cancel_backend() for any client."""
+    """Calls pg_cancel_backend() for random clients."""
     disturb(soak, seed, 0.02, 0.2, "cancels", lambda client: True,
             lambda client, cursor: cursor.execute("SELECT pg_cancel_backend(%s)", (client.pid or 0,)))
 
 
 def end_sessions(soak, seed):
-    """Terminate them, or cut their connection to PostgreSQL."""
+    """Terminates sessions, or cuts their connection to PostgreSQL."""
     choice = random.Random(seed)
 
     def end(client, cursor):
@@ -154,17 +154,17 @@ def disturb(soak, seed, least, most, name, is_meant, disturbance):
 
 
 def cursor_of_its_own(soak):
-    """Without a transaction, in which pg_stat_activity would never change."""
+    """Returns a cursor without a transaction, in which pg_stat_activity would never change."""
     connection = psycopg2.connect(soak.arguments.dsn)
     connection.autocommit = True
     return connection.cursor()
 
 
 class Watch:
-    """Looks each second for statements that run longer than they may.
+    """Searches every second for statements that run longer than allowed.
 
-    A statement's time limit does not hold for the commit at its end, which asks
-    for half a minute what became of it.
+    A statement's time limit does not apply to the commit at its end, which tries for
+    half a minute to find its outcome.
     """
 
     QUERY = """
@@ -176,7 +176,7 @@ class Watch:
     def __init__(self, soak, statement_timeout, commit_limit):
         self.soak = soak
         self.limits = (statement_timeout + SLACK, commit_limit + SLACK)
-        self.longest = {False: (0, ""), True: (0, "")}      # by: does it commit?
+        self.longest = {False: (0, ""), True: (0, "")}      # key: does it commit?
         self.hanging = {}
 
     def run(self):

@@ -1,7 +1,7 @@
-"""What a client of the soak test knows of what it has written.
+"""A client's record of its own writes in the soak test.
 
-Each client writes rows that nobody else touches, so it knows what must be there:
-what it was told is committed, and of what nobody could tell it, both.
+Each client writes rows that no other client changes, so it knows the expected rows:
+those that were reported as committed and, if the outcome is unknown, old or new ones.
 """
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ INITIAL_BALANCE = 1000
 
 
 def fixed_row(n):
-    """A document that never changes: n, kind, square, word."""
+    """Returns a document that never changes: n, kind, square, word."""
     return (n, n % KINDS, n * n, hashlib.md5(str(n).encode()).hexdigest()[:8 + n % 9])
 
 
@@ -25,15 +25,15 @@ def next_note(note):
 
 @dataclasses.dataclass
 class Work:
-    """One transaction's writes to one collection of rows, and what became of it."""
+    """One transaction's writes to one collection of rows, and its outcome."""
     number: int
-    atomic: bool                # all of it is there or nothing
+    atomic: bool                # all or none of it is written
     outcome: str = "refused"    # committed, refused or unknown
-    before: dict = dataclasses.field(default_factory=dict)      # key: row, None for none
+    before: dict = dataclasses.field(default_factory=dict)      # key: row, or None
     after: dict = dataclasses.field(default_factory=dict)
     entered: bool = False       # it has written its number to table entry
     moved: list = dataclasses.field(default_factory=list)       # (account, amount)
-    local: bool = False         # and to PostgreSQL's own table
+    local: bool = False         # it also wrote to PostgreSQL's own table
 
 
 class Rows:
@@ -41,7 +41,7 @@ class Rows:
 
     def __init__(self, first_key):
         self.sure = {}
-        self.unsure = {}        # key: what it may be; not written any more
+        self.unsure = {}        # key: possible values; no longer written
         self.first_key = first_key
         self.next_key = first_key
         self.works = []
@@ -51,7 +51,7 @@ class Rows:
         return range(self.next_key - count, self.next_key)
 
     def finish(self, work):
-        """Take over what has become of a transaction."""
+        """Records the outcome of a transaction."""
         self.works.append(work)
         if work.outcome == "committed":
             for key, row in work.after.items():
@@ -68,8 +68,8 @@ class Rows:
             self.sure[key] = row
 
     def wrong(self, found, written=None):
-        """What speaks against a read of all of the client's rows; 'written' is the
-        work of the transaction that has read them."""
+        """Returns what is wrong in a read of all the client's rows; 'written' is the
+        work of the transaction that read them."""
         expected = dict(self.sure)
         for key, row in (written.after if written else {}).items():
             expected[key] = row
@@ -87,7 +87,7 @@ class Rows:
                              if key not in found and None not in rows]
 
     def half_done(self, found):
-        """Transactions of unknown outcome that are there in part."""
+        """Returns transactions of unknown outcome that are written in part."""
         return [f"transaction {work.number}: {work.before} became {work.after}, of which is there "
                 f"{ {key: found.get(key) for key in work.after} }"
                 for work in self.works if work.outcome == "unknown" and work.atomic and

@@ -1,6 +1,6 @@
-"""Reads of the soak test, each held against what must be there.
+"""Reads of the soak test, each compared with the expected rows.
 
-An action takes the client, and raises what psycopg2 raises.
+An action has the client as its argument, and raises the errors of psycopg2.
 """
 from model import ACCOUNTS, FIXED_ROWS, INITIAL_BALANCE, KINDS, PARTS, fixed_row
 
@@ -23,7 +23,7 @@ def point(client):
 
 
 def prepared(client):
-    """From the sixth time on by a generic plan."""
+    """Uses a generic plan from the sixth time on."""
     schema = any_server(client)
     if schema not in client.prepared:
         client.execute(f"PREPARE {schema}_point(int) AS SELECT * FROM {schema}.fixed WHERE n = $1")
@@ -48,7 +48,7 @@ def limited(client):
 
 
 def whole(client):
-    """Every row, by batches of the table's fetch_size."""
+    """Reads every row, in batches of the table's fetch_size."""
     rows = client.rows_of(f"SELECT * FROM {any_server(client)}.fixed")
     client.expect_equal(sorted(rows), FIXED, "whole")
 
@@ -65,7 +65,7 @@ def grouped(client):
 
 
 def joined(client):
-    """As a lookup, or by batches of keys."""
+    """Joins by a lookup, or by batches of keys."""
     first, end = some_range(client, 60)
     schema = any_server(client)
     rows = client.rows_of(
@@ -76,7 +76,7 @@ def joined(client):
 
 
 def appended(client):
-    """Both servers at the same time."""
+    """Reads from both servers at the same time."""
     kind = client.random.randrange(KINDS)
     row, = client.rows_of(
         "SELECT count(*), sum(length(word)) FROM "
@@ -87,7 +87,7 @@ def appended(client):
 
 
 def fetched(client):
-    """A cursor that is closed, forgotten, or left by an error, before its end or not."""
+    """Fetches from a cursor, which is closed or ended by COMMIT, ROLLBACK or an error."""
     isolation = client.random.choice(("READ COMMITTED", "REPEATABLE READ"))
     client.execute(f"BEGIN ISOLATION LEVEL {isolation}")
     client.execute(f"DECLARE c CURSOR FOR SELECT * FROM {any_server(client)}.fixed WHERE n >= 0 ORDER BY n")
@@ -113,12 +113,12 @@ def divided(client):
 
 
 def misread(client):
-    """A document that does not fit its column."""
+    """Reads a document that does not fit its column."""
     client.fails_with("22P02", f"SELECT * FROM {any_server(client)}.bad")
 
 
 def caught(client):
-    """Subtransactions: errors caught by PL/pgSQL."""
+    """Catches errors in PL/pgSQL, which uses subtransactions."""
     first, end = some_range(client, 8)
     schema = any_server(client)
     row, = client.rows_of(f"SELECT soak_caught('{schema}', %s, %s)", (first, end))
@@ -134,7 +134,7 @@ def commanded(client):
 
 
 def totals(client):
-    """Money only moves, so in one snapshot there is always as much, however it is added up."""
+    """Adds up the money, which only moves: the sum is the same in every snapshot."""
     schema = client.schema("rs")
     client.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
     summed, = client.rows_of(f"SELECT count(*), sum(balance)::bigint FROM {schema}.account")
@@ -146,7 +146,7 @@ def totals(client):
 
 
 def own_rows(client):
-    """All that this client has written, against its model."""
+    """Compares all rows of this client with its model."""
     for collection, server in (("set", client.random.choice(("rs", "off"))), ("alone", "alone")):
         rows = client.rows[collection]
         found = client.rows_of(

@@ -1,5 +1,5 @@
-# Clients that read and write for long while everything around them breaks: t/soak/soak.py.
-# Not one of the tests of "make test", as it takes its time; by "make soak".
+# Clients that read and write for a long time while servers and sessions fail: t/soak/soak.py.
+# Run by "make soak" and not by "make test", because it takes long.
 
 use strict;
 use warnings;
@@ -9,12 +9,12 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $set = MongoFdwTest::ReplicaSet->new(3,
-	# what a lost client leaves is in others' way for as long
+	# time until the transaction of a lost client no longer blocks others
 	arguments => [ '--setParameter', 'transactionLifetimeLimitSeconds=4' ]);
 my @servers = ($set->members, MongoFdwTest::Mongod->new);
 my $node = new_postgres('soak');
 
-# What the program asks to be done to servers, by their number.
+# Actions on servers that the program requests, by server number.
 my %actions = (
 	kill => sub { $servers[ $_[0] ]->kill },
 	stop => sub { $servers[ $_[0] ]->stop },

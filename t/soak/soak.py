@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Everything at once, for long: clients that read, write and break off while servers fail.
+"""A long test of everything at once: clients read, write and are interrupted while servers fail.
 
-Three parts, on a replica set of three members and a server that stands alone:
+Three parts, on a replica set of three members and a standalone server:
 
 memory  one session, no faults: its memory after many statements is that after few
-calm    all clients, with errors, cancelled statements and lost sessions; servers are well
+calm    all clients, with errors, cancelled statements and lost sessions; servers run
 storm   the same, while members are stopped, killed, restarted and stepped down and a
         proxy cuts the connections of every second client
 
-Each read is held against what must be there: rows that never change, the
-client's own, a sum that stays.  In the end what is there is held against what
-each client was told, and MongoDB and PostgreSQL are asked what is left over.
+Each read is compared with the expected rows: rows that never change, the client's own
+rows, a constant sum.  At the end the rows are compared with the outcomes reported to
+each client, and MongoDB and PostgreSQL are checked for leftovers.
 
-Run by t/soak/soak.pl, which has the servers.
+Run by t/soak/soak.pl, which starts the servers.
 """
 import argparse
 import collections
@@ -34,10 +34,10 @@ from model import ACCOUNTS, INITIAL_BALANCE, PARTS
 from reads import FIXED
 
 CALM_SHARE = 0.2                # of the time
-SELECTION_TIMEOUT = 4           # seconds that a statement looks for a primary
-COMMIT_LIMIT = 35               # a commit asks what became of it for 30
-FEW_STATEMENTS = 1000           # after which a session's memory is taken for settled
-MEMORY_LIMIT = 1024             # kB that it may grow from there on
+SELECTION_TIMEOUT = 4           # seconds that a statement searches for a primary
+COMMIT_LIMIT = 35               # a commit tries to find its outcome for 30
+FEW_STATEMENTS = 1000           # after which a session's memory should no longer grow
+MEMORY_LIMIT = 1024             # kB that it may still grow
 
 TABLES = """
     CREATE SCHEMA {name};
@@ -75,7 +75,7 @@ LOCAL = """
 
 
 def load(client):
-    """The collections of a server."""
+    """Fills the collections of a server."""
     client.drop_database("soak")
     database = client.soak
     database.fixed.insert_many([{"n": n, "kind": kind, "square": bson.Int64(square), "word": word}
@@ -100,7 +100,7 @@ def create_tables(arguments, ports, proxies):
             for name, where, options in (
                     ("rs", uri(members, "replicaSet=rs"), ""),
                     ("off", uri(members, "replicaSet=rs"), ", transactions 'off'"),
-                    # what a server on its own has acknowledged survives SIGKILL only so
+                    # acknowledged writes of a standalone server survive SIGKILL only with the journal
                     ("alone", uri([alone], "journal=true"), "")):
                 cursor.execute(
                     f"CREATE SERVER {name}{suffix} FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri '{where}', "
@@ -110,15 +110,15 @@ def create_tables(arguments, ports, proxies):
 
 
 def anonymous_kilobytes(pid):
-    """A process's memory that it shares with no other: of RSS, what is not PostgreSQL's buffers."""
+    """Returns a process's private memory: its RSS without shared memory."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
 
 
 def run_memory(checks, soak):
-    """One session, until it has done so many statements."""
+    """Runs one session for so many statements."""
     client = Client(soak, soak.arguments.clients)
-    soak.clients.append(client)     # its writes are checked as others' are
+    soak.clients.append(client)     # its writes are checked like the others'
     client.connect()
     few = None
     while client.statements < soak.arguments.statements and client.connection is not None:
@@ -134,7 +134,7 @@ def run_memory(checks, soak):
 
 
 def run_clients(soak, seconds, disturbers):
-    """All clients for some time; those that do not come to an end."""
+    """Runs all clients for some time; returns those that do not end."""
     soak.stop.clear()
     threads = [threading.Thread(target=client.run, name=f"client {client.number}", daemon=True)
                for client in soak.clients if client.number < soak.arguments.clients]
@@ -151,7 +151,7 @@ def run_clients(soak, seconds, disturbers):
 
 
 def touch(soak):
-    """Each session uses each of its servers once more, and so hands back what it had."""
+    """Uses each server once more in each session, which releases what the session held."""
     for client in soak.clients:
         for name in ("rs", "off", "alone"):
             if client.connection is not None:
@@ -162,7 +162,7 @@ def touch(soak):
 
 
 def left_on(servers, what):
-    """Per server, of what MongoDB counts."""
+    """Returns the number of connections, cursors or transactions on each server."""
     found = {}
     for server in range(4):
         with servers.client(server) as client:
@@ -180,7 +180,7 @@ def left_on(servers, what):
 
 
 def cursors_of(client, what):
-    """Those on our collections: members read each other's oplog through cursors, too."""
+    """Returns cursors on the test's collections, not those of members on the oplog."""
     session = {"cursors": {}, "cursors of sessions": {"cursor.originatingCommand.lsid": {"$exists": True}},
                "cursors outside of sessions": {"cursor.originatingCommand.lsid": {"$exists": False}}}[what]
     return list(client.admin.aggregate(
@@ -189,7 +189,7 @@ def cursors_of(client, what):
 
 
 def open_cursors(servers, what):
-    """What they are, for a message."""
+    """Describes the open cursors for a message."""
     found = []
     for server in range(4):
         with servers.client(server) as client:
@@ -203,7 +203,7 @@ def open_cursors(servers, what):
 
 
 def wait_for_none(servers, what, seconds):
-    """What is still left after some time."""
+    """Waits for some time until nothing is left; returns what is."""
     end = time.monotonic() + seconds
     while True:
         found = left_on(servers, what)
@@ -213,10 +213,10 @@ def wait_for_none(servers, what, seconds):
 
 
 def check_cursors(checks, soak, servers, part):
-    """Of a statement that is broken off, the cursor may be left that MongoDB was about to open.
+    """Checks open cursors.  An interrupted statement may leave one that MongoDB was opening.
 
-    MongoDB closes it after ten minutes, or when told that it is time, if nothing
-    reads it any more; one in a session of libmongoc's goes with that.
+    MongoDB closes an unused cursor after ten minutes, or earlier if its timeout is
+    lowered; a cursor in a session of libmongoc ends with the session.
     """
     found = left_on(servers, "cursors")
     broken = sum(soak.counts[f"error {state}"] for state in ("57014", "57P01", "08006", None))
@@ -249,7 +249,7 @@ def backends(soak):
 
 
 def check_end_of_part(checks, soak, servers, late, part):
-    """What is left when clients are idle, and when they have gone."""
+    """Checks what is left when clients are idle, and after they have disconnected."""
     checks.check(late, f"{part}: every client comes to its end")
     touch(soak)
     check_cursors(checks, soak, servers, part)
@@ -268,12 +268,12 @@ def check_end_of_part(checks, soak, servers, late, part):
 
 
 def read_results(soak, servers):
-    """{collection: {key: row}, ...}, as it will last."""
+    """Returns {collection: {key: row}, ...} as committed by a majority."""
     results = {}
     majority = pymongo.read_concern.ReadConcern("majority")
     for collection, server in (("set", servers.primary()), ("alone", Servers.ALONE)):
         with servers.client(server) as client:
-            # what is read below must be what lasts
+            # the reads below must return majority-committed rows
             client.soak.get_collection("quiet", write_concern=pymongo.WriteConcern("majority")).insert_one({})
 
             def read(name):
@@ -290,7 +290,7 @@ def read_results(soak, servers):
 
 
 def all_works(soak):
-    """(client, collection, its work), of all transactions and statements."""
+    """Returns (client, collection, work) of all transactions and statements."""
     for client in soak.clients:
         for collection, rows in client.rows.items():
             for work in rows.works:
@@ -313,7 +313,7 @@ def check_rows(checks, soak, results):
 
 
 def check_entries(checks, soak, results):
-    """Each number that was acknowledged is there once; the same of both databases."""
+    """Checks that each acknowledged number exists once, in both databases."""
     offenders = {"committed": [], "refused": [], "unknown": [], "both": [], "rows": []}
     for client, collection, work in all_works(soak):
         name = (client.number, work.number)
@@ -354,7 +354,7 @@ def check_accounts(checks, soak, results):
 
 
 def check_activity(checks, soak, proxies):
-    """A test in which nothing happened shows nothing."""
+    """Checks that the test has done enough to be meaningful."""
     seconds = soak.arguments.seconds
     counts = soak.counts
     faults = sum(counts[f"{fault.__name__} {whom}"] for _, fault, whom, _ in FAULTS_OF_SET + FAULTS_ALONE)
@@ -401,7 +401,7 @@ def main():
     checks = Checks()
     if arguments.statements:
         run_memory(checks, soak)
-    # every second one behind the proxies; a quarter keeps its session all along
+    # every second client uses the proxies; a quarter keeps its session all the time
     soak.clients += [Client(soak, number, cut=number % 2 == 1, mortal=number % 4 < 3)
                      for number in range(arguments.clients)]
     watch = Watch(soak, STATEMENT_TIMEOUT, COMMIT_LIMIT)

@@ -1,18 +1,18 @@
-"""Writes of the soak test, and what their clients are told of them.
+"""Writes of the soak test, and the outcomes that their clients see.
 
-Each transaction writes rows of the client's own, its number to collection entry
-(under an _id that is made for it, so that one written twice would be there
-twice), and may move money between accounts that all share.
+Each transaction writes rows of its client, writes its number to collection entry (with
+a generated _id, so that a number written twice would exist twice), and may move money
+between shared accounts.
 """
 import psycopg2
 
 from model import ACCOUNTS, Work, next_note
 
-MOST_ROWS = 150                 # that a client has at a time
+MOST_ROWS = 150                 # of a client at a time
 
 
 class Writer:
-    """The statements of one transaction, or of one statement that is its own."""
+    """The statements of one transaction, or a single statement."""
 
     def __init__(self, client, collection, server, atomic):
         self.client = client
@@ -26,12 +26,12 @@ class Writer:
         return self.work.after[key] if key in self.work.after else self.rows.sure.get(key)
 
     def keys(self, count):
-        """Some of those that are there."""
+        """Returns some existing keys."""
         there = [key for key in {**self.rows.sure, **self.work.after} if self.row(key) is not None]
         return self.random.sample(there, min(count, len(there)))
 
     def write(self, sql, values, changes):
-        """A statement with the rows that it leaves; they count from here on."""
+        """Runs a statement, and records the rows that it leaves."""
         before = {key: self.rows.sure.get(key) for key in changes}
         self.work.before = {**before, **self.work.before}
         self.work.after.update(changes)
@@ -46,19 +46,19 @@ class Writer:
         self.write("INSERT INTO {own} (_id, v, note) VALUES (%s, %s, 'one')", (key, v), {key: (v, "one")})
 
     def insert_many(self):
-        """By several commands, as batch_size is 20."""
+        """Inserts by several commands, because batch_size is 20."""
         keys = self.rows.new_keys(self.random.randint(10, 50))
         self.write("INSERT INTO {own} (_id, v, note) SELECT i, i, 'many' FROM generate_series(%s, %s) i",
                    (keys[0], keys[-1]), {key: (key, "many") for key in keys})
 
     def add(self):
-        """One command, which must not be applied twice."""
+        """Adds by one command, which must not be applied twice."""
         keys = self.keys(self.random.choice((1, 1, 5)))
         self.write("UPDATE {own} SET v = v + 7 WHERE _id = ANY(%s)", (keys,),
                    {key: (self.row(key)[0] + 7, self.row(key)[1]) for key in keys})
 
     def compute(self):
-        """Read, computed in PostgreSQL, and written by _id."""
+        """Updates rows that PostgreSQL reads, computes, and writes by _id."""
         keys = self.keys(self.random.choice((1, 5)))
         self.write("UPDATE {own} SET note = md5(note || 'x') WHERE _id = ANY(%s)", (keys,),
                    {key: (self.row(key)[0], next_note(self.row(key)[1])) for key in keys})
@@ -100,7 +100,7 @@ class Writer:
                             (self.client.number, self.work.number))
 
     def look(self):
-        """A transaction sees what it wrote."""
+        """Checks that a transaction sees its own writes."""
         found = self.client.rows_of(f"SELECT _id, v, note FROM {self.schema}.own "
                                     "WHERE _id >= %s AND _id < %s",
                                     (self.rows.first_key, self.rows.next_key))
@@ -115,7 +115,7 @@ class Writer:
 
 
 def transaction(client):
-    """On the replica set: all of it or nothing, in both databases."""
+    """Writes all or nothing on the replica set and in both databases."""
     writer = Writer(client, "set", "rs", True)
     committing = False
     try:
@@ -150,7 +150,7 @@ def transaction(client):
 
 
 def savepoint(client, writer):
-    """Perhaps one that is released, or rolled back with or without something written."""
+    """Perhaps uses a savepoint, which is released or rolled back, with or without writes."""
     chance = client.random.random()
     if chance < 0.1:
         client.execute("SAVEPOINT s")
@@ -170,7 +170,7 @@ def savepoint(client, writer):
 
 
 def single(client, collection, server, atomic):
-    """A statement of its own, then its entry, another."""
+    """Runs a single statement, then another one for its entry."""
     for step in (Writer.anything, Writer.enter):
         writer = Writer(client, collection, server, atomic)
         try:
@@ -186,7 +186,7 @@ def single_in_transaction(client):
 
 
 def single_without(client):
-    """On the replica set, where MongoDB recognizes what is sent again."""
+    """Writes on the replica set, where MongoDB recognizes a retried write."""
     single(client, "set", "off", False)
 
 
@@ -195,7 +195,7 @@ def single_alone(client):
 
 
 def duplicate(client):
-    """Refused, and changes nothing."""
+    """Inserts a duplicate key, which fails and changes nothing."""
     collection, server = client.random.choice((("set", "rs"), ("set", "off"), ("alone", "alone")))
     for key in list(client.rows[collection].sure)[:1]:
         client.fails_with("23505", f"INSERT INTO {client.schema(server)}.own (_id, v) VALUES (%s, -1)",
