@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make bench: the workloads of bench/workloads/, side by side with a native
-# program.  Results go to bench/results/.
+# make bench: runs the workloads of bench/workloads/ and compares them with a
+# native program.  Results are written to bench/results/.
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
@@ -17,7 +17,7 @@ done
 stop_servers_at_exit
 start_servers
 as_lab_user mkdir -p "$BENCH/results"
-if [ -f "$ROOT/bench/results/results.json" ]; then	# other workloads' figures stay
+if [ -f "$ROOT/bench/results/results.json" ]; then	# figures of other workloads remain
 	as_lab_user tee "$BENCH/results/results.json" <"$ROOT/bench/results/results.json" >/dev/null
 fi
 export PGBENCH=$PG_BIN/pgbench

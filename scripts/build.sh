@@ -1,13 +1,13 @@
 # Build a copy of the source under .lab/src and install it in .lab/postgresql, or
-# those of a variant.
+# in the folders of a variant.
 # Sourced after setup.sh.
 #
-# A copy, so that the work tree is never written by another user and the
-# objects of a developer's own build are left alone.  Files that did not
-# change keep their time stamp, so only what changed is compiled.
+# It is a copy, so that no other user writes to the work tree and the objects of a
+# developer's own build remain unchanged.  Unchanged files keep their time stamp, so
+# only changed files are compiled.
 
 COMPILER_FLAGS=-Werror
-# What PostgreSQL's server runs with; servers.sh and test.sh hand it on.
+# Environment of PostgreSQL's server; servers.sh and test.sh pass it on.
 SERVER_ENVIRONMENT=()
 MONGOD_ARGUMENTS=()
 case $VARIANT in
@@ -21,7 +21,7 @@ fi
 copy_source() {
 	as_lab_user mkdir -p "$WORK/src"
 	list_source | LC_ALL=C sort -z >"$SCRATCH/list"
-	# What was copied before and is gone from the tree must not be built.
+	# Files copied before that the tree no longer contains must not be built.
 	tr '\0' '\n' <"$SCRATCH/list" | as_lab_user env -C "$WORK" sh -c '
 		cat >src.list.new
 		touch src.list
@@ -43,7 +43,7 @@ build_and_install() {
 	}
 }
 
-# For the PostgreSQL that is upgraded from.  Anew, as objects for another are no use.
+# For the PostgreSQL that is upgraded from.  Objects of another version are not reused.
 build_for_old() {
 	local flags=(PG_CONFIG="$PG_OLD_BIN/pg_config" with_llvm=no)
 	progress "building for PostgreSQL $PG_OLD_MAJOR"
@@ -57,8 +57,8 @@ build_for_old() {
 		fail "could not install into .lab/old"
 }
 
-# Each function of libmongoc that is called must be one that is counted, but for those that
-# only look into something.
+# Each function of libmongoc that is called must be counted, except for those that only
+# return properties.
 check_driver_calls() {
 	local missing
 	missing=$(nm -D --undefined-only "$WORK/src/mongo_fdw.so" |

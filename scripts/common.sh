@@ -1,22 +1,22 @@
-# Sourced by the scripts beside it: where things are and who runs them.
+# Sourced by the other scripts: the places of files and the user that runs commands.
 #
-# Everything the laboratory makes is under .lab/ in the clone:
+# All files of the laboratory are under .lab/ in the clone:
 #	postgresql/	a private copy of the PostgreSQL that Debian installed
 #	venv/		Python with pymongo, psycopg2 and a real mongod
 #	src/		a copy of the source, built and tested there
-#	old/		the same of PG_OLD_MAJOR, if one is named: what pg_upgrade upgrades from
+#	old/		the same for PG_OLD_MAJOR, if set: the version that pg_upgrade upgrades from
 #	run/		data folders, logs and sockets of the running servers
 #	env			how to reach them, as shell assignments
-#	sanitize/	postgresql/, src/ and test/ of "make sanitize"; so faults/, valgrind/
+#	sanitize/	postgresql/, src/ and test/ of "make sanitize"; also faults/, valgrind/
 #
-# PostgreSQL refuses to run as root, so as root the whole of .lab belongs to
-# the user "postgres" and everything but the installation of packages is run
-# as that user.  Nothing of .lab is ever executed as root.
+# PostgreSQL refuses to run as root.  So if root runs the scripts, .lab belongs to
+# the user "postgres", and everything except the installation of packages runs as
+# that user.  No file of .lab is ever executed as root.
 
 set -euo pipefail
 
-# Messages are English and databases UTF-8, whatever the caller has; PostgreSQL's tests
-# remove LC_ALL.
+# Messages are English and databases UTF-8, whatever the caller's locale is; PostgreSQL's
+# tests remove LC_ALL.
 unset LANGUAGE "${!LC_@}"
 export LANG=C.UTF-8
 
@@ -25,7 +25,7 @@ PG_OLD_MAJOR=${PG_OLD_MAJOR-}
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 LAB=$ROOT/.lab
 PYTHON=$LAB/venv/bin/python
-# A variant has a PostgreSQL and a build of its own, in .lab/VARIANT/.
+# A variant has its own PostgreSQL and build, in .lab/VARIANT/.
 VARIANT=${VARIANT-}
 
 if [ "$(id -u)" = 0 ]; then
@@ -48,7 +48,7 @@ as_lab_user() {
 	fi
 }
 
-# Can the user that will own the laboratory enter this folder?
+# Can the owner of the laboratory enter this folder?
 lab_user_can_enter() {
 	if [ "$(id -u)" = 0 ]; then
 		(cd / && runuser -u "$LAB_USER" -- test -x "$1")
@@ -57,9 +57,9 @@ lab_user_can_enter() {
 	fi
 }
 
-# Make .lab, or a link to a private folder under /tmp where the laboratory's
-# user cannot enter the clone (one under /root, say) or its name has blanks,
-# which make cannot handle.
+# Make .lab.  It is a link to a private folder under /tmp if the laboratory's user
+# cannot enter the clone (such as one under /root), or if the clone's name contains
+# blanks, which make does not support.
 make_lab_folder() {
 	if [ -L "$LAB" ] && [ ! -d "$LAB" ]; then
 		rm "$LAB"				# its target was cleaned away
@@ -78,7 +78,7 @@ make_lab_folder() {
 			chown "$LAB_USER:" "$LAB/."
 		fi
 	fi
-	# Asked by owner and not by access, as root has access to everything.
+	# Checks the owner and not the access, as root has access to everything.
 	if [ "$(stat -L -c %U "$LAB")" != "$LAB_USER" ]; then
 		fail ".lab belongs to user $(stat -L -c %U "$LAB"), not $LAB_USER; run as that user, or remove .lab"
 	fi
@@ -90,7 +90,7 @@ make_lab_folder() {
 	as_lab_user mkdir -p "$LAB/home" "$WORK"
 }
 
-# A folder for Unix-domain sockets: their names may have 107 bytes at most.
+# A folder for Unix-domain sockets, whose names are limited to 107 bytes.
 socket_folder() {
 	local folder=$RUN/sockets
 	if [ ${#folder} -gt 80 ]; then
@@ -109,7 +109,7 @@ with socket.socket() as s:
     print(s.getsockname()[1])'
 }
 
-# What git knows of, plus what it would add; without git, everything.
+# Files that git tracks or would add; without git, all files.
 list_source() {
 	if [ -e "$ROOT/.git" ] && command -v git >/dev/null; then
 		git -c safe.directory="$ROOT" -C "$ROOT" ls-files -z -c -o --exclude-standard |

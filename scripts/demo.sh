@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make demo: the main job, as a person would do it in psql.
+# make demo: shows the main features in psql.
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"

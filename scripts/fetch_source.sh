@@ -1,8 +1,7 @@
-# PostgreSQL's source package from where the system's packages come from.  Sourced
-# before setup.sh, where SOURCE_PACKAGES go into TEST_PACKAGES or PACKAGES.
+# Fetches PostgreSQL's source package from the system's package archive.  Sourced before
+# setup.sh; add SOURCE_PACKAGES to TEST_PACKAGES or PACKAGES.
 #
-# The source comes through a list of sources of our own: the system's lists are
-# only read.
+# It uses its own list of package sources; the system's lists are only read.
 
 SOURCE_PACKAGES="
 dpkg-dev /usr/bin/dpkg-source
@@ -11,8 +10,7 @@ bzip2 /usr/bin/bzip2
 xz-utils /usr/bin/xz
 "
 
-# Unpack into $1/source.  Of the versions that there are, the one that is
-# installed, or another where that cannot be had.
+# Unpack into $1/source: the installed version, or another one if it is not available.
 fetch_postgresql_source() {
 	local folder=$1 package=postgresql-$PG_MAJOR version installed options
 	as_lab_user mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"

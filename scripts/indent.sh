@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make indent: lay out the source as PostgreSQL's is.
+# make indent: lays out the source like PostgreSQL's.
 . "$(dirname "$0")/common.sh"
 TEST_PACKAGES="pg-bsd-indent /usr/bin/pg_bsd_indent
 "

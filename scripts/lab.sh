@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make lab: build, install privately, start both servers, say how to connect.
+# make lab: builds, installs privately, starts both servers, prints how to connect.
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make lab-stop: stop the servers.  With --remove (make lab-clean) remove .lab
-# and what it links to.
+# make lab-stop: stops the servers.  With --remove (make lab-clean) it also removes
+# .lab and the target of its links.
 . "$(dirname "$0")/common.sh"
 if [ ! -d "$LAB" ]; then
 	rm -f "$LAB"

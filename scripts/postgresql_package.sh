@@ -1,12 +1,12 @@
-# PostgreSQL as Debian built it, copied from where its package put it.  Sourced
-# by setup.sh.
+# PostgreSQL as built by Debian, copied from the folders of its package.  Sourced by
+# setup.sh.
 
-# PostgreSQL's programs find their libraries and shared files relative to where
-# they are, so a copy of the tree takes our extension without root, and as
-# many laboratories as one likes can live side by side.
+# PostgreSQL's programs find their libraries and shared files relative to their own
+# path.  So the extension can be installed in a copy of the tree without root, and
+# there can be any number of laboratories.
 copy_postgresql() {
 	local major=$1 tree=$2 mark version
-	# with what builds extensions, which a package of its own brings
+	# including the files for building extensions, which are in a separate package
 	version="$(/usr/lib/postgresql/$major/bin/postgres --version), $(dpkg-query -W \
 		-f '${Package} ${Version}' "postgresql-server-dev-$major" 2>/dev/null || true)"
 	mark=$tree/copied_from

@@ -1,7 +1,7 @@
-# PostgreSQL from Debian's source package, built so that it looks for faults of
-# the C code that it runs: assertions, freed memory overwritten, new memory filled
-# at random, the ends of chunks checked.  Sourced by setup.sh for
-# VARIANT=sanitize, faults and valgrind, each of which has a tree of its own.
+# PostgreSQL from Debian's source package, built to find faults in C code: assertions,
+# freed memory overwritten, new memory filled with random bytes, the ends of chunks
+# checked.  Sourced by setup.sh for VARIANT=sanitize, faults and valgrind, each of
+# which has its own tree.
 
 . "$ROOT/scripts/fetch_source.sh"
 
@@ -12,22 +12,22 @@ if [ "$VARIANT" = valgrind ]; then
 	PACKAGES+="valgrind /usr/bin/valgrind
 "
 fi
-# what they make comes with the source before
+# their output is part of the source package
 if [ "$PG_MAJOR" -ge 17 ]; then
 	PACKAGES+="bison /usr/bin/bison
 flex /usr/bin/flex
 "
 fi
 
-# Defined as nothing, as pg_config_manual.h defines them with assertions as well.
+# Defined as empty, as pg_config_manual.h defines them for assertions too.
 CHECKING_FLAGS="-DCLOBBER_FREED_MEMORY= -DMEMORY_CONTEXT_CHECKING= -DRANDOMIZE_ALLOCATED_MEMORY="
-# with client requests for it, if its headers are there
+# with client requests for valgrind, if its headers exist
 if [ -e /usr/include/valgrind/memcheck.h ]; then
 	CHECKING_FLAGS+=" -DUSE_VALGRIND="
 fi
 
-# In the folders of Debian's, so that what is said of one holds of the other.
-# PostgreSQL's makefiles make some headers only where no other make is above.
+# The same folders as in Debian's package, so that one description suits both.
+# PostgreSQL's makefiles create some headers only if no other make calls them.
 configure_and_make() {
 	local folder=$1 tree=$2 ours=postgresql/$PG_MAJOR
 	local in_source=(as_lab_user env -u MAKELEVEL -u MAKEFLAGS -C "$folder/source" nice)

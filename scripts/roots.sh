@@ -1,13 +1,13 @@
-# Roots: whole systems in folders, made by debootstrap, for what must be tried on
-# other distributions than this machine's, or on a clean one.  Sourced after
-# common.sh by matrix.sh and packages.sh.
+# Roots: whole systems in folders, made by debootstrap, for tests on distributions
+# other than this machine's, or on a clean system.  Sourced after common.sh by
+# matrix.sh and packages.sh.
 #
 #	.lab.roots/base.SUITE	a distribution's smallest system, never changed
-#	.lab.roots/NAME			a copy in which something is tried
+#	.lab.roots/NAME			a copy for a test
 #
-# What runs in a root has namespaces of its own for mounts and processes: nothing
-# is ever mounted in the machine's, and no server outlives the command that it was
-# started by.  The network is the machine's.
+# Commands in a root have their own namespaces of mounts and processes: nothing is
+# mounted in the machine's namespace, and no server outlives the command that started
+# it.  The network is the machine's.
 
 ROOTS=$ROOT/.lab.roots
 
@@ -33,7 +33,7 @@ need_roots() {
 	mkdir -p "$ROOTS"
 }
 
-# Where this machine's own packages come from, or the distribution's own address.
+# The address of this machine's packages, or of the distribution's archive.
 mirror_of() {
 	local mirror
 	case $1 in
@@ -52,8 +52,8 @@ mirror_of() {
 	esac
 }
 
-# Who signs a distribution's packages.  Ubuntu's keys come as a package of Debian's,
-# which not every release has, so out of a root of one that does.
+# The keys of a distribution's packages.  Ubuntu's keys are in a Debian package that not
+# every release has, so they are taken from a root of a release that has it.
 keyring_of() {
 	local keyring=/usr/share/keyrings/$1-archive-keyring.gpg
 	if [ ! -e "$keyring" ]; then
@@ -66,9 +66,9 @@ keyring_of() {
 	printf '%s\n' "$keyring"
 }
 
-# Run a command as root in a root: enter NAME COMMAND...  Settings of the machine
-# about proxies, certificates and pip go along, nothing else of the environment.
-# All that runs there ends with it.  ENTER_BY=exec in the background lets $! be what to kill.
+# Run a command as root in a root: enter NAME COMMAND...  The environment contains only
+# the machine's settings of proxies, certificates and pip.  All processes end with the
+# command.  In the background, ENTER_BY=exec makes $! the process to kill.
 enter() {
 	local root=$ROOTS/$1 settings=() name
 	shift
@@ -79,7 +79,7 @@ enter() {
 	# shellcheck disable=SC2016
 	ROOT_FOLDER=$root ${ENTER_BY-} unshare --mount --pid --fork --kill-child --propagation private sh -c '
 		set -e
-		# a mount, as programs that make containers expect of a root
+		# a mount, as programs that create containers expect
 		mount --bind "$ROOT_FOLDER" "$ROOT_FOLDER"
 		mount -t proc proc "$ROOT_FOLDER/proc"
 		mount -t tmpfs -o mode=755 tmpfs "$ROOT_FOLDER/dev"
@@ -104,7 +104,7 @@ enter() {
 		HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@"
 }
 
-# The smallest system of a suite, once.
+# Create the smallest system of a suite, once.
 make_base() {
 	local suite=$1 script mirror kind keyring base=$ROOTS/base.$1 log=$ROOTS/base.$1.log
 	if [ -e "$base/made" ]; then
@@ -130,13 +130,13 @@ make_base() {
 	touch "$base/made"
 }
 
-# How this machine reaches its networks: names, certificates, apt's and pip's settings;
-# its sources of packages where the suite is its own.
+# Copy this machine's network settings: names, certificates, settings of apt and pip; and
+# its package sources if the suite is the same.
 copy_settings() {
 	local base=$1 suite=$2 kind=$3 mirror=$4 file
 	cp -L /etc/resolv.conf "$base/etc/resolv.conf"
 	for file in /etc/apt/apt.conf.d/*; do
-		# not what acts on other packages of this machine
+		# not settings for other packages of this machine
 		if ! grep -qE 'Invoke|NeverAutoRemove' "$file"; then
 			cp "$file" "$base/etc/apt/apt.conf.d/"
 		fi
@@ -149,7 +149,7 @@ copy_settings() {
 	if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
 		cp -L /etc/ssl/certs/ca-certificates.crt "$base/etc/ssl/certs/ca-certificates.crt"
 	fi
-	# as images of containers have it: what is lost with the machine is made anew
+	# as in container images: after a crash, the root is created again
 	echo force-unsafe-io >"$base/etc/dpkg/dpkg.cfg.d/roots"
 	if [ -e /etc/pip.conf ]; then cp /etc/pip.conf "$base/etc/pip.conf"; fi
 	{
@@ -164,7 +164,7 @@ copy_settings() {
 	} >"$base/etc/apt/sources.list"
 }
 
-# A copy of a suite's smallest system to change: make_root NAME SUITE
+# Make a copy of a suite's smallest system: make_root NAME SUITE
 make_root() {
 	make_base "$2"
 	remove_root "$1"
@@ -175,7 +175,7 @@ remove_root() {
 	rm -rf --one-file-system "${ROOTS:?}/${1:?}"
 }
 
-# What git knows of and what it would add, copied to a folder of a root.
+# Copy the files that git tracks or would add to a folder of a root.
 copy_source_to_root() {
 	local folder=$ROOTS/$1$2 list
 	list=$(mktemp)

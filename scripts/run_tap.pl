@@ -3,13 +3,13 @@
 # Run TAP tests, several at a time, and count their assertions.
 #
 # A file ending in .py is run by the Python named in $PYTHON, others by Perl.
-# Prints a line a file, and of a file that fails its failing assertions with
-# their diagnostics and where the whole output is.  Writes "passed failed" to
+# Prints one line per file; for a file that fails also its failing assertions,
+# their diagnostics and the path of the whole output.  Writes "passed failed" to
 # the file named by the first argument.
 #
-# $TEST_JOBS files run at a time, as many as there are processors by default.
-# Each has servers of its own.  Those that measure time run after the others,
-# one by one.
+# $TEST_JOBS files run at a time, by default as many as there are processors.
+# Each has its own servers.  Files that measure time run after the others, one
+# after another.
 
 use strict;
 use warnings;
@@ -24,15 +24,15 @@ use Time::HiRes qw(time);
 my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 600;    # seconds a file may take
 my $JOBS = $ENV{TEST_JOBS} || `nproc` || 1;
 
-# Files that hold durations against each other, or count on being undisturbed.
+# Files that compare durations, or must run undisturbed.
 my %ALONE = map { $_ => 1 } qw(003_interrupt 040_append 041_parallel 053_partitions
   055_batched_joins_interrupted);
 
-# Files that take minutes, so that nothing waits for them at the end.
+# Files that take minutes; they start first, so that they are not the last to end.
 my %FIRST = map { $_ => 1 } qw(020_random 095_fuzzing);
 
 # run_file
-#	Run one file; how many assertions passed and failed, and what to print.
+#	Runs one file; returns the numbers of passed and failed assertions, and the text.
 sub run_file
 {
 	my ($file, $width) = @_;
@@ -47,7 +47,7 @@ sub run_file
 	my $showing = 0;
 	my $started = time;
 
-	# where PostgreSQL 15's tests leave what they do, and what those of newer ones ask for
+	# the folder of PostgreSQL 15's tests, and the variables that newer versions require
 	local $ENV{TESTDIR} = getcwd;
 	local $ENV{TESTDATADIR} = getcwd . '/tmp_check';
 	local $ENV{TESTLOGDIR} = getcwd . '/tmp_check/log';
@@ -70,7 +70,7 @@ sub run_file
 	}
 	close $log;
 
-	# A program that died, or ran fewer or more assertions than planned.
+	# The program died, or ran fewer or more assertions than planned.
 	@shown = (@shown[ 0 .. 59 ], '...') if @shown > 60;
 	my $broken = $parser->exit || $parser->parse_errors
 	  || ($passed + $failed == 0 && !defined $parser->skip_all);
@@ -80,7 +80,7 @@ sub run_file
 		my $reason = join('; ', $parser->parse_errors) || 'no assertions';
 		$reason = "exceeded $TIMEOUT s" if ($parser->wait >> 8) == 124;
 
-		# PostgreSQL::Test keeps what a test says when it dies in its own log
+		# PostgreSQL::Test writes the message of a test that dies to its own log
 		my $own_log = "tmp_check/log/regress_log_" . ($name =~ s/\.pl$//r);
 		open($log, '<', -e $own_log ? $own_log : $log_name);
 		my @last = <$log>;
@@ -98,7 +98,7 @@ sub run_file
 }
 
 # start_file
-#	Run one file in a child, which writes its counts and its text to a pipe.
+#	Runs one file in a child, which writes its counts and its text to a pipe.
 sub start_file
 {
 	my ($file, $width) = @_;
@@ -114,8 +114,8 @@ sub start_file
 }
 
 # finish_file
-#	Print what a child has found; its counts.  Text waits in the pipe no longer
-#	than a file takes, as only whole results are written.
+#	Prints the text of a child and returns its counts.  A child writes them to its pipe
+#	only after its file has ended.
 sub finish_file
 {
 	my ($child) = @_;
@@ -134,7 +134,7 @@ sub finish_file
 }
 
 # run_files
-#	Run files, so many at a time; how many assertions passed and failed.
+#	Runs files, so many at a time; returns the numbers of passed and failed assertions.
 sub run_files
 {
 	my ($jobs, $width, @files) = @_;

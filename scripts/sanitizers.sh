@@ -1,8 +1,8 @@
-# How the extension is built with address and undefined sanitizers, what
-# PostgreSQL's server needs to load it, and what they found.  Sourced by build.sh
-# for VARIANT=sanitize and faults.
+# Builds the extension with the address and undefined behavior sanitizers, sets the
+# environment in which PostgreSQL's server can load it, and reports their findings.
+# Sourced by build.sh for VARIANT=sanitize and faults.
 
-# PostgreSQL's own hash functions shift into the sign bit.
+# PostgreSQL's hash functions shift into the sign bit.
 COMPILER_FLAGS+=" -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 -fno-sanitize=shift-base -fno-omit-frame-pointer -O1 -g"
 
@@ -10,7 +10,7 @@ REPORTS=$WORK/reports
 as_lab_user rm -rf "$REPORTS"
 as_lab_user mkdir "$REPORTS"
 
-# MongoDB and Python are not to be looked at, nor to be slowed down.
+# MongoDB and Python run without sanitizers, which would slow them down.
 for program in "$LAB/bin/mongod" "$PYTHON"; do
 	as_lab_user sh -c "mkdir -p '$WORK/bin' && cat >'$WORK/bin/${program##*/}' &&
 		chmod +x '$WORK/bin/${program##*/}'" <<-END
@@ -20,9 +20,9 @@ for program in "$LAB/bin/mongod" "$PYTHON"; do
 	END
 done
 
-# PostgreSQL frees little of what is its own before it ends, so leaks are not
-# looked for.  A test tells by SANITIZED that time and memory are other ones.  What make
-# faults lets fail asks for more memory than there is.
+# PostgreSQL frees little of its memory before it ends, so leaks are not detected.  Tests
+# recognize by SANITIZED that they need more time and memory.  An allocation that "make
+# faults" makes fail requests more memory than there is.
 SERVER_ENVIRONMENT=(
 	SANITIZED=1
 	LD_PRELOAD="$(gcc -print-file-name=libasan.so)"
@@ -32,10 +32,10 @@ SERVER_ENVIRONMENT=(
 	PYTHON="$WORK/bin/python"
 )
 
-# All is three to ten times as slow.
+# Everything is three to ten times as slow.
 export TEST_FILE_TIMEOUT=${TEST_FILE_TIMEOUT:-3600}
 
-# What the sanitizers wrote, failed assertions and crashes in the servers' logs;
+# Reports of the sanitizers, and failed assertions and crashes in the servers' logs;
 # each is a failure.
 count_reports() {
 	local file reports=0 crashes found

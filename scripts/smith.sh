@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make smith: random queries of sqlsmith over foreign tables; no crash, no internal error.
+# make smith: runs sqlsmith's random queries over foreign tables; no crash, no internal error.
 #
-# QUERIES=20000 and SEED=1 by default.  What counts is written to .lab/smith/failures,
-# and the exit status is then 1.
+# QUERIES=20000 and SEED=1 by default.  Failures are written to .lab/smith/failures, and
+# the exit status is then 1.
 . "$(dirname "$0")/common.sh"
 SUITE=smith
 TEST_PACKAGES="

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make soak: t/soak/soak.pl, which is no part of make test; SOAK_SECONDS=, SOAK_STATEMENTS=,
-# SOAK_CLIENTS= and SOAK_SEED= say how much of what.  Its figures come last.
+# make soak: runs t/soak/soak.pl, which is not part of make test.  SOAK_SECONDS=,
+# SOAK_STATEMENTS=, SOAK_CLIENTS= and SOAK_SEED= are its sizes.  Its figures are printed last.
 export TESTS=t/soak/soak.pl
-# the clients' time, what the statements about memory take, and the ends of both
+# the clients' time, the time of the statements for memory, and the ends of both
 export TEST_FILE_TIMEOUT=${TEST_FILE_TIMEOUT:-$((SOAK_SECONDS + SOAK_STATEMENTS / 20 + 900))}
 
 STATUS=0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make suites: PostgreSQL's own regression queries with their tables in MongoDB,
-# held against the same over ordinary tables.
+# make suites: runs PostgreSQL's own regression queries with tables in MongoDB, and
+# compares the results with those of ordinary tables.
 #
-# ONLY=join,window runs just those.  What differs and is not known to is written to
+# ONLY=join,window runs only these.  Unknown differences are written to
 # .lab/suites/differences, and the exit status is then 1.
 . "$(dirname "$0")/common.sh"
 SUITE=suites

@@ -1,5 +1,5 @@
-# What the suites that others wrote have in common: PostgreSQL's source, and fresh
-# servers under .lab/$SUITE that stop when the script ends.  Sourced, with SUITE set.
+# Shared by the suites that others wrote: PostgreSQL's source, and new servers under
+# .lab/$SUITE that stop when the script ends.  Sourced, with SUITE set.
 . "$ROOT/scripts/fetch_source.sh"
 TEST_PACKAGES+=$SOURCE_PACKAGES
 . "$ROOT/scripts/setup.sh"
@@ -19,8 +19,8 @@ if [ ! -f "$REGRESS/source/src/test/regress/sql/join.sql" ]; then
 	}
 fi
 
-# A replica set of one member, for transactions.  Such a member knows itself by its
-# port, which is another one each time.
+# A replica set of one member, for transactions.  The member's configuration contains its
+# port, which is different each time.
 stop_servers
 as_lab_user mkdir -p "$RESULTS"
 as_lab_user rm -rf "$TEST_RUN"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make sysbench: sysbench's own scripts over a table in MongoDB; no error, no row lost.
+# make sysbench: runs sysbench's scripts over a table in MongoDB; no error, no lost row.
 #
 # ROWS=10000, SECONDS_EACH=5 and THREADS=4 by default.
 . "$(dirname "$0")/common.sh"

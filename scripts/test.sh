@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# make test: set up, build with warnings as errors, run every test.
+# make test: sets up, builds with warnings as errors, runs every test.
 #
-# TESTS="lint sql/options.sql t/001_quiet.pl" runs just those; "lint" are the checks
-# of the source (scripts/lint/).  The last line is
-# "N passed, N failed"; the exit status is 0 only when nothing failed.
+# TESTS="lint sql/options.sql t/001_quiet.pl" runs only these; "lint" are the checks of
+# the source (scripts/lint/).  The last line is "N passed, N failed"; the exit status is 0
+# only if nothing failed.
 . "$(dirname "$0")/common.sh"
 
-# However it ends, the closing line says what is known.
+# The last line is printed however the script ends.
 PASSED=0
 FAILED=0
 finish() {
 	local status=$?
 	rm -rf "${SCRATCH-/nonexistent}"
 	if [ -n "${RUN-}" ]; then stop_servers; fi
-	# of a variant that looks for more than the tests do
+	# of a variant with checks in addition to the tests
 	if declare -F count_reports >/dev/null; then count_reports; fi
 	if [ $status != 0 ] && [ $FAILED = 0 ]; then FAILED=1; fi
 	say "$PASSED passed, $FAILED failed"
@@ -22,7 +22,7 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 
-# The source is the same for all versions, so it is looked at with one of them.
+# The source is the same for all versions, so it is checked with one of them.
 TESTS=${TESTS-}
 LINT=
 case " $TESTS " in
@@ -30,8 +30,8 @@ case " $TESTS " in
 	'  ') if [ "$VARIANT$PG_MAJOR" = 15 ]; then LINT=yes; fi ;;
 esac
 
-# What t/095_fuzzing.pl builds with, and what looks at the source, beside what setup.sh
-# installs for all.  Not every release has the latter.
+# Packages for t/095_fuzzing.pl and for checks of the source, in addition to those that
+# setup.sh installs.  Not every release has the packages for the checks.
 TEST_PACKAGES="
 clang /usr/bin/clang
 libclang-rt-dev /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-*.a
@@ -46,7 +46,7 @@ fi
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/lint/source.sh"
 
-# Servers apart from those of "make lab".
+# Servers separate from those of "make lab".
 TEST_RUN=$WORK/test
 TEST_ENV=$WORK/test/env
 . "$ROOT/scripts/servers.sh"
@@ -56,7 +56,7 @@ TAP_TESTS=()
 cd "$WORK/src"
 for file in ${TESTS:-sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
 	case $file in
-		*'*'*) ;;				# a pattern that matched nothing
+		*'*'*) ;;				# a pattern without a match
 		lint) ;;				# see above
 		sql/*.sql) file=${file#sql/}; SQL_TESTS+=("${file%.sql}") ;;
 		t/*) TAP_TESTS+=("$file") ;;
@@ -74,7 +74,7 @@ run_lint() {
 	FAILED=$((FAILED + $(grep -c '^not ok ' "$output" || true)))
 }
 
-# pg_regress, against a server of its own and the documents of load_regress.py.
+# pg_regress, with its own server and the documents of load_regress.py.
 run_sql_tests() {
 	local output=$SCRATCH/regress passed
 	start_servers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make valgrind: a session of t/programs/valgrind.sql in a single-user PostgreSQL under
-# valgrind, which sees what is read before it was written, also within a chunk.
+# make valgrind: runs t/programs/valgrind.sql in a single-user PostgreSQL under valgrind,
+# which detects reads of uninitialized memory, even within a chunk.
 VARIANT=valgrind
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/setup.sh"
@@ -23,7 +23,7 @@ sed "s/@PORT@/$MONGO_PORT/" "$ROOT/t/programs/valgrind.sql" |
 		"$PG_BIN/postgres" --single -j -D "$DATA" postgres >"$SCRATCH/out" 2>&1 ||
 	{ tail -n 20 "$SCRATCH/out" >&2; fail "the session did not come to its end"; }
 
-# A statement that is to fail says so in t/programs/valgrind.sql.
+# t/programs/valgrind.sql marks the statements that must fail.
 ERRORS=$(grep -c ' ERROR:  ' "$SCRATCH/out" || true)
 EXPECTED=$(grep -c '^-- fails' "$ROOT/t/programs/valgrind.sql")
 FAILED=0
