@@ -99,10 +99,7 @@ typedef struct MongoField
 	bool		unindexed;		/* no index: by an option, or inside json */
 } MongoField;
 
-/*
- * Returns the node below binary-compatible relabelling, as of a varchar read as text; NULL for
- * NULL.
- */
+/* Returns the node below binary-compatible relabelling, as of varchar to text; NULL for NULL. */
 extern Node *mongo_strip_relabelling(Node *node);
 
 /*
@@ -156,7 +153,7 @@ typedef enum MongoJsonWrapper
 #define MONGO_ANY_ELEMENT	(-1)
 #define MONGO_UNWOUND_ELEMENT	(-2)	/* any element that is not an array */
 
-/* Append the conditions that the path goes through no array; the first also tests its end. */
+/* Append the conditions that no array is on the path; the first also tests the path's end. */
 extern void mongo_append_no_arrays(BsonArray *conditions, const char *path);
 extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *path);
 
@@ -569,10 +566,7 @@ extern List *mongo_ordinality_fields(const MongoTableOptions *options);
 extern void mongo_check_javascript(const MongoTableOptions *options,
 								   const bson_iter_t *value, const char *what);
 
-/*
- * Appends the stages of the option pipeline, if set; raises 42501 like
- * mongo_check_javascript().
- */
+/* Appends the stages of the option pipeline, if set; raises 42501 for JavaScript. */
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 
 /* mongo_aggregate_command: starts a command {aggregate, pipeline} over the table's collection. */
@@ -585,7 +579,7 @@ extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const b
 extern void mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options,
 								int number, MongoNoArray no_array);
 
-/* Appends, after all of these stages, one that lets the elements' numbers begin with 1. */
+/* Appends, after all of these stages, one that makes the elements' numbers begin with 1. */
 extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options);
 
 /* Appends all stages of a pipeline table; a value to unwind that is no array is read as NULL. */
@@ -827,9 +821,8 @@ extern void mongo_row_to_document(const MongoRowLayout *layout,
 								  bson_oid_t *oid);
 
 /*
- * Appends {path: {$eq: value}}, or {_id: value} if that is equivalent, as it is faster.  It is
- * not for a regular expression or a document with operators, which would be conditions
- * themselves.
+ * Appends {path: {$eq: value}}, or the faster {_id: value} if it is equivalent: not for a
+ * regular expression or a document with operators, which would be conditions themselves.
  */
 extern void mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value);
 

@@ -172,8 +172,8 @@ count_seeks(const Search *search, const Choice *choice)
 
 /*
  * indexed_cost: returns the cost of a find for each batch.  The first key costs no more than
- * in a nested loop that looks up one key at a time, and the find a little less.  So this plan
- * is chosen if one row is expected, because there may be thousands.
+ * in a nested loop that looks up one key at a time, and the find costs a little less.  So this
+ * plan is chosen if one outer row is expected, because there may be thousands.
  */
 static Cost
 indexed_cost(const Search *search, const Choice *choice, double examined)

@@ -101,7 +101,7 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 
 /*
  * may_look_up: can a $lookup join the tables?  Only collections of one database, with the same
- * read preference, and only documents as they are stored.
+ * read preference and json format, and only stored documents.
  */
 static bool
 may_look_up(const MongoRelation *outer, const MongoRelation *inner)

@@ -306,9 +306,9 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 		elements->conditions = lappend(elements->conditions, unconstify(bson_t *, match));
 }
 
-/* around: returns the number of the array whose elements contain this array, or -1. */
+/* enclosing_array: returns the number of the array whose elements contain this one, or -1. */
 static int
-around(const List *paths, int number)
+enclosing_array(const List *paths, int number)
 {
 	int			outer = number - 1;
 
@@ -327,7 +327,7 @@ mongo_elements_end(MongoElements *elements)
 	for (int i = list_length(elements->paths) - 1; i >= 0; i--)
 	{
 		const char *path = list_nth(elements->paths, i);
-		int			outer = around(elements->paths, i);
+		int			outer = enclosing_array(elements->paths, i);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 		bson_t	   *condition;
 

@@ -146,10 +146,7 @@ make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, O
 	};
 }
 
-/*
- * translate_json_test: @>, ? and the like on a json field: a superset, so only if TRUE is
- * wanted.
- */
+/* translate_json_test: @>, ? and the like on json: a superset, so only if TRUE is wanted. */
 static MongoCondition
 translate_json_test(MongoTranslation *translation, const MongoField *field, Oid operator,
 					Node *value, bool wanted, bson_t *match)
@@ -249,10 +246,7 @@ takes_two(const MongoPredicate *predicate)
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/*
- * other_bound: returns the value of a condition that bounds the operand on the other side, or
- * NULL.
- */
+/* other_bound: returns the value of a condition that is the operand's other bound, or NULL. */
 static Node *
 other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
 			const MongoPredicate *predicate, int *strategy)
@@ -432,7 +426,7 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 		return not_shippable;
 
 	/*
-	 * NOT (x = ANY (a)) is x <> ALL (a), and NOT (x <> ALL (a)) is x = ANY (a)
+	 * NOT turns x = ANY (a) and x <> ALL (a) into each other
 	 */
 	predicate = make_predicate(&field,
 							   is_any ? MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL,
@@ -772,7 +766,7 @@ mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("mongo_match() can only be tested by MongoDB"),
 			 errdetail("It must be a condition of WHERE on the row of a foreign table, with a constant match document, and may not be tested on rows that a policy or a security barrier hides."),
-			 errhint("EXPLAIN (VERBOSE) shows by \"Filter\" what PostgreSQL tests.")));
+			 errhint("In EXPLAIN (VERBOSE), \"Filter\" shows what PostgreSQL tests.")));
 }
 
 /*
@@ -785,7 +779,7 @@ mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("mongo_score() can only be computed by MongoDB"),
-			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that reads no whole row besides."),
+			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that does not also read the whole row."),
 			 errhint("Compute it in a subquery that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
 }
 

@@ -475,7 +475,7 @@ mongo_argument(bson_value_t value)
 	};
 }
 
-/* is_atomic: is it a field, variable or constant, so that $let would be no gain? */
+/* is_atomic: is it a field, variable or constant, so that $let would not be useful? */
 static bool
 is_atomic(const bson_value_t *expression)
 {

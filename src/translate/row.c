@@ -794,7 +794,7 @@ append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool gene
 			ereport(ERROR,
 					(errcode(ERRCODE_NOT_NULL_VIOLATION),
 					 errmsg("null value in key column \"%s\"", key->column),
-					 errdetail("By the table's option insert_mode, a row is looked for by the columns of its option key_columns, _id by default.")));
+					 errdetail("With the table's option insert_mode, the columns of its option key_columns identify a row; by default _id.")));
 		append_key_condition(filter, key, *bson_iter_value(&value));
 	}
 }
