@@ -821,6 +821,7 @@ needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 	return false;
 }
 
+/* append_join: appends the stages of the join; false if a clause is not exact. */
 static bool
 append_join(const MongoJoin *join, MongoPipeline *pipeline)
 {

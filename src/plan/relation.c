@@ -230,6 +230,7 @@ typedef struct SystemColumnSearch
 	AttrNumber	found;
 } SystemColumnSearch;
 
+/* find_system_column: finds a system column of the relids other than tableoid; a tree walker. */
 static bool
 find_system_column(Node *node, SystemColumnSearch *search)
 {

@@ -716,6 +716,7 @@ column_below(Node *node)
 	}
 }
 
+/* note_reading: collects the columns and paths that an expression reads; a tree walker. */
 static bool
 note_reading(Node *node, void *context)
 {

@@ -337,7 +337,7 @@ join_bounds(const MongoTranslation *translation, const Node *operand, Node *valu
 	return value;
 }
 
-/* "column OP value" or "value OP column" */
+/* condition_of_operator: "column OP value" or "value OP column" */
 static MongoCondition
 condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 					  bson_t *match)
@@ -407,7 +407,10 @@ translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bo
 	return translate_predicate(translation, &predicate, value, match);
 }
 
-/* "column = ANY (array)" and "column <> ALL (array)", also as IN and NOT IN */
+/*
+ * translate_array_operator: "column = ANY (array)" and "column <> ALL (array)", or IN and NOT
+ * IN
+ */
 static MongoCondition
 translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 						 bool wanted, bson_t *match)
@@ -468,7 +471,7 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 								node->inputcollid, wanted, match);
 }
 
-/* IS NULL and IS NOT NULL; they are never NULL themselves */
+/* translate_null_test: IS NULL and IS NOT NULL, which are never NULL */
 static MongoCondition
 translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 					bson_t *match)
@@ -608,7 +611,7 @@ translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
 							  (node->boolop == AND_EXPR) == wanted, wanted, match);
 }
 
-/* IS [NOT] TRUE and IS [NOT] FALSE; never NULL themselves */
+/* translate_boolean_test: IS [NOT] TRUE and IS [NOT] FALSE, which are never NULL */
 static MongoCondition
 translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wanted,
 					   bson_t *match)
@@ -646,6 +649,7 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	return (MongoCondition) {.exactness = MONGO_EXACT};
 }
 
+/* condition_by_tag: writes a condition by query predicates, by the type of its node. */
 static MongoCondition
 condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {

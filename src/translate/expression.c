@@ -649,7 +649,7 @@ test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *v
 	return true;
 }
 
-/* IS [NOT] TRUE, IS [NOT] FALSE, IS [NOT] UNKNOWN; never NULL themselves */
+/* test_of_truth: IS [NOT] TRUE, FALSE or UNKNOWN, which are never NULL */
 static bool
 test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValue *value)
 {
@@ -829,6 +829,7 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 	return value_of_template(&call, call.row->template, value);
 }
 
+/* translate_by_tag: translates a node by its type. */
 static bool
 translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 {

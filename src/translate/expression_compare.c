@@ -631,7 +631,7 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 	return true;
 }
 
-/* CASE as $switch: branches after the first are lazy, as they may not be evaluated. */
+/* translate_case: CASE as $switch; branches after the first may not be evaluated. */
 static bool
 translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
@@ -664,6 +664,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 	return true;
 }
 
+/* translate_coalesce: COALESCE as $ifNull. */
 static bool
 translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue *result)
 {
@@ -726,7 +727,7 @@ lower_nan(MongoValue *result)
 	result->expression = mongo_expand_template("{$cond: [{$eq: [@1, max]}, @2, @1]}", values, 2);
 }
 
-/* GREATEST and LEAST: $max and $min also ignore null; NaN is raised above numbers. */
+/* translate_min_max: GREATEST and LEAST as $max and $min, which ignore null too; NaN is raised. */
 static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {

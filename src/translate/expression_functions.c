@@ -76,7 +76,7 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 
 #define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
 
-/* round() and trunc() to a constant number of decimals, and casts to numeric(precision, scale) */
+/* translate_rescale: round() and trunc() to constant decimals, and casts to numeric(p, s). */
 static bool
 translate_rescale(const MongoCall *call, MongoValue *result)
 {
@@ -397,7 +397,7 @@ later(const char *template, int64 millis)
 		psprintf("{$add: [%s, " INT64_FORMAT "]}", template, millis);
 }
 
-/* date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, zone) */
+/* translate_date_trunc: date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, zone) */
 static bool
 translate_date_trunc(const MongoCall *call, MongoValue *result)
 {
@@ -482,7 +482,7 @@ static const DateField date_fields[] =
 	.floating = "{$divide: [{$toDouble: {$multiply: [{$toLong: @1}, 1000]}}, 1000000]}"},
 };
 
-/* extract(field from ...) and date_part(field, ...) */
+/* translate_field: extract(field from ...) and date_part(field, ...) */
 static bool
 translate_field(const MongoCall *call, MongoValue *result)
 {
@@ -668,7 +668,7 @@ read_format(const char *text, StringInfo format)
 #define FIRST_YEAR		INT64CONST(-62135596800000)
 #define YEAR_10000		INT64CONST(253402300800000)
 
-/* to_char(timestamp, format) with a constant format of numbers and separators. */
+/* translate_to_char: to_char(timestamp, format), the format constant numbers and separators. */
 static bool
 translate_to_char(const MongoCall *call, MongoValue *result)
 {

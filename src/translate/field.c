@@ -453,7 +453,7 @@ is_json(Oid type)
 	return type == JSONBOID || type == JSONOID;
 }
 
-/* subscripts: column['a'][0] */
+/* subscripted_field: finds the field of subscripts, column['a'][0]. */
 static bool
 subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *field)
 {

@@ -541,6 +541,7 @@ without_searches(const List *segments, bool open)
 	return longest == first ? list_make2(first, last) : list_make3(first, longest, last);
 }
 
+/* write_branch: appends the regular expression of a branch's segments. */
 static void
 write_branch(const List *segments, StringInfo text)
 {
