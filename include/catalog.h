@@ -76,7 +76,7 @@ typedef struct MongoIndexKey
 } MongoIndexKey;
 
 /* What the first field of an index can be used for, as bits of a set. */
-#define MONGO_INDEX_EQUALITY	0x01	/* look up a value, or a list of values */
+#define MONGO_INDEX_EQUALITY	0x01	/* find a value, or a list of them */
 #define MONGO_INDEX_RANGE		0x02	/* <, <=, > and >= */
 #define MONGO_INDEX_ORDER		0x04	/* return documents, or values, in
 										 * order */

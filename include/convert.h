@@ -146,8 +146,8 @@ typedef struct MongoColumn
 	const char *name;			/* the column's name, for messages */
 	const char *path;			/* dotted path into the document, in UTF-8;
 								 * "__doc" column: NULL */
-	const char *collection;		/* collection of the document that contains the
-								 * field; NULL: the decoder's */
+	const char *collection;		/* collection of the document that contains
+								 * the field; NULL: the decoder's */
 	const char *prefix;			/* path of this document within the one that
 								 * MongoDB returns; NULL: it is that one */
 	const char *field;			/* a group's value: the field that messages

@@ -133,13 +133,13 @@ typedef struct MongoTableOptions
 	double		fdw_startup_cost;
 	double		fdw_tuple_cost;
 	double		fdw_lookup_cost;
-	double		remote_parallelism; /* scans that MongoDB runs concurrently; 0:
-									 * one */
+	double		remote_parallelism; /* scans that MongoDB runs concurrently;
+									 * 0: one */
 	const char *parallel_field; /* path by which parallel scans are split */
 	const char *pipeline;		/* JSON: stages that produce rows; NULL: none */
 	bool		allow_javascript;	/* in the pipeline */
-	const char *unwind;			/* paths of arrays whose elements are the rows;
-								 * NULL: none */
+	const char *unwind;			/* paths of arrays whose elements are the
+								 * rows; NULL: none */
 	const char *ordinality;		/* fields for element numbers; NULL: none */
 	bool		unwind_empty;	/* a row for an array without elements, too */
 	const char *hint;			/* an index: its name, or its keys as JSON;

@@ -75,12 +75,12 @@ extern MongoColumn *sample_columns(Relation relation, int *ncolumns);
 	 (number) == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) (number))
 
 /* Kinds of values as bits of a set: BSON types (MONGO_BSON_BIT), and these. */
-#define IMPORT_WIDE			(1 << 24)	/* also an Int64 beyond 2^53, which a double
-										 * cannot represent */
+#define IMPORT_WIDE			(1 << 24)	/* also an Int64 beyond 2^53, which a
+										 * double cannot represent */
 #define IMPORT_UUID			(1 << 25)	/* a Binary that is a uuid */
 #define IMPORT_OTHER		(1 << 26)	/* only jsonb can store it */
-#define IMPORT_UNREADABLE	(1 << 27)	/* U+0000 or invalid UTF-8: no type can
-										 * store it */
+#define IMPORT_UNREADABLE	(1 << 27)	/* U+0000 or invalid UTF-8: no type
+										 * can store it */
 
 /*
  * A field, or the documents themselves (the root).  Children are in the order in which
@@ -273,8 +273,8 @@ typedef enum IndexListing
  * Raises only errors of the connection: 08001, 08006, 08P01, 57014.
  */
 extern IndexListing index_list(UserMapping *user, const char *database,
-							  const char *collection, MongoStatistics *indexes,
-							  const char **refusal);
+							   const char *collection, MongoStatistics *indexes,
+							   const char **refusal);
 
 /* -------- Statistics that ANALYZE stores in addition to PostgreSQL's -------- */
 

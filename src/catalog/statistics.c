@@ -366,7 +366,7 @@ open_table(Oid relid, LOCKMODE lock)
 	Relation	table;
 
 	/*
-	 * The table is in the schema of the wrapper's handler function.  Following
+	 * The table is in the schema of the wrapper's handler function. Following
 	 * the extension's dependencies would also find it in another schema, but
 	 * takes a third of the work of a new session's first query; the catalog
 	 * rows used here are already cached then.

@@ -101,8 +101,8 @@ typedef struct MongoReadContext
 
 	/* set by mongo_mismatch(); valid if reading has returned false */
 	MongoMismatch mismatch;
-	bson_iter_t value;			/* the value that does not fit, in the document
-								 * that is being read */
+	bson_iter_t value;			/* the value that does not fit, in the
+								 * document that is being read */
 	const char *remark;			/* another sentence for DETAIL, or NULL */
 } MongoReadContext;
 

@@ -211,7 +211,7 @@ cached_table(Oid relid)
 		};
 
 		cached_tables = hash_create("mongo_fdw tables", 16, &control,
-								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
