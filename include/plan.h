@@ -162,8 +162,7 @@ typedef struct MongoScanPlan
 	List	   *commands;		/* Const *: templates (translate.h), which are
 								 * run one after another */
 	Const	   *count_command;	/* a count equivalent to the only pipeline,
-								 * and preferred if it may be sent; NULL:
-								 * none */
+								 * and preferred if it may be sent; NULL: none */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
 	int			nvariables;		/* of "let" */
 	int			limit;			/* indexes of these in fdw_exprs; -1: none */
@@ -178,8 +177,7 @@ typedef struct MongoScanPlan
 	int			hash_first;		/* index in fdw_exprs of the outer sides of
 								 * hash_keys, followed by the inner ones */
 	int			switch_after;	/* the number of runs that cost as much as
-								 * fetching all documents; 0: no second
-								 * plan */
+								 * fetching all documents; 0: no second plan */
 	int			enough_rows;	/* rows needed from each command; -1: all */
 	int			fetch_size;
 	bool		batches_grow;	/* see MongoRead in remote.h */
@@ -190,8 +188,7 @@ typedef struct MongoScanPlan
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: not
 								 * a join */
 	const char *split_field;	/* the field by whose ranges parallel
-								 * processes share the scan; NULL: not
-								 * shared */
+								 * processes share the scan; NULL: not shared */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan
 								 * (exec_internal.h); else NIL */

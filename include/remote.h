@@ -272,8 +272,7 @@ typedef struct MongoUnsent
 	MongoExtent extent;
 	CommandId	command;		/* of the statement */
 	int			level;			/* nesting level of the statement */
-	void		(*send) (struct MongoUnsent *unsent);	/* sends all of
-														 * them */
+	void		(*send) (struct MongoUnsent *unsent);	/* sends all of them */
 	dlist_node	node;
 	bool		listed;
 } MongoUnsent;
@@ -342,8 +341,7 @@ typedef struct MongoConnectionInfo
 								 * lost */
 	const char *role;			/* as libmongoc calls it, such as RSPrimary */
 	bool		is_active;		/* leased */
-	bool		has_cursor;		/* a cursor opened on it is still being
-								 * read */
+	bool		has_cursor;		/* a cursor opened on it is still being read */
 	bool		is_valid;		/* its server and user mapping have not
 								 * changed */
 	bool		in_transaction; /* used by a MongoDB transaction */

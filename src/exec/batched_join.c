@@ -82,13 +82,11 @@ typedef struct BatchedJoinState
 	PlanState  *inner;
 	int			nouter;			/* columns */
 	int			ninner;
-	bool		keeps_unmatched;	/* returns outer rows without a
-									 * document */
+	bool		keeps_unmatched;	/* returns outer rows without a document */
 	bool		wants_one;		/* only one document for an outer row */
 	ExprState  *clauses;
 	MongoHashKeys *keys;
-	int			nasked;			/* the first keys, whose values are
-								 * requested */
+	int			nasked;			/* the first keys, whose values are requested */
 	TupleDesc	record;			/* with an array for each of these keys */
 	TupleTableSlot *outer_slot; /* for a row of the batch */
 	TupleTableSlot *pending;	/* the outer plan's row that begins the next

@@ -95,8 +95,7 @@ typedef struct MongoResultCache MongoResultCache;
 typedef enum MongoResultState
 {
 	MONGO_RESULT_NEW,			/* nothing */
-	MONGO_RESULT_BEGUN,			/* its first rows, as the reader stopped
-								 * early */
+	MONGO_RESULT_BEGUN,			/* its first rows, as the reader stopped early */
 	MONGO_RESULT_WHOLE
 } MongoResultState;
 
@@ -256,8 +255,7 @@ typedef struct MongoScanRun
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 	bool		is_local;		/* rows come from the second plan */
 	int64		rows_when_left; /* 'rows' at a ReScan with the cursor open */
-	TimestampTz left_at;		/* time of the first ReScan with so many
-								 * rows */
+	TimestampTz left_at;		/* time of the first ReScan with so many rows */
 } MongoScanRun;
 
 /* fdw_state of the ForeignScanState. */
@@ -282,11 +280,9 @@ typedef struct MongoScanState
 	bool		keeps_results;	/* it may be restarted */
 	MongoResultCache *results;	/* NULL: none is cached yet */
 	int64		reused;			/* cache hits */
-	TupleTableSlot *cached_slot;	/* for cached rows; NULL: not needed
-									 * yet */
+	TupleTableSlot *cached_slot;	/* for cached rows; NULL: not needed yet */
 
-	bool		started;		/* a row was requested since Begin or
-								 * ReScan */
+	bool		started;		/* a row was requested since Begin or ReScan */
 	bool		widened;		/* MongoDB tests less than the exact
 								 * conditions; PostgreSQL tests the rest */
 	bool		must_wait;		/* an asynchronous scan returned no row

@@ -877,8 +877,8 @@ mongo_scan_make_cached_slot(ForeignScanState *node)
 
 	if (state->cached_slot == NULL)
 		state->cached_slot = ExecInitExtraTupleSlot(estate,
-												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
-												  &TTSOpsMinimalTuple);
+													node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+													&TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old_context);
 }
 

@@ -37,8 +37,7 @@ typedef struct ActivityKey
 	uint64		queryid;		/* 0: row of a server */
 	Oid			dbid;
 	Oid			serverid;		/* InvalidOid: row of a query */
-	Oid			userid;			/* InvalidOid: row for all users of a
-								 * server */
+	Oid			userid;			/* InvalidOid: row for all users of a server */
 	uint32		unused;
 } ActivityKey;
 

@@ -343,7 +343,7 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
  */
 static void
 record_server(MongoConnection *connection, const mongoc_client_t *client,
-			 const mongoc_server_description_t *server)
+			  const mongoc_server_description_t *server)
 {
 	const mongoc_uri_t *uri = connection->uri;
 	const bson_t *hello = mongoc_server_description_hello_response(server);

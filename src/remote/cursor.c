@@ -79,8 +79,7 @@ struct MongoCursor
 
 	bool		sent;			/* the command has been sent */
 	bool		pending;		/* a request is in flight */
-	bool		saved;			/* the reply has been received, but not
-								 * read */
+	bool		saved;			/* the reply has been received, but not read */
 	bool		lost;			/* the connection was lost before that */
 	int64		id;				/* the server's; 0: nothing is left there */
 	char	   *ns_database;	/* the namespace for getMore */
@@ -93,8 +92,7 @@ struct MongoCursor
 	int			current;
 	const uint8 *position;		/* of the next element of the batch */
 	const uint8 *end;			/* of the batch's elements */
-	const uint8 *whole_reply;	/* the next document, if reply_field is
-								 * used */
+	const uint8 *whole_reply;	/* the next document, if reply_field is used */
 
 	/* for reading to the end before a write */
 	dlist_node	node;			/* in the list of open cursors */

@@ -271,6 +271,7 @@ mongo_lease_release(void *arg)
 
 	if (!OidIsValid(lease->umid))
 		return;
+
 	/*
 	 * if the process exits from within libmongoc, nothing is sent or returned
 	 */

@@ -65,8 +65,7 @@ typedef struct MongoTransport
 	ErrorData  *wait_error;		/* an ERROR raised while waiting, or NULL */
 	size_t		memory_missing; /* bytes that could not be allocated, or 0 */
 	bool		use_tls;
-	mongoc_ssl_opt_t ssl_options;	/* strings are in the connection's
-									 * context */
+	mongoc_ssl_opt_t ssl_options;	/* strings are in the connection's context */
 	int			connect_timeout_ms;
 	MongoTcpOptions tcp;
 	bool		out_of_files;	/* no file descriptor was left for a stream */
@@ -531,8 +530,7 @@ extern void mongo_raise_wait(MongoConnection *connection);
 /* Why a command, or one operation of it, failed.  Texts point into the reply, or are static. */
 typedef struct MongoFailure
 {
-	bool		lost;			/* no reply was received; 'text' is the
-								 * reason */
+	bool		lost;			/* no reply was received; 'text' is the reason */
 	bool		transient;		/* it has ended the MongoDB transaction, which
 								 * may be retried */
 	int			index;			/* of the operation; -1: none */
@@ -959,11 +957,10 @@ struct MongoSession
 	char	   *server_name;
 	MongoTransactions mode;
 	bool		begun;			/* a MongoDB transaction is open, or was */
-	MongoLease *lease;			/* kept to the end; NULL without a
-								 * transaction */
+	MongoLease *lease;			/* kept to the end; NULL without a transaction */
 	bson_t	   *lsid;			/* a copy, since it outlives the connection */
 	int64		number;			/* of the transaction */
-	MongoSavedField recovery_token;	/* of mongos */
+	MongoSavedField recovery_token; /* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
 	bool		over;			/* it has ended */
 	bool		reply_lost;		/* a command has got no reply */

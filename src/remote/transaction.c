@@ -669,6 +669,7 @@ abort_transaction(MongoSession *session)
 	MongoTransport *transport = &connection->transport;
 	bool		hurried = proc_exit_inprogress || transport->interrupted ||
 		mongo_interrupt_is_due(true);
+
 	/* these need no memory, unless there is a recovery token */
 	bson_t		document = BSON_INITIALIZER;
 	bson_t		fields = BSON_INITIALIZER;

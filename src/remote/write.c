@@ -302,8 +302,8 @@ finish_attempt(MongoWrite *write)
 	if (!write->failed)
 		transport->timed_out = false;	/* the reply came late, but it came */
 	return !interrupted && (write->failure.lost ?
-						 transport->violation == NULL && transport->memory_missing == 0 :
-						 mongo_reply_has_label(&write->reply, "RetryableWriteError"));
+							transport->violation == NULL && transport->memory_missing == 0 :
+							mongo_reply_has_label(&write->reply, "RetryableWriteError"));
 }
 
 /* --------------------------- the second attempt ----------------------------- */
