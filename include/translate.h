@@ -42,7 +42,8 @@ typedef struct MongoColumns
 	int			natts;
 	MongoTypeMismatch type_mismatch;
 	MemoryContext context;		/* of names, options and their members */
-	const char **names;			/* by attribute number - 1; NULL: not looked up */
+	const char **names;			/* by attribute number - 1; NULL: not looked
+								 * up */
 	const MongoColumnOptions **options;
 	const MongoStatistics *statistics;	/* set by planning, or NULL */
 	const MongoTableOptions *derivation;	/* set by planning for a pipeline
@@ -81,7 +82,8 @@ typedef struct MongoField
 	/* for local time of the field, see translate_internal.h */
 	const char *zone;			/* time zone of the local time: a name, or ""
 								 * for the session's; NULL: the field itself */
-	const char *result_zone;	/* zone that makes it an instant again, or NULL */
+	const char *result_zone;	/* zone that makes it an instant again, or
+								 * NULL */
 	int			time_part;		/* part of the time: an enum of local_time.c */
 
 	Oid			type;			/* a type of comparison.c's table, or a domain
@@ -285,7 +287,8 @@ typedef struct MongoCommandTemplate
 	MongoPredicate **predicates;	/* by parameter number */
 
 	/* of a pipeline; used if greater than 0 */
-	int64		skip;			/* $skip and $limit are appended as last stages */
+	int64		skip;			/* $skip and $limit are appended as last
+								 * stages */
 	int64		limit;
 	int			batch_size;		/* documents in the first batch */
 } MongoCommandTemplate;
@@ -357,9 +360,9 @@ typedef struct MongoComparison
 								  BsonArray *points);
 
 	/*
-	 * Appends to 'match' the condition for comparisons that append_points does
-	 * not serve.  NULL when order_exactness is MONGO_NOT_SHIPPABLE and there
-	 * are points.
+	 * Appends to 'match' the condition for comparisons that append_points
+	 * does not serve.  NULL when order_exactness is MONGO_NOT_SHIPPABLE and
+	 * there are points.
 	 */
 	MongoMatch	(*render_range) (const MongoPredicate *predicate, Datum value,
 								 bson_t *match);
@@ -663,8 +666,8 @@ typedef struct MongoScope
 	MongoTranslation *translation;
 	bool		scale;			/* does the number of decimals of a numeric
 								 * matter, in addition to its value? */
-	bool		lazy;			/* may the value remain unused, so that it must
-								 * not be evaluated early if it can fail? */
+	bool		lazy;			/* may the value remain unused, so that it
+								 * must not be evaluated early if it can fail? */
 	bool		guarded;		/* does the caller detect a value that was
 								 * rounded to the digits of a Decimal128? */
 } MongoScope;

@@ -764,6 +764,7 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 	switch (join->type)
 	{
 		case JOIN_ANTI:
+
 			/*
 			 * rows without a key or partner; the partner is NULL from here on
 			 */

@@ -113,8 +113,8 @@ typedef struct Operands
 	MongoValue	values[4];		/* the values compared; and if these are two
 								 * dates as documents store them, their
 								 * midnights */
-	const char *test;			/* template: TRUE or FALSE; undefined if one is
-								 * null */
+	const char *test;			/* template: TRUE or FALSE; undefined if one
+								 * is null */
 } Operands;
 
 int

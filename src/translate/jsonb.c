@@ -314,8 +314,8 @@ typedef struct PathPosition
 {
 	const char *path;
 	int			levels;			/* of arrays that are unwrapped at its end */
-	List	   *nested;			/* lengths of its parts at whose ends more than
-								 * one level is unwrapped */
+	List	   *nested;			/* lengths of its parts at whose ends more
+								 * than one level is unwrapped */
 } PathPosition;
 
 static void append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,

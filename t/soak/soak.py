@@ -100,7 +100,7 @@ def create_tables(arguments, ports, proxies):
             for name, where, options in (
                     ("rs", uri(members, "replicaSet=rs"), ""),
                     ("off", uri(members, "replicaSet=rs"), ", transactions 'off'"),
-                    # acknowledged writes of a standalone server survive SIGKILL only with the journal
+                    # a standalone server's writes survive SIGKILL only in the journal
                     ("alone", uri([alone], "journal=true"), "")):
                 cursor.execute(
                     f"CREATE SERVER {name}{suffix} FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri '{where}', "
