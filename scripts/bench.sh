@@ -9,9 +9,14 @@
 BENCH=$WORK/src/bench
 LIBMONGOC=$(pkg-config --exists libmongoc-1.0 && echo libmongoc-1.0 || echo mongoc2)
 for program in "$BENCH"/native/*.c; do
+	flags=(-o "${program%.c}" -pthread)
+	if [[ $program = */floor_function.c ]]; then	# of PostgreSQL, not a program
+		flags=(-o "$("$PG_BIN/pg_config" --pkglibdir)/floor_function.so" -shared -fPIC
+			-isystem "$("$PG_BIN/pg_config" --includedir-server)")
+	fi
 	# shellcheck disable=SC2046
-	as_lab_user gcc -std=gnu11 -O2 -Wall -Wextra -o "${program%.c}" "$program" \
-		$(pkg-config --cflags --libs "$LIBMONGOC") -pthread
+	as_lab_user gcc -std=gnu11 -O2 -Wall -Wextra "${flags[@]}" "$program" \
+		$(pkg-config --cflags --libs "$LIBMONGOC")
 done
 
 stop_servers_at_exit
@@ -22,12 +27,14 @@ if [ -f "$ROOT/bench/results/results.json" ]; then	# figures of other workloads 
 fi
 export PGBENCH=$PG_BIN/pgbench
 as_lab_user "$PYTHON" "$BENCH/run.py" --output "$BENCH/results/results.json" "$@"
-as_lab_user "$PYTHON" "$BENCH/plot.py" "$BENCH/results/results.json" \
-	"$BENCH/results/results.svg" "$BENCH/results/results_dark.svg"
+as_lab_user find "$BENCH/results" -name '*.svg' -delete
+as_lab_user "$PYTHON" "$BENCH/plot.py" "$BENCH/results/results.json" "$BENCH/results"
 
 mkdir -p "$ROOT/bench/results"
-for result in results.json results.svg results_dark.svg; do
-	as_lab_user cat "$BENCH/results/$result" >"$ROOT/bench/results/$result"
+say
+for result in results.json results.svg results_dark.svg network.svg network_dark.svg; do
+	if [ -f "$BENCH/results/$result" ]; then
+		as_lab_user cat "$BENCH/results/$result" >"$ROOT/bench/results/$result"
+		say "written to bench/results/$result"
+	fi
 done
-say "
-written to bench/results/results.json, results.svg and results_dark.svg"

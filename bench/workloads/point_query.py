@@ -2,14 +2,15 @@
 
 pgbench -M simple -n -r -c 24 -j 12, as in the measurement of 2013 that started
 it all, beside a libmongoc program and a program that frames its messages by
-hand, with 24 threads each and the same filter, and beside the same query on an
-ordinary table.
+hand, with 24 threads each and the same filter, beside a function of PostgreSQL
+that frames them by hand, and beside the same query on an ordinary table.
 """
 import datetime
 
 from laboratory import median
 
 CLIENTS, JOBS = 24, 12
+FUNCTION = "floor in PostgreSQL"
 
 
 def documents(count):
@@ -28,6 +29,9 @@ def prepare(lab):
     lab.sql("ANALYZE points")
     found = lab.sql("SELECT info FROM points WHERE id = %s", (count,))
     assert found == [(f"information about {count}",)], found
+    lab.sql("CREATE OR REPLACE FUNCTION floor_find(host text, port integer, namespace text, id integer) RETURNS text "
+            "LANGUAGE c STRICT AS 'floor_function'")
+    assert lab.sql("SELECT floor_find(%s, %s, 'bench.points', %s)", (lab.host, lab.port, count)) == found
     lab.local_table("local_points", "SELECT * FROM points", "id")
     return count
 
@@ -40,6 +44,7 @@ def contestants(lab, count, clients, jobs, mode, seconds):
         "floor": lambda: lab.native("point", lab.host, lab.port, "bench.points", clients, seconds, count,
                                     program="floor"),
         "mongo_fdw": lambda: lab.pgbench("point_query.sql", *options),
+        FUNCTION: lambda: lab.pgbench("floor_point_query.sql", "-D", f"port={lab.port}", *options),
         "local table": lambda: lab.pgbench("local_point_query.sql", *options),
     }
 
@@ -69,6 +74,7 @@ def rows(results):
             "connections a round": median([result["seen"] for result in rounds], "connections"),
             "commands a transaction": {command: number / transactions for command, number in commands.items()},
             "ratio to native": median(rounds, "tps") / native,
+            **({f"ratio to {FUNCTION}": median(rounds, "tps") / median(results[FUNCTION], "tps")} if FUNCTION in results else {}),
             **({"ratio to local table and floor together": median(rounds, "tps") / most} if most else {}),
         })
     return table
