@@ -10,9 +10,13 @@ UNREAD = CodecOptions(document_class=RawBSONDocument)
 
 
 def run(database, collection, stages, codec_options=UNREAD):
-    """Returns all documents, fetched by plain commands; by default their fields are not decoded."""
-    reply = database.command("aggregate", collection, pipeline=stages, cursor={}, allowDiskUse=True,
-                             codec_options=codec_options)
+    return fetch(database, {"aggregate": collection, "pipeline": stages, "cursor": {}, "allowDiskUse": True}, codec_options)
+
+
+def fetch(database, command, codec_options=UNREAD):
+    """The documents, fetched to the end by plain commands; unless told otherwise their fields are not looked at."""
+    collection = next(iter(command.values()))
+    reply = database.command(command, codec_options=codec_options)
     documents = list(reply["cursor"]["firstBatch"])
     while reply["cursor"]["id"]:
         reply = database.command("getMore", reply["cursor"]["id"], collection=collection, codec_options=codec_options)

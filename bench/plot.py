@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Draw a results file of run.py: how fast SQL is compared with the alternatives.
 
-plot.py RESULTS.json PLOT.svg DARK_PLOT.svg
+plot.py RESULTS.json FOLDER
 
-Two columns of bars on logarithmic axes: compared with pipelines written by hand, and with a
-C program that uses libmongoc.  A bar begins at 1 and extends to the right if SQL is faster.
-The second picture is the same for a dark background.
+results.svg: two columns of bars on logarithmic axes, beside pipelines written by hand, and
+beside a C program that uses libmongoc.  network.svg, if that has been measured: reports
+over networks, a column for each.  A bar begins at 1 and goes to the right where SQL is
+faster.  results_dark.svg and network_dark.svg are the same for a dark background.
 """
 import json
 import math
+import os
 import sys
 from html import escape
 
@@ -57,21 +59,36 @@ def transactions(rows):
             for row in rows if row["script"].endswith(" -c 24") for where in ("standalone", "replica set")]
 
 
-# Columns: width, width of labels, title, ends of the axis, marks on it, and sections:
+def reports(setting, labelled):
+    """Of those over one network; each has its label in the first column."""
+    return lambda rows: [(row["question"] if labelled else "", row["pipeline_ms"] / row["sql_ms"])
+                         for row in rows if row.get("setting") == setting]
+
+
+# Columns: width and that of labels, title, ends of the axis, marks on it, and sections:
 # heading, (workload, bars) ...
 COLUMNS = (
-    (580, 290, "pipelines written by hand", (0.3, 30), (0.5, 1, 2, 5, 10, 20), (
+    (580, 290, "Beside pipelines written by hand", (0.3, 30), (0.5, 1, 2, 5, 10, 20), (
         ("GROUP BY", ("group_by", by_hand("question"))),
         ("Joins under aggregates", ("join", by_hand("question"))),
         ("First rows in an order", ("top_n", by_hand("question"))),
         ("TPC-H, scale factor 0.1", ("tpch", decimals)))),
-    (480, 200, "a C program with libmongoc", (0.35, 2.5), (0.5, 1, 2), (
+    (480, 200, "Beside a C program with libmongoc", (0.35, 2.5), (0.5, 1, 2), (
         ("Counts", ("counts", counts)),
         ("Scans", ("scan", program("1,000,000 documents")), ("wide_scan", program("3 of 50 fields"))),
         ("Single rows, 24 clients", ("point_query", program("an indexed field")), ("lookups", program("_id of 10,000,000"))),
         ("Transactions of sysbench, 24 clients", ("oltp", transactions)),
         ("Writes", ("writes", operations)),
         ("Product documents", ("json_tables", operations)))))
+NETWORKS = tuple(
+    (label_width + 270, label_width, setting, (0.03, 4), (0.1, 0.2, 0.5, 1, 2), (("", ("network", reports(setting, labelled))),))
+    for setting, label_width, labelled in (
+        ("same machine", 220, True), ("1 ms, 1 Gbit/s", 20, False), ("20 ms, 100 Mbit/s", 20, False)))
+
+# Pictures: name, title, columns.
+PICTURES = (
+    ("results", "How fast SQL through mongo_fdw is; 1 is as fast, to the right is faster", COLUMNS),
+    ("network", "How fast reports in SQL are beside pipelines written by hand; 1 is as fast, to the right is faster", NETWORKS))
 
 
 class Picture:
@@ -89,8 +106,7 @@ class Picture:
     def bar(self, x1, x2, y, colour):
         self.parts.append(f'<rect x="{x1:.1f}" y="{y:g}" width="{x2 - x1:.1f}" height="{ROW - 5}" fill="{self.colours[colour]}"/>')
 
-    def svg(self, height):
-        width = sum(column[0] for column in COLUMNS)
+    def svg(self, width, height):
         return "\n".join((f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                           f'height="{height}" font-family="{FONT}">', *self.parts, "</svg>", ""))
 
@@ -126,7 +142,7 @@ def draw_column(picture, report, left, column):
     def at(speed):
         return left + label_width + width * math.log(speed / ends[0]) / math.log(ends[1] / ends[0])
 
-    picture.text(left + MARGIN, TOP - 12, f"Beside {title}", size=14, weight="bold")
+    picture.text(left + MARGIN, TOP - 12, title, size=14, weight="bold")
     axis = len(picture.parts)
     y = TOP
     for heading, bars in sections_of(report, sections):
@@ -144,27 +160,30 @@ def draw_column(picture, report, left, column):
     return y
 
 
-def draw(report, colours):
+def draw(report, colours, title, columns):
     picture = Picture(colours)
     machine = report["machine"]
-    picture.text(MARGIN, 22, "How fast SQL through mongo_fdw is; 1 is as fast, to the right is faster", size=16, weight="bold")
+    picture.text(MARGIN, 22, title, size=16, weight="bold")
     left, end = 0, 0
-    for column in COLUMNS:
+    for column in columns:
         end = max(end, draw_column(picture, report, left, column))
         left += column[0]
     picture.text(MARGIN, end + 34, "{processors} processors ({model}), {memory_gb} GB, {date}".format(**machine) +
                  ", PostgreSQL {postgresql}, MongoDB {mongodb}".format(**report["versions"]) +
                  f", scale {report['scale']:g}, medians of {report['rounds']} rounds", "faint", size=10)
-    return picture.svg(end + BOTTOM + 4)
+    return picture.svg(left, end + BOTTOM + 4)
 
 
 def main():
-    source, *targets = sys.argv[1:]
+    source, folder = sys.argv[1:]
     with open(source, encoding="utf-8") as file:
         report = json.load(file)
-    for target, colours in zip(targets, (LIGHT, DARK)):
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(draw(report, colours))
+    for name, title, columns in PICTURES:
+        if name == "network" and name not in report["workloads"]:
+            continue
+        for ending, colours in (("", LIGHT), ("_dark", DARK)):
+            with open(os.path.join(folder, f"{name}{ending}.svg"), "w", encoding="utf-8") as file:
+                file.write(draw(report, colours, title, columns))
 
 
 if __name__ == "__main__":

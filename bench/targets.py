@@ -1,4 +1,4 @@
-"""The MongoDB servers for writes: a standalone one and a replica set of one member."""
+"""The MongoDB servers that write: a standalone one and a replica set of one member; and a network before one."""
 import contextlib
 import os
 import shutil
@@ -10,7 +10,7 @@ import time
 
 import pymongo
 
-from laboratory import QuietConnection, difference
+from laboratory import HERE, QuietConnection, difference
 
 
 class Target:
@@ -85,6 +85,18 @@ def targets(lab):
                    Target("replica set", "127.0.0.1", port, "bench_replica_set")]
         finally:
             lab.sql("DROP SERVER bench_replica_set CASCADE")
+
+
+@contextlib.contextmanager
+def network(port, one_way, rate=0):
+    """A link of so many microseconds each way, and bytes a second, before the server at this port: its own port, and a
+    function that tells how many bytes have gone through it."""
+    with subprocess.Popen([os.path.join(HERE, "native", "delay"), "127.0.0.1", str(port), str(one_way), str(rate)],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        def carried():
+            print("count", file=process.stdin, flush=True)
+            return sum(map(int, process.stdout.readline().split()))
+        yield int(process.stdout.readline()), carried
 
 
 def commands(seen, divisor=1):

@@ -4,11 +4,15 @@
  *		A network between client and server: bytes arrive some time after they
  *		were sent.
  *
- * delay HOST PORT MICROSECONDS
+ * delay HOST PORT MICROSECONDS BYTES_A_SECOND
  *		forwards connections to HOST:PORT; what comes from either side is
- *		passed on so many microseconds later.
+ *		passed on so many microseconds after its last byte has gone into the
+ *		link.  All connections share the link, which takes so many bytes a
+ *		second each way; 0: any number.
  *
- * Prints the port that it listens on, and ends with its standard input.
+ * Prints the port that it listens on.  Asked by a line on its standard input, it
+ * prints how many bytes have come from clients and from the server so far.  It
+ * ends with its standard input.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +33,7 @@
 
 #define MOST_CONNECTIONS	256
 #define CHUNK				(256 * 1024)
+#define CHUNK_OF_LINK		(16 * 1024) /* smaller, since a chunk arrives as a whole */
 #define MOST_IN_FLIGHT		64	/* chunks one way */
 
 typedef struct Chunk
@@ -52,9 +57,18 @@ typedef struct Way
 	Chunk	   *last;
 } Way;
 
-static Way	ways[2 * MOST_CONNECTIONS];
+/* One way of the link, for all connections. */
+typedef struct Link
+{
+	long long	free;			/* when it has taken all that was sent so far */
+	long long	bytes;
+} Link;
+
+static Way	ways[2 * MOST_CONNECTIONS]; /* to the server and from it by turns */
 static int	way_count;
+static Link links[2];
 static long long delay;			/* nanoseconds */
+static long long rate;			/* bytes a second; 0: any number */
 
 static void
 fail(const char *what)
@@ -100,8 +114,11 @@ accept_connection(int listener, const struct sockaddr_in *server)
 static void
 receive(Way *way)
 {
-	Chunk	   *chunk = malloc(sizeof(Chunk) + CHUNK);
-	ssize_t		got = recv(way->from, chunk->data, CHUNK, 0);
+	Link	   *link = &links[(way - ways) % 2];
+	size_t		size = rate > 0 ? CHUNK_OF_LINK : CHUNK;
+	Chunk	   *chunk = malloc(sizeof(Chunk) + size);
+	ssize_t		got = recv(way->from, chunk->data, size, 0);
+	long long	time = now();
 
 	if (got <= 0)
 	{
@@ -113,7 +130,9 @@ receive(Way *way)
 	chunk->next = NULL;
 	chunk->length = got;
 	chunk->sent = 0;
-	chunk->due = now() + delay;
+	link->bytes += got;
+	link->free = (link->free > time ? link->free : time) + (rate > 0 ? got * 1000000000LL / rate : 0);
+	chunk->due = link->free + delay;
 	if (way->last != NULL)
 		way->last->next = chunk;
 	else
@@ -169,6 +188,18 @@ close_ended(void)
 	}
 }
 
+/* Tell what has gone through the link, or end. */
+static void
+answer(void)
+{
+	char		line[16];
+
+	if (read(STDIN_FILENO, line, sizeof(line)) <= 0)
+		exit(0);
+	printf("%lld %lld\n", links[0].bytes, links[1].bytes);
+	fflush(stdout);
+}
+
 /* Wait for bytes, for room, or until a chunk is due. */
 static void
 turn(int listener, const struct sockaddr_in *server)
@@ -196,7 +227,7 @@ turn(int listener, const struct sockaddr_in *server)
 	if (ppoll(polled, 2 + 2 * count, wait < 0 ? NULL : &timeout, NULL) < 0 && errno != EINTR)
 		fail("poll");
 	if (polled[0].revents != 0)
-		exit(0);
+		answer();
 	for (int i = 0; i < count; i++)
 	{
 		if (polled[2 + 2 * i].revents != 0)
@@ -217,13 +248,14 @@ main(int argc, char **argv)
 	socklen_t	length = sizeof(own);
 	int			listener = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (argc != 4 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
+	if (argc != 5 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
 	{
-		fprintf(stderr, "usage: delay HOST PORT MICROSECONDS\n");
+		fprintf(stderr, "usage: delay HOST PORT MICROSECONDS BYTES_A_SECOND\n");
 		return 1;
 	}
 	server.sin_port = htons(atoi(argv[2]));
 	delay = atoll(argv[3]) * 1000;
+	rate = atoll(argv[4]);
 	/* timers are late by 50 microseconds otherwise */
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (bind(listener, (struct sockaddr *) &own, sizeof(own)) != 0 || listen(listener, 128) != 0 ||
