@@ -138,8 +138,8 @@ is($stdout, 100, 'REPEATABLE READ');
 
 # conflicts
 {
-	my $first = background_query($node, q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; SELECT pg_sleep(3); COMMIT});
-	sleep 1;
+	my $first = MongoFdwTest::Session->new($node);
+	$first->ask('BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6');
 	($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 7; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; COMMIT});
 	like($stderr, qr/40001: could not update foreign table "accounts"/, 'a write conflict is a serialization failure');
 	is(balance(7), 100, '... which undoes what came before');
@@ -147,9 +147,11 @@ is($stdout, 100, 'REPEATABLE READ');
 	like($stderr, qr/55P03: canceling statement due to lock timeout/, 'the first write of a transaction waits, at most lock_timeout');
 	($stdout, $stderr) = run_sql(q{SET statement_timeout = 300; UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
 	like($stderr, qr/57014/, '... or until it is cancelled');
-	($stdout, $stderr) = run_sql(q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6 RETURNING balance});
-	is($stdout . $stderr, '102', '... or until the other has ended');
-	$first->finish;
+	my $second = background_query($node, q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6 RETURNING balance});
+	sleep 1;
+	$first->ask('COMMIT');
+	(my $status, $stdout) = $second->finish;
+	is($stdout, '102', '... or until the other has ended');
 	is(balance(6), 102, '... and changes what that left');
 	is(open_transactions(), 0, 'no attempt stays open');
 }
