@@ -151,7 +151,7 @@ is($stdout, 100, 'REPEATABLE READ');
 	sleep 1;
 	$first->ask('COMMIT');
 	(my $status, $stdout) = $second->finish;
-	is($stdout, '102', '... or until the other has ended');
+	is($stdout, "102\n", '... or until the other has ended');
 	is(balance(6), 102, '... and changes what that left');
 	is(open_transactions(), 0, 'no attempt stays open');
 }
