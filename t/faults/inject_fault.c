@@ -315,21 +315,30 @@ we_are_below(void)
 #define FIRST_LOCK_OWNERS	8
 
 /*
- * is_for_lock_owners
- *		Is it the allocation whose failure PostgreSQL does not survive?
+ * ends_postgresql_session
+ *		Is it an allocation whose failure PostgreSQL does not survive?
  *
  * LockAcquireExtended() has already entered a LOCALLOCK, whose owners it is going to allocate.
  * If that fails, the entry remains without owners until the end of the transaction.  After a
  * subtransaction that caught the error, GrantLockLocal() writes to the owners for the next
  * lock of the same kind (PostgreSQL 15).
+ *
+ * PL/pgSQL copies a caught error before it ends the block's subtransaction.  If that fails,
+ * the subtransaction remains open, and the client's next ROLLBACK is FATAL: "unexpected state
+ * STARTED".
  */
 static bool
-is_for_lock_owners(MemoryContext context, Size size)
+ends_postgresql_session(MemoryContext context, Size size)
 {
+	const char *function;
 	void	   *frames[8];
 	int			nframes;
 
-	if (context != TopMemoryContext || size != FIRST_LOCK_OWNERS * sizeof(LOCALLOCKOWNER))
+	if (context == TopMemoryContext && size == FIRST_LOCK_OWNERS * sizeof(LOCALLOCKOWNER))
+		function = "LockAcquireExtended";
+	else if (strcmp(context->name, "PLpgSQL per-statement data") == 0)
+		function = "CopyErrorData";
+	else
 		return false;
 	nframes = backtrace(frames, lengthof(frames));
 	for (int i = 0; i < nframes; i++)
@@ -337,7 +346,7 @@ is_for_lock_owners(MemoryContext context, Size size)
 		Dl_info		info;
 
 		if (dladdr(frames[i], &info) && info.dli_sname != NULL &&
-			strcmp(info.dli_sname, "LockAcquireExtended") == 0)
+			strcmp(info.dli_sname, function) == 0)
 			return true;
 	}
 	return false;
@@ -350,7 +359,7 @@ static bool
 palloc_is_failing(MemoryContext context, Size size)
 {
 	return left_to_count[FAULT_PALLOC] != 0 && CritSectionCount == 0 &&
-		context != ErrorContext && we_are_below() && !is_for_lock_owners(context, size) &&
+		context != ErrorContext && we_are_below() && !ends_postgresql_session(context, size) &&
 		is_due(FAULT_PALLOC);
 }
 
