@@ -323,6 +323,9 @@ we_are_below(void)
  * subtransaction that caught the error, GrantLockLocal() writes to the owners for the next
  * lock of the same kind (PostgreSQL 15).
  *
+ * pgstat_get_entry_ref() has already entered a key, whose value it is going to allocate.  If
+ * that fails, the session's end finds a key without a value, and an assertion fails.
+ *
  * PL/pgSQL copies a caught error before it ends the block's subtransaction.  If that fails,
  * the subtransaction remains open, and the client's next ROLLBACK is FATAL: "unexpected state
  * STARTED".
@@ -336,6 +339,8 @@ ends_postgresql_session(MemoryContext context, Size size)
 
 	if (context == TopMemoryContext && size == FIRST_LOCK_OWNERS * sizeof(LOCALLOCKOWNER))
 		function = "LockAcquireExtended";
+	else if (strcmp(context->name, "PgStat Shared Ref") == 0)
+		return true;
 	else if (strcmp(context->name, "PLpgSQL per-statement data") == 0)
 		function = "CopyErrorData";
 	else
