@@ -147,7 +147,7 @@ def is_lost(session, error):
 
 def fatal_code(log):
     """Returns the SQLSTATE that ended a session, which psycopg2 does not always report."""
-    if "It ran out in libmongoc, which cannot go on without: the session ends." in log:
+    if "It ran out in libmongoc, which cannot continue: the session ends." in log:
         return "53200"              # reported like a request to terminate
     for text, code in (("out of memory", "53200"), ("terminating connection", "57P01")):
         if f"FATAL:  {text}" in log:
@@ -245,7 +245,10 @@ class Place:
             return
         code = outcome.code
         self.counts[f"{'FATAL ' if outcome.lost else ''}{code}"] += 1
-        if outcome.lost and FATAL.get(self.kind) != code:
+        # If PL/pgSQL fails before it has ended the subtransaction of an error that it caught, then
+        # PostgreSQL ends the session at the client's ROLLBACK: "unexpected state STARTED".
+        ends = self.kind == "palloc" and "during exception cleanup" in str(outcome.error)
+        if outcome.lost and FATAL.get(self.kind) != code and not ends:
             self.complain(n, f"the session ended: {code} {error}")
         elif code not in KINDS[self.kind]:
             self.complain(n, f"{code} {error}")

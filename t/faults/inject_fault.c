@@ -325,25 +325,16 @@ we_are_below(void)
  *
  * pgstat_get_entry_ref() has already entered a key, whose value it is going to allocate.  If
  * that fails, the session's end finds a key without a value, and an assertion fails.
- *
- * PL/pgSQL copies a caught error before it ends the block's subtransaction.  If that fails,
- * the subtransaction remains open, and the client's next ROLLBACK is FATAL: "unexpected state
- * STARTED".
  */
 static bool
 ends_postgresql_session(MemoryContext context, Size size)
 {
-	const char *function;
 	void	   *frames[8];
 	int			nframes;
 
-	if (context == TopMemoryContext && size == FIRST_LOCK_OWNERS * sizeof(LOCALLOCKOWNER))
-		function = "LockAcquireExtended";
-	else if (strcmp(context->name, "PgStat Shared Ref") == 0)
+	if (strcmp(context->name, "PgStat Shared Ref") == 0)
 		return true;
-	else if (strcmp(context->name, "PLpgSQL per-statement data") == 0)
-		function = "CopyErrorData";
-	else
+	if (context != TopMemoryContext || size != FIRST_LOCK_OWNERS * sizeof(LOCALLOCKOWNER))
 		return false;
 	nframes = backtrace(frames, lengthof(frames));
 	for (int i = 0; i < nframes; i++)
@@ -351,7 +342,7 @@ ends_postgresql_session(MemoryContext context, Size size)
 		Dl_info		info;
 
 		if (dladdr(frames[i], &info) && info.dli_sname != NULL &&
-			strcmp(info.dli_sname, function) == 0)
+			strcmp(info.dli_sname, "LockAcquireExtended") == 0)
 			return true;
 	}
 	return false;
