@@ -10,11 +10,12 @@ UNREAD = CodecOptions(document_class=RawBSONDocument)
 
 
 def run(database, collection, stages, codec_options=UNREAD):
+    """Returns all documents of a pipeline, as fetch() does."""
     return fetch(database, {"aggregate": collection, "pipeline": stages, "cursor": {}, "allowDiskUse": True}, codec_options)
 
 
 def fetch(database, command, codec_options=UNREAD):
-    """The documents, fetched to the end by plain commands; unless told otherwise their fields are not looked at."""
+    """Returns all documents of a find or aggregate, fetched by plain commands; by default their fields are not decoded."""
     collection = next(iter(command.values()))
     reply = database.command(command, codec_options=codec_options)
     documents = list(reply["cursor"]["firstBatch"])

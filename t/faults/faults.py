@@ -247,8 +247,8 @@ class Place:
         self.counts[f"{'FATAL ' if outcome.lost else ''}{code}"] += 1
         # If PL/pgSQL fails before it has ended the subtransaction of an error that it caught, then
         # PostgreSQL ends the session at the client's ROLLBACK: "unexpected state STARTED".
-        ends = self.kind == "palloc" and "during exception cleanup" in str(outcome.error)
-        if outcome.lost and FATAL.get(self.kind) != code and not ends:
+        excused = self.kind == "palloc" and "during exception cleanup" in str(outcome.error)
+        if outcome.lost and FATAL.get(self.kind) != code and not excused:
             self.complain(n, f"the session ended: {code} {error}")
         elif code not in KINDS[self.kind]:
             self.complain(n, f"{code} {error}")
