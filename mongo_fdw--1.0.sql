@@ -285,14 +285,16 @@ CREATE TABLE mongo_fdw_statistics_data (
 	learned_at		timestamptz NOT NULL,
 	documents		double precision NOT NULL,
 	document_size	double precision NOT NULL,
-	indexes			json
+	indexes			json,
+	round_trip_time	double precision,
+	bandwidth		double precision
 );
 
 REVOKE ALL ON mongo_fdw_statistics_data FROM PUBLIC;
 
 CREATE VIEW mongo_fdw_statistics WITH (security_barrier) AS
 SELECT t.ftrelid::pg_catalog.regclass AS relation, d.collection, d.learned_at, d.documents, d.document_size,
-	d.indexes
+	d.indexes, d.round_trip_time, d.bandwidth
 FROM mongo_fdw_statistics_data d JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) d.relid
 WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT');
 

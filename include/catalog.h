@@ -102,6 +102,8 @@ typedef struct MongoIndex
 typedef struct MongoStatistics
 {
 	double		documents;		/* in the collection */
+	double		round_trip_time;	/* to the server, ms; -1: not measured */
+	double		bandwidth;		/* bytes a second; -1: not measured */
 	int			nindexes;		/* 0 also if MongoDB did not list them */
 	MongoIndex *indexes;
 } MongoStatistics;

@@ -133,6 +133,8 @@ typedef struct MongoTableOptions
 	double		fdw_startup_cost;
 	double		fdw_tuple_cost;
 	double		fdw_lookup_cost;
+	double		round_trip_time;	/* ms; -1: not given */
+	double		bandwidth;		/* bytes a second; -1: not given */
 	double		remote_parallelism; /* scans that MongoDB runs concurrently;
 									 * 0: one */
 	const char *parallel_field; /* path by which parallel scans are split */
@@ -151,6 +153,7 @@ typedef struct MongoTableOptions
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;
+	int			float_sums_remote;	/* MongoDB may add up float8 */
 	uint32		pushdown_disable;	/* set of MongoFeature */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* show documents as canonical Extended JSON */

@@ -184,6 +184,7 @@ typedef struct MongoScanPlan
 	MongoTypeMismatch type_mismatch;
 	mongoc_read_mode_t read_mode;	/* the table's own option, or 0 */
 	bool		canonical_json;
+	const char *network;		/* for EXPLAIN; NULL: the same machine */
 	const char *comment;		/* the table's own option, or NULL */
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: not
 								 * a join */

@@ -74,7 +74,15 @@ typedef struct MongoUsage
 	uint64		bytes_sent;
 	uint64		bytes_received;
 	uint64		wait_us;
+	uint64		transfer_us;	/* of these, after a reply's first bytes */
 } MongoUsage;
+
+/*
+ * mongo_round_trip_time: returns the shortest time in ms in which this session has received
+ * the reply to a single command over a connection of the user mapping that is still open; -1 if
+ * there is none.  The command's own time is included.
+ */
+extern double mongo_round_trip_time(const UserMapping *user);
 
 /* mongo_traffic_commands: returns the number of commands of all kinds. */
 extern uint64 mongo_traffic_commands(const MongoTraffic *traffic);

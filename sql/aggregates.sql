@@ -206,7 +206,7 @@ SELECT i4, count(*), sum(i4), min(i4), bool_or(g = 1) FROM a_parts GROUP BY i4 O
 SELECT count(*), sum(i4) FROM a_parts WHERE i4 > 5;
 DELETE FROM a_parts;
 
--- from key to key of an index, which pays however many documents have each; without an index it does not
+-- from key to key of an index, however many documents have each; and over all documents without one
 CREATE FOREIGN TABLE a_many (g integer OPTIONS (indexed 'true'), h integer OPTIONS (path 'i2')) SERVER aggregates
 	OPTIONS (database 'mongo_fdw_regress', collection 'aggregates', estimated_rows '1000000');
 RESET cpu_tuple_cost;
@@ -215,6 +215,32 @@ RESET enable_hashagg;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT g FROM a_many;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT h FROM a_many;
 SELECT DISTINCT g FROM a_many ORDER BY g;
+
+-- sums of float8, whose last digits may differ: the option float_sums
+CREATE FOREIGN TABLE a_floats (_id integer, g integer, f double precision) SERVER aggregates
+	OPTIONS (database 'mongo_fdw_regress', collection 'aggregates', estimated_rows '1000000');
+ALTER SERVER aggregates OPTIONS (ADD fdw_tuple_cost '10000');
+EXPLAIN (COSTS OFF) SELECT sum(f) FROM a_floats;
+ALTER FOREIGN TABLE a_floats OPTIONS (ADD float_sums 'remote');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT sum(f), avg(f) FROM a_floats WHERE _id < 9;
+SELECT sum(f), avg(f) FROM a_floats WHERE _id IN (1, 6, 8);
+SELECT g, sum(f), avg(f) FROM a_floats GROUP BY g ORDER BY g;
+SELECT sum(f), avg(f) FROM a_floats WHERE _id = 11;
+SELECT sum(f), avg(f) FROM a_floats WHERE _id > 11;
+SELECT sum(DISTINCT f), sum(f) FILTER (WHERE g = 1) FROM a_floats WHERE _id IN (1, 6, 8);
+SET mongo_fdw.enable_pushdown = off;
+SELECT sum(f), avg(f) FROM a_floats WHERE _id IN (1, 6, 8);
+SELECT g, sum(f), avg(f) FROM a_floats GROUP BY g ORDER BY g;
+RESET mongo_fdw.enable_pushdown;
+ALTER SERVER aggregates OPTIONS (DROP fdw_tuple_cost);
+
+-- over a network MongoDB groups
+EXPLAIN (COSTS OFF) SELECT g, sum(h) FROM a_many GROUP BY g;
+ALTER SERVER aggregates OPTIONS (ADD round_trip_time '20ms', ADD bandwidth '12MB');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT g, sum(h) FROM a_many GROUP BY g;
+-- a cost for each document sent is none of MongoDB's work
+ALTER SERVER aggregates OPTIONS (DROP round_trip_time, DROP bandwidth, ADD fdw_tuple_cost '10000');
+EXPLAIN (COSTS OFF) SELECT g, sum(h) FROM a_many GROUP BY g;
 
 DROP TABLE a_parts, every_aggregate;
 DROP FUNCTION answer, plan_of, compare;

@@ -7,7 +7,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
 CREATE SERVER indexes FOREIGN DATA WRAPPER mongo_fdw
-	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0', fdw_tuple_cost '1');
+	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0', bandwidth '1e12');
 CREATE USER MAPPING FOR CURRENT_USER SERVER indexes;
 RESET client_min_messages;
 
@@ -72,14 +72,14 @@ BEGIN
 		planned := plan ->> 'Node Type';
 		RETURN;
 	END IF;
-	cost := (plan ->> 'Total Cost')::float8 - (plan ->> 'Plan Rows')::float8;
+	cost := (plan ->> 'Total Cost')::float8 - 0.1 * (plan ->> 'Plan Rows')::float8;
 	stats := mongo_command('indexes', 'mongo_fdw_regress',
 		json_build_object('explain', (plan ->> 'Remote Command')::json, 'verbosity', 'executionStats')::text::json);
 	documents := stats #> '{executionStats,totalDocsExamined}';
 	sorts := stats ->> 'queryPlanner' ~ '"stage": "SORT"';
-	planned := CASE WHEN cost BETWEEN 199 AND 201 THEN 'all'
-		WHEN cost / 0.5 BETWEEN documents / 2 - 1 AND documents * 2 + 2 THEN 'as many'
-		ELSE 'about ' || round(cost / 0.5) END;
+	planned := CASE WHEN cost BETWEEN 19.9 AND 20.1 THEN 'all'
+		WHEN cost / 0.05 BETWEEN documents / 2 - 1 AND documents * 2 + 2 THEN 'as many'
+		ELSE 'about ' || round(cost / 0.05) END;
 END $$;
 SET cpu_tuple_cost = 0;
 SET cpu_operator_cost = 0;

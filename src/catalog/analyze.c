@@ -55,6 +55,7 @@ typedef struct Sample
 	size_t		size;			/* bytes of the tuples in 'rows' */
 	double		read;			/* documents that were received */
 	double		rows_to_skip;	/* -1: not chosen yet */
+	MongoUsage	usage;			/* what reading them has caused */
 	ReservoirStateData reservoir;
 
 	MemoryContext sample_context;	/* of the tuples in 'rows' */
@@ -85,7 +86,7 @@ mapping_of_owner(Relation relation)
 
 MongoCursor *
 sample_open(UserMapping *user, const MongoTableOptions *options, int size,
-			const bson_t *last_stage, int batch)
+			const bson_t *last_stage, int batch, MongoUsage *usage)
 {
 	BsonArray	pipeline = bson_array_create();
 	bson_t	   *command;
@@ -107,7 +108,8 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 		.command = command,
 		.batch_size = batch,
 		.read_mode = options->read_mode,
-		.comment = options->comment
+		.comment = options->comment,
+		.usage = usage
 	});
 }
 
@@ -266,7 +268,7 @@ open_sample(Sample *sample)
 	if (bson_iter_init_find(&projection, find, "projection"))
 		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
 	return sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
-					   project, options->fetch_size);
+					   project, options->fetch_size, &sample->usage);
 }
 
 /*
@@ -317,7 +319,8 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	 */
 	if (counted.relid == RelationGetRelid(relation) &&
 		CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))
-		mongo_store_statistics(relation, sample.user, sample.options, *totalrows, counted.document_size);
+		mongo_store_statistics(relation, sample.user, sample.options, *totalrows,
+							   counted.document_size, &sample.usage);
 	counted.relid = InvalidOid;
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);
@@ -332,7 +335,7 @@ static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
 	const bson_t *stage = bson_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
-	MongoCursor *cursor = sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0);
+	MongoCursor *cursor = sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0, NULL);
 	const uint8_t *document;
 	uint32		length;
 	bson_iter_t iter;

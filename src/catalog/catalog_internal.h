@@ -53,9 +53,11 @@ extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *
  *		Open a cursor over a table's documents, or over the rows that its stages produce.
  *		It returns a random sample of 'size' of them, or all if that is 0, passed through
  *		'last_stage' unless that is NULL.
+ *		'usage' may be NULL.
  */
 extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
-								int size, const bson_t *last_stage, int batch);
+								int size, const bson_t *last_stage, int batch,
+								MongoUsage *usage);
 
 /*
  * sample_columns
@@ -280,14 +282,17 @@ extern IndexListing index_list(UserMapping *user, const char *database,
 
 /*
  * mongo_store_statistics
- *		List the collection's indexes and store them with the number of its documents and
- *		their average size in bytes.
+ *		List the collection's indexes and store them with the number of its documents,
+ *		their average size in bytes, and the network's round trip time and bandwidth.
+ *
+ * 'sample' is what reading the sample has caused.
  *
  * Raises a NOTICE for a collection that does not exist, or whose indexes MongoDB does
  * not list.  The former statistics remain if this raises an error, or if the transaction
  * is rolled back.  Raises what index_list() raises.
  */
 extern void mongo_store_statistics(Relation relation, UserMapping *user,
-								   const MongoTableOptions *options, double documents, double document_size);
+								   const MongoTableOptions *options, double documents,
+								   double document_size, const MongoUsage *sample);
 
 #endif							/* MONGO_FDW_CATALOG_INTERNAL_H */

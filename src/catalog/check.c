@@ -241,7 +241,7 @@ check_documents(Check *check, int sample)
 {
 	bool		has_more = mongo_fetch_row_count(check->user, check->options) > sample;
 	MongoCursor *cursor = sample_open(check->user, check->options, has_more ? sample : 0, NULL,
-									  SAMPLE_BATCH);
+									  SAMPLE_BATCH, NULL);
 	const uint8_t *data;
 	uint32		length;
 

@@ -453,7 +453,7 @@ sample_collection(const ImportSource *source, const ImportCollection *collection
 
 	cursor = sample_open(source->user, &options,
 						 mongo_fetch_row_count(source->user, &options) > size ? size : 0,
-						 NULL, SAMPLE_BATCH);
+						 NULL, SAMPLE_BATCH, NULL);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 		field_sample_observe(sample, data, length);
 	mongo_cursor_close(cursor);

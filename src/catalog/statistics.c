@@ -312,11 +312,13 @@ enum
 	COLUMN_DOCUMENTS,
 	COLUMN_DOCUMENT_SIZE,
 	COLUMN_INDEXES,
-	COLUMN_COUNT = COLUMN_INDEXES
+	COLUMN_ROUND_TRIP_TIME,
+	COLUMN_BANDWIDTH,
+	COLUMN_COUNT = COLUMN_BANDWIDTH
 };
 
 static const Oid column_types[COLUMN_COUNT] = {
-	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, JSONOID
+	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, JSONOID, FLOAT8OID, FLOAT8OID
 };
 
 /* Up to so many blocks are scanned sequentially, which costs less than opening the index. */
@@ -333,7 +335,7 @@ has_our_columns(Relation table)
 	for (int i = 0; i < COLUMN_COUNT; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tuple, i);
-		bool		nullable = i == COLUMN_INDEXES - 1;
+		bool		nullable = i >= COLUMN_INDEXES - 1;
 
 		if (attribute->attisdropped || attribute->atttypid != column_types[i] ||
 			attribute->attnotnull == nullable)
@@ -400,6 +402,13 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 	return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
 }
 
+/* measured: a column's value; -1 if it is NULL. */
+static double
+measured(const Datum *values, const bool *isnull, int column)
+{
+	return isnull[column - 1] ? -1 : DatumGetFloat8(values[column - 1]);
+}
+
 /*
  * read_statistics
  *		Read a foreign table's row, in the current memory context.  NULL if there is no row,
@@ -433,6 +442,8 @@ read_statistics(Oid relid)
 
 		statistics = palloc0(sizeof(MongoStatistics));
 		statistics->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
+		statistics->round_trip_time = measured(values, isnull, COLUMN_ROUND_TRIP_TIME);
+		statistics->bandwidth = measured(values, isnull, COLUMN_BANDWIDTH);
 		/* NULL: MongoDB did not list the indexes */
 		mongo_append_datum(holder, "indexes", -1, values[COLUMN_INDEXES - 1],
 						   isnull[COLUMN_INDEXES - 1], JSONOID, -1);
@@ -442,6 +453,37 @@ read_statistics(Oid relid)
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
 	return statistics;
+}
+
+/*
+ * find_bandwidth
+ *		Set the row's bandwidth to that in another table's row of the same server, if it is NULL:
+ *		a small sample shows none.
+ */
+static void
+find_bandwidth(Relation table, Oid relid, Datum *values, bool *isnull)
+{
+	Oid			serverid = GetForeignTable(relid)->serverid;
+	SysScanDesc scan = systable_beginscan(table, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+
+	while (isnull[COLUMN_BANDWIDTH - 1] && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		others[COLUMN_COUNT];
+		bool		others_null[COLUMN_COUNT];
+		Oid			other;
+
+		heap_deform_tuple(tuple, RelationGetDescr(table), others, others_null);
+		other = DatumGetObjectId(others[COLUMN_RELID - 1]);
+		if (!others_null[COLUMN_BANDWIDTH - 1] && other != relid &&
+			SearchSysCacheExists1(FOREIGNTABLEREL, ObjectIdGetDatum(other)) &&
+			GetForeignTable(other)->serverid == serverid)
+		{
+			values[COLUMN_BANDWIDTH - 1] = Float8GetDatum(DatumGetFloat8(others[COLUMN_BANDWIDTH - 1]));
+			isnull[COLUMN_BANDWIDTH - 1] = false;
+		}
+	}
+	systable_endscan(scan);
 }
 
 /*
@@ -491,6 +533,7 @@ write_row(Oid relid, Datum *values, bool *isnull)
 
 	if (table == NULL)
 		return;
+	find_bandwidth(table, relid, values, isnull);
 	tuple = heap_form_tuple(RelationGetDescr(table), values, isnull);
 
 	/* one statement may write a row twice, as for a table with children */
@@ -511,10 +554,24 @@ write_row(Oid relid, Datum *values, bool *isnull)
 
 /* --------------------------- storing statistics ----------------------------- */
 
+/* Bytes of a sample that show a bandwidth: the first ones of a reply come with its header. */
+#define LEAST_SAMPLE_BYTES	200000
+
+/* bandwidth_of: bytes a second of a sample's replies after their first bytes; -1: unknown. */
+static double
+bandwidth_of(const MongoUsage *sample)
+{
+	if (sample->bytes_received < LEAST_SAMPLE_BYTES)
+		return -1;
+	return sample->bytes_received * 1e6 / Max(sample->transfer_us, 1);
+}
+
 void
 mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOptions *options,
-					   double documents, double document_size)
+					   double documents, double document_size, const MongoUsage *sample)
 {
+	double		bandwidth = bandwidth_of(sample);
+	double		round_trip_time;
 	char	   *collection = psprintf("%s.%s", options->database, options->collection);
 	Datum		values[COLUMN_COUNT];
 	bool		isnull[COLUMN_COUNT] = {false};
@@ -554,6 +611,11 @@ mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOpt
 		}
 		values[COLUMN_INDEXES - 1] = CStringGetTextDatum(psprintf("[%s]", json.data));
 	}
+	round_trip_time = mongo_round_trip_time(user);
+	values[COLUMN_ROUND_TRIP_TIME - 1] = Float8GetDatum(round_trip_time);
+	isnull[COLUMN_ROUND_TRIP_TIME - 1] = round_trip_time < 0;
+	values[COLUMN_BANDWIDTH - 1] = Float8GetDatum(bandwidth);
+	isnull[COLUMN_BANDWIDTH - 1] = bandwidth < 0;
 	write_row(RelationGetRelid(relation), values, isnull);
 }
 

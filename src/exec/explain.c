@@ -186,6 +186,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 
 	ExplainPropertyText("Foreign Namespace", foreign_namespace(state->plan), es);
+	if (es->verbose && state->plan->network != NULL)
+		ExplainPropertyText("Network", state->plan->network, es);
 	if (state->plan->split_field != NULL)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
 	if (es->analyze && state->reused > 0)

@@ -130,22 +130,44 @@ parse_duration(const MongoOption *option, const char *value, void *field)
 	*(int *) field = number;
 }
 
+/* parse_quantity reads a number, with the unit if 'unit' is a GUC_UNIT. */
 static void
-parse_number(const MongoOption *option, const char *value, void *field)
+parse_quantity(const MongoOption *option, const char *value, int unit, const char *kind,
+			   void *field)
 {
+	const char *hint = NULL;
 	double		number;
 
 	/* this form of the condition also rejects NaN */
-	if (!parse_real(value, &number, 0, NULL) ||
+	if (!parse_real(value, &number, unit, &hint) ||
 		!(number >= option->min && number <= option->max))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for floating point option \"%s\": %s",
 						option->name, value),
-				 errhint("Valid values are numbers from %g to %g.",
+				 hint ? errhint("%s", _(hint)) :
+				 errhint("Valid values are %s from %g to %g.", kind,
 						 option->min, option->max)));
 
 	*(double *) field = number;
+}
+
+static void
+parse_number(const MongoOption *option, const char *value, void *field)
+{
+	parse_quantity(option, value, 0, "numbers", field);
+}
+
+static void
+parse_milliseconds(const MongoOption *option, const char *value, void *field)
+{
+	parse_quantity(option, value, GUC_UNIT_MS, "milliseconds", field);
+}
+
+static void
+parse_bytes(const MongoOption *option, const char *value, void *field)
+{
+	parse_quantity(option, value, GUC_UNIT_BYTE, "numbers of bytes", field);
 }
 
 /* parse_port: 0 is the default port, as in existing definitions. */
@@ -675,6 +697,9 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 /* In the order of MongoTypeMismatch. */
 static const char *const type_mismatches[] = {"error", "null", NULL};
 
+/* What is the second is true in MongoTableOptions. */
+static const char *const float_sum_places[] = {"local", "remote", NULL};
+
 /* In the order of MongoInsertMode. */
 static const char *const insert_modes[] = {"insert", "upsert", "ignore", NULL};
 
@@ -758,12 +783,15 @@ const MongoOption mongo_option_table[] =
 	{"fdw_startup_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_startup_cost), "25", BETWEEN(0, 1e15)},
 	{"fdw_tuple_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_tuple_cost), "0.1", BETWEEN(0, 1e15)},
 	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
+	{"round_trip_time", ON_SERVER, parse_milliseconds, NULL, TABLE(round_trip_time), "-1", BETWEEN(0, 60000)},
+	{"bandwidth", ON_SERVER, parse_bytes, NULL, TABLE(bandwidth), "-1", BETWEEN(1000, 1e12)},
 	{"remote_parallelism", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(remote_parallelism), "1", BETWEEN(0, 1000)},
 	{"parallel_field", ON_TABLE, parse_path, NULL, TABLE(parallel_field), "_id"},
 	{"hint", ON_TABLE, parse_name, check_hint, TABLE(hint)},
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
 	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
 	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},
+	{"float_sums", ON_SERVER | ON_TABLE, parse_choice, NULL, TABLE(float_sums_remote), "local", .choices = float_sum_places},
 	{"pushdown_disable", ON_SERVER | ON_TABLE, mongo_parse_features, NULL, TABLE(pushdown_disable)},
 
 	/* reading */

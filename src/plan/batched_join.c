@@ -178,16 +178,16 @@ count_seeks(const Search *search, const Choice *choice)
 static Cost
 indexed_cost(const Search *search, const Choice *choice, double examined)
 {
-	const MongoTableOptions *options = ((MongoRelation *) search->innerrel->fdw_private)->options;
+	const MongoRelation *inner = search->innerrel->fdw_private;
 	const Key  *first = linitial(choice->keys);
 	double		tuples = Max(search->innerrel->tuples, 1);
 	double		more_seeks = count_seeks(search, choice) * search->batches - first->distinct;
 
-	return search->batches * options->fdw_startup_cost * MONGO_COST_BATCHED_FIND +
-		Max(first->distinct - 1, 0) * MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost +
-		Max(more_seeks, 0) * MONGO_COST_BATCHED_SEEK * options->fdw_tuple_cost +
+	return search->batches * mongo_command_cost(inner) * MONGO_COST_BATCHED_FIND +
+		Max(first->distinct - 1, 0) * MONGO_COST_BATCHED_KEY * MONGO_COST_UNIT +
+		Max(more_seeks, 0) * MONGO_COST_BATCHED_SEEK * MONGO_COST_UNIT +
 		examined * mongo_examined_cost(search->innerrel, tuples) / tuples +
-		choice->found * options->fdw_tuple_cost;
+		mongo_transfer_cost(inner, choice->found, search->innerrel->reltarget);
 }
 
 /*
@@ -200,9 +200,9 @@ unindexed_cost(const Search *search, const Choice *choice)
 	const MongoRelation *inner = search->innerrel->fdw_private;
 	double		finds = Max(ceil(search->outer->rows / MONGO_COST_UNINDEXED_ROWS), 1);
 
-	return finds * (inner->options->fdw_startup_cost +
+	return finds * (mongo_command_cost(inner) +
 					mongo_examined_cost(search->innerrel, inner->examined_rows)) +
-		choice->found * inner->options->fdw_tuple_cost;
+		mongo_transfer_cost(inner, choice->found, search->innerrel->reltarget);
 }
 
 /* estimate_choice: fills in the number of documents found and the cost. */
@@ -368,7 +368,7 @@ estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *c
 					  List *join_clauses, CustomPath *path)
 {
 	const RelOptInfo *innerrel = search->innerrel;
-	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
+	const MongoRelation *inner = innerrel->fdw_private;
 	const Path *outer = search->outer;
 	Path	   *inner_path = lsecond(path->custom_paths);
 	QualCost	quals;
@@ -378,16 +378,16 @@ estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *c
 
 	/* for EXPLAIN: the share of one find */
 	inner_path->rows = clamp_row_est(choice->found / search->batches);
-	inner_path->startup_cost = options->fdw_startup_cost;
-	inner_path->total_cost = options->fdw_startup_cost +
-		inner_path->rows * options->fdw_tuple_cost;
+	inner_path->startup_cost = mongo_command_cost(inner);
+	inner_path->total_cost = inner_path->startup_cost +
+		mongo_transfer_cost(inner, inner_path->rows, innerrel->reltarget);
 
 	cost = choice->cost + outer->rows * 2 * cpu_operator_cost +
 		choice->found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
 
 	path->path.rows = joinrel->rows;
 	path->path.startup_cost = outer->startup_cost + quals.startup +
-		joinrel->reltarget->cost.startup + options->fdw_startup_cost *
+		joinrel->reltarget->cost.startup + mongo_command_cost(inner) *
 		(choice->indexed ? MONGO_COST_BATCHED_FIND : 1);
 	path->path.total_cost = outer->total_cost + quals.startup +
 		joinrel->reltarget->cost.startup + cost +

@@ -76,6 +76,7 @@ typedef struct MongoRecipe
 	bool		has_state;		/* the result is PostgreSQL's own partial
 								 * state */
 	bool		zero_if_empty;
+	bool		is_approximate; /* only with the option float_sums */
 } MongoRecipe;
 
 typedef struct MongoAggregateRow
@@ -497,24 +498,25 @@ begin_computed(MongoGroup *group, MongoPipeline *pipeline)
 	pipeline->translation.computed = computed;
 }
 
-/*
- * lone_field: the path of the field that a $group of no accumulators has for its only key,
- * so that MongoDB may take the groups from the keys of an index; NULL: it may not.
- */
-static const char *
-lone_field(const MongoGroup *group, const MongoPipeline *pipeline)
+Node *
+mongo_group_lone_key(const MongoGroup *group)
 {
-	const MongoGroupKey *key;
+	ListCell   *cell;
 
-	if (list_length(group->keys) != 1 || group->accumulators != NIL || group->distinct != NULL ||
-		pipeline->translation.columns == NULL)
-		return NULL;
-	key = linitial(group->keys);
-	return path_of_field(key->value.expression);
+	if (group->distinct == NULL)
+		return list_length(group->keys) == 1 && group->accumulators == NIL ?
+			(Node *) ((MongoGroupKey *) linitial(group->keys))->expression : NULL;
+	foreach(cell, group->accumulators)
+	{
+		if (!((MongoAccumulator *) lfirst(cell))->distinct)
+			return NULL;
+	}
+	return group->keys == NIL ? group->distinct : NULL;
 }
 
 /*
- * keep_groups_whole: of a $group by one field alone, that no group is lost.
+ * keep_groups_whole: keep a $group by this field alone from losing groups; 'value' is its
+ * key's, and may be changed.
  *
  * MongoDB goes from key to key of an index (DISTINCT_SCAN): where there are no conditions also
  * of a sparse one, which lacks the documents without the field, and where none of them compares
@@ -524,16 +526,10 @@ lone_field(const MongoGroup *group, const MongoPipeline *pipeline)
  * serve the conditions as well, the field is hidden instead.
  */
 static void
-keep_groups_whole(const MongoGroup *group, bool walks, MongoPipeline *pipeline)
+keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipeline *pipeline)
 {
-	const char *field = lone_field(group, pipeline);
-	MongoValue *value;
-	bool		is_text;
+	bool		is_text = mongo_compares_text(value->type);
 
-	if (field == NULL)
-		return;
-	value = &((MongoGroupKey *) linitial(group->keys))->value;
-	is_text = mongo_compares_text(value->type);
 	if (bson_empty(pipeline->stages) || (is_text && walks))
 		mongo_pipeline_append(pipeline, "$match",
 							  bson_from_template("{@1: {$not: {$lt: ''}}}", bson_utf8(field)));
@@ -541,12 +537,43 @@ keep_groups_whole(const MongoGroup *group, bool walks, MongoPipeline *pipeline)
 		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
 }
 
+/*
+ * append_values
+ *		Append stages that leave one document for each value of the field that all aggregates
+ *		are over by DISTINCT, with that field alone.
+ *
+ * MongoDB takes the values from the keys of an index.  The stages of the group, which follow,
+ * find equal what is equal in PostgreSQL only.
+ */
+static void
+append_values(MongoGroup *group, MongoPipeline *pipeline)
+{
+	MongoField	field;
+
+	if (mongo_column_of_node(pipeline->translation.columns, group->distinct, &field) == NULL)
+		elog(ERROR, "DISTINCT is not over a column");
+	keep_groups_whole(&group->distinct_value, field.path, true, pipeline);
+	mongo_pipeline_append(pipeline, "$group",
+						  bson_from_template("{_id: @1}", bson_field(field.path)));
+	mongo_pipeline_append(pipeline, "$project",
+						  bson_from_template("{@1: '$_id'}", bson_utf8(field.path)));
+}
+
 void
 mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
 {
+	if (walks && group->distinct != NULL)
+		append_values(group, pipeline);
 	merge = group->distinct != NULL || ((walks || merge) && differs_in_documents(group));
-	if (merge)
-		keep_groups_whole(group, walks, pipeline);
+	if (merge && group->distinct == NULL && mongo_group_lone_key(group) != NULL &&
+		pipeline->translation.columns != NULL)
+	{
+		MongoValue *value = &((MongoGroupKey *) linitial(group->keys))->value;
+		const char *field = path_of_field(value->expression);
+
+		if (field != NULL)
+			keep_groups_whole(value, field, walks, pipeline);
+	}
 	append_first_stage(group, !merge || group->distinct != NULL, pipeline);
 	if (merge)
 		append_second_stage(group, pipeline);
@@ -866,6 +893,8 @@ begin_translation(Translation *translation, MongoGroup *group, const Aggref *agg
 	translation->aggregate = aggregate;
 	translation->recipe = row->recipe;
 	translation->distinct = aggregate->aggdistinct != NIL && !row->recipe->distinct_is_same;
+	if (row->recipe->is_approximate && (!group->float_sums || translation->distinct))
+		return false;
 	if (DO_AGGSPLIT_SKIPFINAL(aggregate->aggsplit) && !row->recipe->has_state)
 		return false;
 	if (aggregate->args != NIL)
@@ -921,10 +950,10 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 /*-------------------------------------------------------------------------
  * The table of aggregate functions.
  *
- * It has those whose answer is PostgreSQL's to the last digit.  Not among them are
- * sums and averages of float4 and float8: PostgreSQL's depend on the order of
- * addition, and MongoDB compensates for that.  Nor variances, whose squares fit into a
- * Decimal128 for short integers alone.
+ * It contains those whose result is PostgreSQL's to the last digit.  PostgreSQL's sums of
+ * float8 depend on the order of addition, and MongoDB compensates for that, so these need the
+ * option float_sums.  Sums of float4 and variances are missing: the latter's squares fit into
+ * a Decimal128 for short integers alone.
  *
  * An average has the scale of PostgreSQL's own division, so MongoDB adds up and
  * PostgreSQL divides (exec_internal.h).
@@ -1000,6 +1029,16 @@ static const MongoRecipe average_of_decimals = {
 	.sum_type = NUMERICOID
 };
 
+static const MongoRecipe sum_of_doubles = {
+	MONGO_ARGUMENT_RAW, {SUMMED(VALUE), ANY_VALUE},
+	.result = UNLESS_NULL("{$toDouble: @1}"), .has_state = true, .is_approximate = true
+};
+
+static const MongoRecipe average_of_doubles = {
+	MONGO_ARGUMENT_RAW, {SUMMED(VALUE), COUNTED},
+	.result = "{$cond: [{$gt: [@2, 0]}, {$divide: [{$toDouble: @1}, @2]}, null]}", .is_approximate = true
+};
+
 static const MongoRecipe least = {
 	MONGO_ARGUMENT_ORDERED, {{"$min", VALUE}}, .distinct_is_same = true, .has_state = true
 };
@@ -1041,6 +1080,8 @@ static const MongoAggregateRow aggregate_rows[] =
 	{&sum_of_decimals, NULL, {F_SUM_INT8, F_SUM_NUMERIC}},
 	{&average_of_integers, NULL, {F_AVG_INT2, F_AVG_INT4}},
 	{&average_of_decimals, NULL, {F_AVG_INT8, F_AVG_NUMERIC}},
+	{&sum_of_doubles, NULL, {F_SUM_FLOAT8}},
+	{&average_of_doubles, NULL, {F_AVG_FLOAT8}},
 	{&least, NULL, {F_MIN_INT2, F_MIN_INT4, F_MIN_INT8, F_MIN_DATE, F_MIN_TIMESTAMP,
 	F_MIN_TIMESTAMPTZ, F_MIN_TEXT}},
 	{&least, &least_or_nan, {F_MIN_FLOAT8, F_MIN_NUMERIC}},

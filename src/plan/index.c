@@ -336,13 +336,42 @@ mongo_index_walks(const RelOptInfo *baserel, const char *path)
 
 /* ----------------------- What MongoDB's work costs ------------------------ */
 
+/* round_trip_cost: of waiting for a reply's first byte, as far as that is more than locally. */
+static Cost
+round_trip_cost(const MongoRelation *relation)
+{
+	return Max(relation->round_trip_time - MONGO_LOCAL_ROUND_TRIP, 0) * MONGO_COST_MILLISECOND;
+}
+
+Cost
+mongo_command_cost(const MongoRelation *relation)
+{
+	return relation->options->fdw_startup_cost + round_trip_cost(relation);
+}
+
+/* bytes_cost: of so many rows on the network, and of waiting for further batches of them. */
+static Cost
+bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
+{
+	double		bytes = rows * (MONGO_DOCUMENT_BYTES + target->width +
+								list_length(target->exprs) * MONGO_FIELD_BYTES);
+
+	return bytes * 1000 / relation->bandwidth * MONGO_COST_MILLISECOND +
+		floor(bytes / MONGO_BATCH_BYTES) * round_trip_cost(relation);
+}
+
+Cost
+mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget *target)
+{
+	return rows * relation->options->fdw_tuple_cost + bytes_cost(relation, rows, target);
+}
+
 Cost
 mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 {
-	const MongoRelation *relation = baserel->fdw_private;
 	bool		scans_all = examined_rows >= baserel->tuples;
 
-	return examined_rows * relation->options->fdw_tuple_cost *
+	return examined_rows * MONGO_COST_UNIT *
 		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
 }
 
@@ -351,15 +380,14 @@ static MongoEstimate
 estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
 {
 	const MongoRelation *relation = rel->fdw_private;
-	const MongoTableOptions *options = relation->options;
 	MongoEstimate estimate = {.rows = rel->rows};
 
-	estimate.startup_cost = options->fdw_startup_cost + rel->baserestrictcost.startup +
+	estimate.startup_cost = mongo_command_cost(relation) + rel->baserestrictcost.startup +
 		rel->reltarget->cost.startup;
 	if (relation->join != NULL)
 		estimate.startup_cost += relation->join->setup_cost;
 	estimate.total_cost = estimate.startup_cost + examined_cost +
-		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
+		mongo_transfer_cost(relation, remote_rows, rel->reltarget) + remote_rows * cpu_tuple_cost +
 		(relation->all_exact ? 0 : remote_rows * rel->baserestrictcost.per_tuple) +
 		rel->rows * rel->reltarget->cost.per_tuple;
 	return estimate;
@@ -384,7 +412,7 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 	int			more_parts = order->nparts - 1;
 	Cost		parts_cost = more_parts * options->fdw_startup_cost;
 	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
-		indexed_rows * options->fdw_tuple_cost * MONGO_COST_INDEXED;
+		indexed_rows * MONGO_COST_UNIT * MONGO_COST_INDEXED;
 	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost);
 
 	/*
@@ -395,7 +423,7 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 		parts_cost += mongo_sort_stage_cost(relation->remote_rows, -1) +
 			more_parts * examined_cost;
 	if (sorts && more_parts > 0)
-		parts_cost += order->nparts * relation->examined_rows * options->fdw_tuple_cost *
+		parts_cost += order->nparts * relation->examined_rows * MONGO_COST_UNIT *
 			MONGO_COST_PART_TEST;
 	estimate.total_cost += parts_cost;
 	/* sorting begins to give when all has been looked at */
@@ -410,20 +438,19 @@ mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoTableOptions *options = relation->options;
 	double		remote_shares = Max(Min(options->remote_parallelism, shares), 1);
-	Cost		remote_cost = options->fdw_tuple_cost *
-		(relation->examined_rows * (MONGO_COST_EXAMINED + MONGO_COST_RANGE) +
-		 relation->remote_rows);
+	Cost		remote_cost = relation->remote_rows * options->fdw_tuple_cost +
+		MONGO_COST_UNIT * relation->examined_rows * (MONGO_COST_EXAMINED + MONGO_COST_RANGE);
 	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
 		(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
 		baserel->rows * baserel->reltarget->cost.per_tuple;
 	MongoEstimate estimate = {.rows = clamp_row_est(baserel->rows / shares)};
 
-	estimate.startup_cost = options->fdw_startup_cost +
-		MONGO_COST_SPLIT * options->fdw_tuple_cost +
+	estimate.startup_cost = mongo_command_cost(relation) + MONGO_COST_SPLIT * MONGO_COST_UNIT +
 		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
 	estimate.total_cost = estimate.startup_cost +
-		(MONGO_RANGES_PER_PARTICIPANT - 1) * options->fdw_startup_cost +
-		remote_cost / remote_shares + local_cost / shares;
+		(MONGO_RANGES_PER_PARTICIPANT - 1) * mongo_command_cost(relation) +
+		remote_cost / remote_shares + local_cost / shares +
+		bytes_cost(relation, relation->remote_rows, baserel->reltarget);
 	return estimate;
 }
 

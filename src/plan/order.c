@@ -379,7 +379,7 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 
 	estimate = &upper->estimate;
 	upper->sorted_rows = estimate->rows;
-	estimate->total_cost += estimate->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
+	estimate->total_cost += estimate->rows * MONGO_COST_UNIT * cost +
 		mongo_sort_stage_cost(estimate->rows, -1);
 	estimate->startup_cost = estimate->total_cost;
 	upper->local = upper->grouped ?

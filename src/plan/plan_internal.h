@@ -88,6 +88,8 @@ typedef struct MongoRelation
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents received, before local checks */
 	double		examined_rows;	/* documents that MongoDB examines */
+	double		round_trip_time;	/* to the server, ms */
+	double		bandwidth;		/* bytes a second */
 	const struct MongoJoin *join;	/* NULL: a table */
 	bool		names_match;	/* a restriction is mongo_match() */
 	Expr	   *score;			/* mongo_score() of it, or NULL */
@@ -343,6 +345,7 @@ typedef struct MongoGroupKey
 typedef struct MongoGroup
 {
 	MongoScope	scope;			/* in which arguments are translated */
+	bool		float_sums;		/* may sums of float8 differ in last digits? */
 	List	   *keys;			/* MongoGroupKey * */
 	List	   *accumulators;	/* MongoAccumulator * */
 	Node	   *distinct;		/* what DISTINCT aggregates are over, or NULL */
@@ -369,6 +372,12 @@ extern bool mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate);
  */
 extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
 							  MongoValue *value);
+
+/*
+ * The only key of a group without accumulators, or what all aggregates of a group without
+ * keys are over by DISTINCT; NULL for any other group.
+ */
+extern Node *mongo_group_lone_key(const MongoGroup *group);
 
 /*
  * Append the stages to the pipeline, whose translation from then on is about what they
@@ -431,15 +440,35 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 /* -------------------- index.c: what MongoDB's work costs -------------------- */
 
 /*
+ * A query's cost has three parts: commands (fdw_startup_cost and a round trip), what is
+ * sent (fdw_tuple_cost for each document, and its bytes), and MongoDB's work.
+ *
  * Every constant, in one of two units:
  *
- *	T	fdw_tuple_cost, which stands for sending and reading one small document
+ *	T	MONGO_COST_UNIT, which stands for 0.26 microseconds: sending and reading one small
+ *		document within a machine.  It is the default of fdw_tuple_cost
  *	L	fdw_lookup_cost, which stands for one $lookup inside MongoDB's query engine
  *
  * Measured with MongoDB 6.0 on documents of some 100 bytes.  "make bench ONLY=costs"
  * measures them on another machine, in the way that stands behind each, and prints
  * these lines with its own figures.  Those marked "-" are not measured, but chosen.
  */
+
+#define MONGO_COST_UNIT				0.1
+
+/*
+ * The network.  A round trip within a machine is part of fdw_startup_cost.  What is measured
+ * of a network that is as fast counts as this, so that plans do not change with each ANALYZE.
+ */
+#define MONGO_LOCAL_ROUND_TRIP		0.8 /* - ms */
+#define MONGO_LOCAL_BANDWIDTH		1e9 /* - bytes a second */
+#define MONGO_GIGABIT_BANDWIDTH		1.2e8	/* - more than that, measured with
+											 * such a round trip, is local: a
+											 * busy machine shows less */
+#define MONGO_COST_MILLISECOND		(MONGO_COST_UNIT / 0.00026)
+#define MONGO_DOCUMENT_BYTES		28	/* of a document with its _id */
+#define MONGO_FIELD_BYTES			10	/* of a field without its value */
+#define MONGO_BATCH_BYTES			4e6 /* of a batch, see cursor.c */
 
 /* scans: T for each document */
 #define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
@@ -452,7 +481,8 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 /* scans: others */
 #define MONGO_COST_SPLIT			30000	/* T: $sample, which finds the
 											 * ranges */
-#define MONGO_COST_PROJECTION_BYTES	150 /* bytes sent while a field is picked */
+#define MONGO_COST_PROJECTION_BYTES	150 /* bytes sent within a machine while a
+										 * field is picked */
 #define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
 											 * less for add_path() */
 
@@ -515,6 +545,13 @@ extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const Mong
  * unless the option remote_parallelism says that it has processors to spare.
  */
 extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shares);
+
+/* A command: fdw_startup_cost, and a round trip. */
+extern Cost mongo_command_cost(const MongoRelation *relation);
+
+/* Sending so many rows of these columns to PostgreSQL. */
+extern Cost mongo_transfer_cost(const MongoRelation *relation, double rows,
+								const PathTarget *target);
 
 /* What MongoDB takes to find that many documents of a table. */
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);

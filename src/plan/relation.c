@@ -44,6 +44,30 @@ static bool is_below_barrier(const PlannerInfo *root);
 /* The estimate for a collection of unknown size. */
 #define DEFAULT_ROWS	1000
 
+/*
+ * set_network: the options override what ANALYZE has measured.  Without either, MongoDB is
+ * on the same machine.
+ */
+static void
+set_network(MongoRelation *relation)
+{
+	const MongoTableOptions *options = relation->options;
+	const MongoStatistics *statistics = relation->columns->statistics;
+
+	relation->round_trip_time = MONGO_LOCAL_ROUND_TRIP;
+	relation->bandwidth = MONGO_LOCAL_BANDWIDTH;
+	if (options->round_trip_time >= 0)
+		relation->round_trip_time = options->round_trip_time;
+	else if (statistics != NULL && statistics->round_trip_time >= 0)
+		relation->round_trip_time = statistics->round_trip_time;
+	if (options->bandwidth >= 0)
+		relation->bandwidth = options->bandwidth;
+	else if (statistics != NULL && statistics->bandwidth >= 0 &&
+			 (relation->round_trip_time > MONGO_LOCAL_ROUND_TRIP ||
+			  statistics->bandwidth < MONGO_GIGABIT_BANDWIDTH))
+		relation->bandwidth = Max(Min(statistics->bandwidth, MONGO_LOCAL_BANDWIDTH), 1000);
+}
+
 static MongoRelation *
 create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 {
@@ -57,6 +81,7 @@ create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 											 baserel->relid, baserel->max_attr,
 											 relation->options->type_mismatch);
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
+	set_network(relation);
 	if (mongo_is_pipeline_table(relation->options))
 		relation->columns->derivation = relation->options;
 	return relation;

@@ -64,6 +64,17 @@ is_inner(const PlannerInfo *root)
 	return false;
 }
 
+/* network_of: "20 ms, 12 MB/s", for EXPLAIN; NULL within a machine. */
+static const char *
+network_of(const MongoRelation *relation)
+{
+	if (relation->round_trip_time <= MONGO_LOCAL_ROUND_TRIP && relation->bandwidth >= MONGO_LOCAL_BANDWIDTH)
+		return NULL;
+	return psprintf("%.3g ms, %s/s", relation->round_trip_time,
+					TextDatumGetCString(DirectFunctionCall1(pg_size_pretty,
+															Int64GetDatum((int64) relation->bandwidth))));
+}
+
 /* init_scan_plan: fills in the members that are the same for all scans of the relation. */
 static void
 init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
@@ -79,6 +90,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	plan->database = options->database;
 	plan->collection = options->collection;
 	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);
+	plan->network = network_of(relation);
 	plan->fetch_size = options->fetch_size;
 	plan->batches_grow = options->batches_grow;
 	plan->type_mismatch = options->type_mismatch;
@@ -220,7 +232,8 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 /*
  * projection_pays: is it faster if MongoDB selects the fields?
  *
- * Selecting them takes MongoDB as long as sending some hundred bytes more.  So whole documents
+ * Selecting them takes MongoDB as long as sending some hundred bytes more within
+ * a machine.  So whole documents
  * are faster if, according to ANALYZE, they contain little else.  Without ANALYZE, the command
  * has a projection.
  */
@@ -249,7 +262,8 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 			return true;
 		fields_width += width + strlen(column->path);
 	}
-	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
+	return document_width - fields_width >
+		MONGO_COST_PROJECTION_BYTES * relation->bandwidth / MONGO_LOCAL_BANDWIDTH;
 }
 
 /* projection_of: returns the projection for these columns; if empty, whole documents. */
@@ -843,6 +857,7 @@ static const MongoStructField scan_fields[] = {
 	MONGO_STRUCT_NUMBERS(MongoScanPlan, nvariables, canonical_json),
 	SCAN(STRING, comment),
 	SCAN(STRING, joined),
+	SCAN(STRING, network),
 	SCAN(STRING, split_field),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),

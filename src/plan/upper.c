@@ -11,6 +11,7 @@
 #include "common.h"
 #include "options.h"
 
+#include "catalog/pg_type_d.h"
 #include "foreign/foreign.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -58,13 +59,13 @@ void
 mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 					 MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
 {
-	const MongoTableOptions *options = mongo_upper_options(upper);
 	MongoEstimate estimate = upper->estimate;
 	QualCost	qual_cost;
 
 	estimate.startup_cost += target->cost.startup;
 	estimate.total_cost += target->cost.startup +
-		estimate.rows * (options->fdw_tuple_cost + cpu_tuple_cost);
+		mongo_transfer_cost(upper->input->fdw_private, estimate.rows, target) +
+		estimate.rows * cpu_tuple_cost;
 	if (upper->local_quals != NIL)
 	{
 		cost_qual_eval(&qual_cost, upper->local_quals, root);
@@ -124,6 +125,8 @@ begin_group(MongoUpperRelation *upper)
 
 	group->scope.translation = &upper->pipeline.translation;
 	group->scope.scale = true;
+	group->float_sums = mongo_upper_options(upper)->float_sums_remote &&
+		upper->input->reloptkind == RELOPT_BASEREL;
 	group->results = bson_create_in(CurrentMemoryContext);
 	return group;
 }
@@ -166,23 +169,24 @@ add_aggregates(MongoGroup *group, List *expressions)
 }
 
 /*
- * walks_index: a $group by a field alone goes from key to key of an index that leads
- * with it, if that tests all conditions as well (DISTINCT_SCAN).
+ * walks_index: does the $group by a field alone go from key to key of an index?  That leads
+ * with the field, and tests all conditions as well (DISTINCT_SCAN).
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  */
 static bool
 walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 {
-	const MongoGroupKey *key;
+	Node	   *key = mongo_group_lone_key(group);
 	MongoField	field;
 
-	if (list_length(group->keys) != 1 || group->accumulators != NIL ||
-		group->distinct != NULL || upper->grouped)
-		return false;
-	key = linitial(group->keys);
-	if (mongo_column_of_node(group->scope.translation->columns, (Node *) key->expression,
-							 &field) == NULL)
+	/*
+	 * equal values of numeric may be one key of the index only as MongoDB
+	 * compares them
+	 */
+	if (key == NULL || upper->grouped ||
+		(group->distinct != NULL && group->distinct_value.type == NUMERICOID) ||
+		mongo_column_of_node(group->scope.translation->columns, key, &field) == NULL)
 		return false;
 	if (bson_empty(upper->pipeline.stages))
 		return (field.index_uses & MONGO_INDEX_ORDER) != 0;
@@ -235,7 +239,6 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 static void
 add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 {
-	double		tuple_cost = mongo_upper_options(upper)->fdw_tuple_cost;
 	MongoEstimate *estimate = &upper->estimate;
 	List	   *keys = NIL;
 	double		groups;
@@ -253,13 +256,13 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 		estimate_num_groups(root, keys, estimate->rows, NULL, NULL);
 
 	if (walks)
-		estimate->total_cost = mongo_upper_options(upper)->fdw_startup_cost +
-			first_groups * tuple_cost * MONGO_COST_NEXT_KEY;
+		estimate->total_cost = mongo_command_cost(upper->input->fdw_private) +
+			first_groups * MONGO_COST_UNIT * MONGO_COST_NEXT_KEY;
 	else
-		estimate->total_cost += estimate->rows * tuple_cost *
+		estimate->total_cost += estimate->rows * MONGO_COST_UNIT *
 			mongo_group_cost(group, first_groups);
 	if (group->distinct != NULL)
-		estimate->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
+		estimate->total_cost += first_groups * MONGO_COST_UNIT * mongo_group_cost(group, groups);
 	estimate->startup_cost = estimate->total_cost;
 
 	if (upper->counts)
@@ -338,7 +341,7 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 	add_stages(root, group, upper);
 	if (upper->counts && upper->pipeline.only_match == NULL)
 		upper->estimate.startup_cost = upper->estimate.total_cost =
-			mongo_upper_options(upper)->fdw_startup_cost;
+			mongo_command_cost(upper->input->fdw_private);
 	add_having(root, upper, having);
 	if (!mongo_upper_gives(upper, target->exprs) ||
 		!mongo_upper_gives(upper, upper->local_quals))

@@ -37,7 +37,8 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 {
 	MongoLease *lease;
 	MongoCommand message = {.database = database,.document = command};
-	MongoReply	reply = {.context = context};
+	MongoUsage	usage = {0};
+	MongoReply	reply = {.context = context,.usage = &usage};
 
 	mongo_session_settle(user);
 	lease = mongo_lease_create(CurrentMemoryContext, user, NULL, NULL);
@@ -64,6 +65,8 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		mongo_lease_renew(lease, user);
 	}
 
+	if (lease->connection->round_trip_us == 0 || usage.wait_us < lease->connection->round_trip_us)
+		lease->connection->round_trip_us = Max(usage.wait_us, 1);
 	mongo_lease_release(lease);
 	return reply_view(&reply);
 }

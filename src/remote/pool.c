@@ -165,6 +165,23 @@ close_unused(Oid serverid, Oid umid, List **in_use)
 	return closed;
 }
 
+double
+mongo_round_trip_time(const UserMapping *user)
+{
+	uint64		shortest = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections)
+	{
+		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if (connection->umid == user->umid && connection->round_trip_us > 0 &&
+			(shortest == 0 || connection->round_trip_us < shortest))
+			shortest = connection->round_trip_us;
+	}
+	return shortest == 0 ? -1 : shortest / 1000.0;
+}
+
 void
 mongo_pool_close_idle(Oid serverid)
 {

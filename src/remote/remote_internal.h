@@ -357,6 +357,8 @@ typedef struct MongoConnection
 	MongoBuffer request;		/* the request being built; malloc'd */
 	MongoBuffer compressed;		/* the same as OP_COMPRESSED; malloc'd */
 	uint64		waited_before;	/* MONGO_COUNT_WAIT_US at the last send */
+	uint64		round_trip_us;	/* the shortest wait for the reply to a
+								 * command; 0: none yet */
 
 	/* options, and what the pool records */
 	Oid			serverid;
@@ -439,6 +441,7 @@ typedef struct MongoReply
 	size_t		received;
 	size_t		expected;		/* 0: not known yet */
 	bool		is_compressed;
+	uint64		first_wait;		/* MONGO_COUNT_WAIT_US when it began */
 } MongoReply;
 
 /* The result of waiting for a reply. */

@@ -546,6 +546,8 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 		if (wait && !mongo_stream_wait_for_reply(stream, interrupts))
 			return transport->memory_missing > 0 || transport->wait_error != NULL ?
 				break_off(connection, NULL) : MONGO_INTERRUPTED;
+		if (reply->received == 0)
+			reply->first_wait = transport->traffic.counters[MONGO_COUNT_WAIT_US];
 		count = mongoc_stream_read(stream->top, buffer->data + reply->received,
 								   size - reply->received, 0, 0);
 		wait = count <= 0;
@@ -576,6 +578,9 @@ receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	{
 		reply->usage->bytes_received += counters[MONGO_COUNT_BYTES_RECEIVED] - bytes;
 		reply->usage->wait_us += counters[MONGO_COUNT_WAIT_US] - wait_us;
+		if (reply->received > 0)
+			reply->usage->transfer_us += counters[MONGO_COUNT_WAIT_US] -
+				Max(reply->first_wait, wait_us);
 	}
 	return outcome;
 }

@@ -81,7 +81,7 @@ class Page:
         self.cursor.execute("SET enable_async_append = off")
         for server, recorder in zip(("mongodb", "replica_set"), self.recorders):
             self.cursor.execute(f"DROP SERVER IF EXISTS {server} CASCADE; CREATE SERVER {server} FOREIGN DATA WRAPPER mongo_fdw "
-                                f"OPTIONS (address '127.0.0.1', port '{recorder.port}'); "
+                                f"OPTIONS (address '127.0.0.1', port '{recorder.port}', round_trip_time '0', bandwidth '1e9'); "
                                 f"CREATE USER MAPPING FOR CURRENT_USER SERVER {server}")
 
     def execute(self, statement):
