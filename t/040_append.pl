@@ -71,7 +71,7 @@ is($node->safe_psql('postgres',
 my $grouping = 'SET enable_partitionwise_aggregate = on';
 my $groups = 'SELECT id % 3 AS k, count(*), sum(id) FROM parts GROUP BY 1 ORDER BY 1';
 $node->safe_psql('postgres',
-	"ALTER FOREIGN TABLE part_$_ OPTIONS (ADD fdw_tuple_cost '0.0001')") foreach 0 .. 1;
+	"ALTER FOREIGN TABLE part_$_ OPTIONS (ADD fdw_tuple_cost '10')") foreach 0 .. 1;
 like($node->safe_psql('postgres', "$grouping; EXPLAIN (COSTS OFF) $groups"),
 	qr/Finalize.*(Async Foreign Scan\s+Foreign Namespace: Aggregate.*){2}/s,
 	'partial aggregates are asked for asynchronously');
