@@ -15,8 +15,8 @@ my $node = new_postgres('parallel', 'mongo_fdw.enable_aggregate_pushdown = off',
 	'max_worker_processes = 16', 'max_parallel_workers = 8', 'max_parallel_workers_per_gather = 2',
 	'min_parallel_table_scan_size = 0', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0');
 
-# Costs of MongoDB's are nothing here, so that small tables are worth it.
-create_server($node, 'mongodb', $mongod, fdw_startup_cost => 0, fdw_tuple_cost => 0,
+# Commands cost nothing and documents much, so that small tables are worth it.
+create_server($node, 'mongodb', $mongod, fdw_startup_cost => 0, fdw_tuple_cost => 100,
 	remote_parallelism => 8);
 
 my $serial = 'SET max_parallel_workers_per_gather = 0;';
@@ -25,7 +25,7 @@ sub create_table
 {
 	my ($name, $columns, $options) = @_;
 	$node->safe_psql('postgres',
-		"CREATE FOREIGN TABLE $name ($columns) SERVER mongodb OPTIONS (database 'db', estimated_rows '100000'"
+		"CREATE FOREIGN TABLE $name ($columns) SERVER mongodb OPTIONS (database 'db', estimated_rows '1000000'"
 		  . ($options ? ", $options" : '') . ')');
 }
 
@@ -284,7 +284,7 @@ cmp_ok($together, '<', 0.7 * $alone, 'participants wait at the same time');
 # --- snapshots and transactions ---------------------------------------------
 my $set = MongoFdwTest::ReplicaSet->new(1);
 my $primary = $set->primary;
-create_server($node, 'replica', $primary, replica_set => 'rs', fdw_startup_cost => 0, fdw_tuple_cost => 0,
+create_server($node, 'replica', $primary, replica_set => 'rs', fdw_startup_cost => 0, fdw_tuple_cost => 100,
 	remote_parallelism => 8, enable_aggregate_pushdown => 'false');
 $primary->insert('db', 'accounts', '[' . join(', ', map { "{\"_id\": $_, \"n\": 10}" } 1 .. 5000) . ']');
 $node->safe_psql('postgres', "CREATE FOREIGN TABLE accounts (_id int, n int) SERVER replica"
@@ -324,7 +324,7 @@ is($out, '50000', 'with the right rows');
 
 # --- workers log in by themselves, as the user whose query it is --------------
 my $guarded = MongoFdwTest::Mongod->new(auth => 1);
-create_server($node, 'guarded', $guarded, fdw_startup_cost => 0, fdw_tuple_cost => 0, remote_parallelism => 8);
+create_server($node, 'guarded', $guarded, fdw_startup_cost => 0, fdw_tuple_cost => 100, remote_parallelism => 8);
 $guarded->insert('db', 'secrets', '[' . join(', ', map { "{\"n\": $_}" } 1 .. 3000) . ']');
 $node->safe_psql('postgres', 'CREATE FOREIGN TABLE secrets (n int) SERVER guarded OPTIONS (database \'db\', estimated_rows \'100000\', fetch_size \'100\');'
 	  . ' CREATE VIEW shown AS SELECT * FROM secrets; CREATE ROLE reader; GRANT SELECT ON shown TO reader;');

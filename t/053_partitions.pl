@@ -131,7 +131,7 @@ like(rows("$wise[1] SET enable_nestloop = off; EXPLAIN (COSTS OFF) $shapes{'a jo
 # --- the same with workers ------------------------------------------------------
 my $parallel = 'SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
   . ' SET max_parallel_workers_per_gather = 3;';
-rows("ALTER SERVER mongodb OPTIONS (ADD remote_parallelism '8', ADD fdw_tuple_cost '0', ADD fdw_startup_cost '0')");
+rows("ALTER SERVER mongodb OPTIONS (ADD remote_parallelism '8', ADD fdw_tuple_cost '100', ADD fdw_startup_cost '0')");
 like(rows("$parallel EXPLAIN (COSTS OFF) $shapes{'groups by something else'}"), qr/Parallel Foreign Scan/,
 	'workers may share the partitions');
 foreach my $name (sort keys %shapes)
