@@ -1,6 +1,7 @@
 # What the programs of t/random ask, and write, at random with fixed seeds, held against
 # local tables.  For hours of it, and of some alone:
 # RANDOM_TIMES=100 RANDOM_SEED=7 RANDOM_ONLY="joins writes" TEST_FILE_TIMEOUT=36000
+# RANDOM_DRAWN=1 draws settings of PostgreSQL, and servers' networks, for all queries.
 
 use strict;
 use warnings;
@@ -10,7 +11,7 @@ use Test::More;
 
 my %only = map { $_ => 1 } split / /, $ENV{RANDOM_ONLY} // '';
 my @queries = ('--queries');
-my @drawn = ('--drawn', 0.2);
+my @drawn = ('--drawn', $ENV{RANDOM_DRAWN} // 0.2);
 
 # program, how many, of what, seed, further arguments, servers that it needs: a standalone,
 # a replica set, or one of its own

@@ -6,7 +6,8 @@
     settings.restore()          # the settings before the draw
 
 No setting of PLANNING changes a query's result, and those of SESSION change it in the same
-way for foreign and local tables.  Settings that this PostgreSQL lacks are omitted.
+way for foreign and local tables.  Settings that this PostgreSQL lacks are omitted.  "network"
+stands for the options round_trip_time and bandwidth of all servers.
 """
 
 import random
@@ -57,6 +58,9 @@ PLANNING = [
     together(0.3, seq_page_cost=COST, random_page_cost=COST, cpu_tuple_cost=COST, cpu_index_tuple_cost=COST,
              cpu_operator_cost=COST, parallel_setup_cost=COST, parallel_tuple_cost=COST,
              effective_cache_size=one_of(0.3, "8kB", "1TB")),
+    # not a setting, but options of all servers
+    together(0.6, network=one_of(1, ("0", "1GB"), ("1ms", "120MB"), ("20ms", "12MB"), ("300ms", "1MB"), ("0", "1kB"),
+                                 ("100ms", "100GB"))),
     # the first is the name until PostgreSQL 15, the second since
     together(0.03, force_parallel_mode=exactly("on"), debug_parallel_query=exactly("on"),
              parallel_setup_cost=exactly("0"), parallel_tuple_cost=exactly("0"),
@@ -123,7 +127,7 @@ class RandomSettings:
         self.before = {}
         self.drawn = {}
         execute("LOAD 'mongo_fdw'")
-        self.known = {name.lower() for name, in execute("SELECT name FROM pg_settings")} | {"role", "search_path"}
+        self.known = {name.lower() for name, in execute("SELECT name FROM pg_settings")} | {"role", "search_path", "network"}
         if not execute("SELECT pg_jit_available()")[0][0]:
             self.known -= {name for name in self.known if name.startswith("jit")}
         if table is PLANNING:
@@ -132,14 +136,24 @@ class RandomSettings:
 
     def set(self, name, value):
         self.drawn[name] = value
-        if name != "search_path":       # the program sets it by path()
+        if name == "network":
+            self.set_network("ADD", ("round_trip_time '%s'" % value[0], "bandwidth '%s'" % value[1]))
+        elif name != "search_path":       # the program sets it by path()
             self.before.setdefault(name, self.execute("SELECT current_setting('%s')" % name)[0][0])
             self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
+
+    def set_network(self, action, options):
+        """Alters the options of all servers."""
+        for name, in self.execute("SELECT srvname FROM pg_foreign_server JOIN pg_foreign_data_wrapper f ON f.oid = srvfdw"
+                                  " WHERE fdwname = 'mongo_fdw'"):
+            self.execute('ALTER SERVER "%s" OPTIONS (%s)' % (name, ", ".join(f"{action} {option}" for option in options)))
 
     def restore(self):
         """Restores the settings before the draw."""
         for name, value in self.before.items():
             self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
+        if "network" in self.drawn:
+            self.set_network("DROP", ("round_trip_time", "bandwidth"))
         self.before, self.drawn = {}, {}
 
     def draw(self):
@@ -164,4 +178,5 @@ class RandomSettings:
         return self.drawn.get("standard_conforming_strings") == "off" and code.startswith(("22", "42"))
 
     def describe(self):
-        return "".join("  SET %s = '%s';\n" % item for item in self.drawn.items())
+        return "".join("  SET %s = '%s';\n" % (name, value if name != "network" else ", ".join(value))
+                       for name, value in self.drawn.items())
