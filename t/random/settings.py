@@ -137,23 +137,28 @@ class RandomSettings:
     def set(self, name, value):
         self.drawn[name] = value
         if name == "network":
-            self.set_network("ADD", ("round_trip_time '%s'" % value[0], "bandwidth '%s'" % value[1]))
+            self.set_network(*value)
         elif name != "search_path":       # the program sets it by path()
             self.before.setdefault(name, self.execute("SELECT current_setting('%s')" % name)[0][0])
             self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
 
-    def set_network(self, action, options):
-        """Alters the options of all servers."""
-        for name, in self.execute("SELECT srvname FROM pg_foreign_server JOIN pg_foreign_data_wrapper f ON f.oid = srvfdw"
-                                  " WHERE fdwname = 'mongo_fdw'"):
-            self.execute('ALTER SERVER "%s" OPTIONS (%s)' % (name, ", ".join(f"{action} {option}" for option in options)))
+    def set_network(self, *values):
+        """Sets these options of all servers; without values it drops them, also another program's."""
+        for name, options in self.execute(
+                "SELECT srvname, srvoptions::text FROM pg_foreign_server"
+                " JOIN pg_foreign_data_wrapper f ON f.oid = srvfdw WHERE fdwname = 'mongo_fdw'"):
+            if "round_trip_time=" in (options or ""):
+                self.execute('ALTER SERVER "%s" OPTIONS (DROP round_trip_time, DROP bandwidth)' % name)
+            if values:
+                self.execute('ALTER SERVER "%s" OPTIONS (ADD round_trip_time \'%s\', ADD bandwidth \'%s\')'
+                             % (name, *values))
 
     def restore(self):
         """Restores the settings before the draw."""
         for name, value in self.before.items():
             self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
         if "network" in self.drawn:
-            self.set_network("DROP", ("round_trip_time", "bandwidth"))
+            self.set_network()
         self.before, self.drawn = {}, {}
 
     def draw(self):
