@@ -461,6 +461,16 @@ extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
 extern void mongo_cursor_ask_now(MongoCursor *cursor);
 
 /*
+ * mongo_cursors_send_ahead
+ *		Sends the command of the second cursor, which is certainly needed, before the reply to
+ *		the first one's is waited for; over the same connection, unless another one is idle.
+ *
+ * Sends the first one's command if it has not been sent.  Does nothing in MongoDB transactions.
+ * Raises what sending raises.
+ */
+extern void mongo_cursors_send_ahead(MongoCursor *first, MongoCursor *second);
+
+/*
  * mongo_cursor_close
  *		Releases the lease, and has the server close the cursor if it is still open there.
  *		Idempotent; accepts NULL.

@@ -253,6 +253,9 @@ typedef struct MongoScanRun
 	bool		counts;			/* 'command' is the plan's count_command */
 	bson_t	   *command;		/* as sent; NULL: none */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
+	List	   *ahead;			/* of the plan's next commands, sent with the
+								 * first; NULL: nothing to read */
+	int64		most_rows;		/* of all of them together; 0, -1: no limit */
 	bool		is_local;		/* rows come from the second plan */
 	int64		rows_when_left; /* 'rows' at a ReScan with the cursor open */
 	TimestampTz left_at;		/* time of the first ReScan with so many rows */
@@ -282,7 +285,9 @@ typedef struct MongoScanState
 	int64		reused;			/* cache hits */
 	TupleTableSlot *cached_slot;	/* for cached rows; NULL: not needed yet */
 
-	bool		started;		/* a row was requested since Begin or ReScan */
+	bool		started;		/* a row was requested since Begin or ReScan,
+								 * or it was begun ahead */
+	TimestampTz ahead_at;		/* when that was; 0: it was not */
 	bool		widened;		/* MongoDB tests less than the exact
 								 * conditions; PostgreSQL tests the rest */
 	bool		must_wait;		/* an asynchronous scan returned no row
@@ -308,6 +313,22 @@ extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
 /* Makes state->cached_slot, for minimal tuples of the scan. */
 extern void mongo_scan_make_cached_slot(ForeignScanState *node);
+
+/*
+ * Binds the first command, and opens a cursor on it unless it matches nothing or its result is
+ * cached.
+ */
+extern void mongo_scan_start(ForeignScanState *node);
+
+/* -------------- ahead.c: commands that a query sends together ---------------- */
+
+/*
+ * mongo_ahead_add: called when a scan begins; notes that it may be started ahead, if it may.
+ * mongo_ahead_send: called when the query's first scan has opened its cursor; starts the others
+ * that the query needs, and sends all their commands.  Raises as starting and sending do.
+ */
+extern void mongo_ahead_add(ForeignScanState *node);
+extern void mongo_ahead_send(ForeignScanState *first);
 
 /*-------------------------------------------------------------------------
  * write_queue.c: a statement's writes to one collection, sent in order and in batches.

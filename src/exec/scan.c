@@ -321,6 +321,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	/* the decoder sets only the columns in use; the others stay NULL */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	mongo_ahead_add(node);
 }
 
 /*
@@ -446,13 +447,26 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-/* empty_run: closes the run's cursor, and resets the run to that of a scan not yet begun. */
+/* close_run: closes the run's cursors. */
+static void
+close_run(MongoScanRun *run)
+{
+	ListCell   *cell;
+
+	mongo_cursor_close(run->cursor);
+	foreach(cell, run->ahead)
+		mongo_cursor_close(lfirst(cell));
+	run->cursor = NULL;
+	run->ahead = NIL;
+}
+
+/* empty_run: closes the run's cursors, and resets the run to that of a scan not yet begun. */
 static void
 empty_run(MongoScanRun *run)
 {
 	MemoryContext context = run->context;
 
-	mongo_cursor_close(run->cursor);
+	close_run(run);
 	MemoryContextReset(context);
 	memset(run, 0, sizeof(*run));
 	run->context = context;
@@ -546,10 +560,38 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * send_all_commands: sends the run's command and the plan's next ones together.  These do not know
+ * how many rows were found before.
+ */
+static void
+send_all_commands(ForeignScanState *node, MongoScanState *state)
+{
+	bool		widened = state->widened;
+
+	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
+	{
+		bson_t	   *command = bson_create_in(CurrentMemoryContext);
+		MongoCursor *cursor = NULL;
+
+		if (mongo_bind_scan_command(node, i, false, 0, NULL, command) != MONGO_MATCH_NONE)
+		{
+			cursor = open_run_cursor(state, command, NULL);
+			mongo_cursors_send_ahead(state->run.cursor, cursor);
+		}
+		widened |= state->widened;
+		state->run.ahead = lappend(state->run.ahead, cursor);
+	}
+	state->widened = widened;
+	state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
+}
+
 /* open_scan_cursor: opens a cursor on the run's command, or on its next range. */
 static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 {
+	bool		sends_all;
+
 	if (state->shared != NULL)
 	{
 		bson_t	   *range = mongo_take_range(state->shared, state->plan, state->user,
@@ -559,7 +601,11 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 			return;
 		state->run.command = range;
 	}
-	state->run.cursor = open_run_cursor(state, state->run.command, node);
+	sends_all = state->plan->sends_all && state->run.number == 0 && !node->ss.ps.async_capable &&
+		mongo_session_for_read(state->user) == NULL;
+	state->run.cursor = open_run_cursor(state, state->run.command, sends_all ? NULL : node);
+	if (sends_all)
+		send_all_commands(node, state);
 }
 
 /*
@@ -583,13 +629,11 @@ find_result(ForeignScanState *node, MongoScanState *state)
 	return known;
 }
 
-/*
- * start_scan: binds the first command, and opens a cursor on it unless it matches nothing or its
- * result is cached.
- */
-static void
-start_scan(ForeignScanState *node, MongoScanState *state)
+void
+mongo_scan_start(ForeignScanState *node)
 {
+	MongoScanState *state = node->fdw_state;
+
 	/* ReScan keeps a run that may be continued */
 	MongoScanRun left = state->run;
 	MongoResultState known = MONGO_RESULT_NEW;
@@ -614,6 +658,8 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 			state->run.is_local = mongo_switch_plan(node);
 			if (!state->run.is_local)
 				open_scan_cursor(node, state);
+			if (state->run.cursor != NULL && state->plan->network != NULL)
+				mongo_ahead_send(node);
 		}
 	}
 	MemoryContextSwitchTo(old_context);
@@ -626,7 +672,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 			state->run = left;
 			left = same;
 		}
-		mongo_cursor_close(left.cursor);
+		close_run(&left);
 		MemoryContextDelete(left.context);
 	}
 }
@@ -640,6 +686,15 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context;
 
+	while (state->run.ahead != NIL)
+	{
+		mongo_cursor_close(state->run.cursor);
+		state->run.cursor = linitial(state->run.ahead);
+		state->run.ahead = list_delete_first(state->run.ahead);
+		state->run.number++;
+		if (state->run.cursor != NULL)
+			return true;
+	}
 	if (state->run.number + 1 >= list_length(state->plan->commands) && state->shared == NULL)
 		return false;
 
@@ -665,8 +720,7 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	ListCell   *cell;
 
 	/* so that others can use the connection before the query ends */
-	mongo_cursor_close(state->run.cursor);
-	state->run.cursor = NULL;
+	close_run(&state->run);
 	mongo_results_finish(state->results);
 	if (!state->plan->one_row || state->run.any_document)
 		return slot;
@@ -697,7 +751,8 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 
 	*document = NULL;
 	ExecClearTuple(slot);
-	if (state->run.cursor == NULL)
+	if (state->run.cursor == NULL ||
+		(state->run.most_rows > 0 && state->run.rows >= state->run.most_rows))
 		return end_of_documents(state, slot);
 
 	/* Append waits for all of its scans at once (shared.c) */
@@ -768,8 +823,16 @@ next_row(ForeignScanState *node)
 	MongoAtWork work;
 
 	mongo_begin_work(&work, state->relids);
+	if (state->ahead_at != 0 &&
+		TimestampDifferenceExceeds(state->ahead_at, GetCurrentTimestamp(), LONGEST_PAUSE))
+	{
+		mongo_results_leave(state->results);
+		empty_run(&state->run);
+		state->started = false;
+	}
+	state->ahead_at = 0;
 	if (!state->started)
-		start_scan(node, state);
+		mongo_scan_start(node);
 	if (state->run.is_local)
 		slot = mongo_second_plan_row(node);
 	else if (state->results != NULL && mongo_results_next(state->results, state->cached_slot))
@@ -847,6 +910,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	if (!state->started)
 		return;
 	state->started = false;
+	state->ahead_at = 0;
 	if (state->cached_slot != NULL)
 		ExecClearTuple(state->cached_slot);
 	if (may_continue(state))
@@ -862,8 +926,7 @@ mongo_end_foreign_scan(ForeignScanState *node)
 
 	if (state == NULL)
 		return;
-	mongo_cursor_close(state->run.cursor);
-	state->run.cursor = NULL;
+	close_run(&state->run);
 	mongo_results_end(state->results);
 	state->results = NULL;
 }

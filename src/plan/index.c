@@ -409,7 +409,9 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 	const MongoRelation *relation = baserel->fdw_private;
 	bool		sorts = indexed_rows < 0;
 	int			more_parts = order->nparts - 1;
-	Cost		parts_cost = more_parts * mongo_command_cost(relation);
+
+	/* they are sent together, or not needed */
+	Cost		parts_cost = more_parts * relation->options->fdw_startup_cost;
 	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
 		indexed_rows * MONGO_COST_UNIT * MONGO_COST_INDEXED;
 	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost);

@@ -22,6 +22,7 @@
 #include "optimizer/paths.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
+#include "utils/selfuncs.h"
 
 /*-------------------------------------------------------------------------
  * ORDER BY in MongoDB, where its order is PostgreSQL's.
@@ -174,6 +175,30 @@ mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 			return false;
 	}
 	return true;
+}
+
+/* Only a LIMIT of a query of one table becomes one of the commands. */
+bool
+mongo_needs_all_parts(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	double		wanted = root->limit_tuples;
+	MongoOrder	order;
+	MongoField	field;
+	Node	   *key;
+
+	if (root->parse->limitCount == NULL || bms_membership(root->all_baserels) == BMS_MULTIPLE)
+		return root->tuple_fraction <= 0 && relation->remote_rows <= relation->options->fetch_size;
+	/* a LIMIT that is not known is taken for a fraction */
+	if (wanted < 0)
+		wanted = root->tuple_fraction < 1 ? root->tuple_fraction * relation->remote_rows :
+			root->tuple_fraction;
+	if (!mongo_find_order(baserel, pathkeys, &order) || !order.parts[0].has_one_value)
+		return false;
+	key = (Node *) find_field_member(((PathKey *) linitial(pathkeys))->pk_eclass, baserel,
+									 relation->columns, &field);
+	return wanted >
+		relation->remote_rows * nulltestsel(root, IS_NULL, key, baserel->relid, JOIN_INNER, NULL);
 }
 
 void

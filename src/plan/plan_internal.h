@@ -429,6 +429,13 @@ typedef struct MongoOrder
 /* The order of these pathkeys; false if MongoDB has none that is PostgreSQL's. */
 extern bool mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order);
 
+/*
+ * Does the query need the rows of all parts, as far as is known?  And may their cursors be open
+ * at the same time: without a LIMIT only if a batch has all rows of each, since MongoDB closes a
+ * cursor that is not read for ten minutes.
+ */
+extern bool mongo_needs_all_parts(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys);
+
 /* Append what restricts the command for a part, and the keys that it is sorted by, if any. */
 extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int part,
 							   bson_t *match, bson_t *sort);

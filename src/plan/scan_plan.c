@@ -439,6 +439,8 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 								   projection_of(root, baserel, plan->columns),
 								   best_path->path.pathkeys);
 	plan->is_batched = keys != NIL;
+	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
+		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)
 		plan->split_field = mongo_to_utf8(relation->options->parallel_field);

@@ -641,7 +641,7 @@ mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, dlist_hea
 	connection->mapping_hashvalue =
 		GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(user->umid));
 	MemoryContextSetParent(context, TopMemoryContext);
-	connection->leased = true;
+	connection->leases = 1;
 	dlist_push_head(list, &connection->node);
 	PG_TRY();
 	{

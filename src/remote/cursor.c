@@ -61,6 +61,12 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
  */
 #define SLOW_BATCH_MS			1000
 
+/*
+ * The largest command that is sent behind another one.  It fits into the socket's buffers even
+ * while MongoDB sends a large reply and reads nothing.
+ */
+#define LARGEST_AHEAD			16384
+
 struct MongoCursor
 {
 	MemoryContext context;
@@ -289,6 +295,7 @@ receive_next(MongoCursor *cursor)
 		cursor->saved = false;
 		return !cursor->lost;
 	}
+	mongo_lease_save_earlier(cursor->lease);
 	received = mongo_receive_or_raise(cursor->lease->connection,
 									  &cursor->replies[1 - cursor->current], true);
 	cursor->pending = false;
@@ -645,6 +652,18 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 	return true;
 }
 
+void
+mongo_cursors_send_ahead(MongoCursor *first, MongoCursor *second)
+{
+	if (first->session != NULL || second->session != NULL ||
+		second->command_length > LARGEST_AHEAD)
+		return;
+	if (!first->sent)
+		(void) send_request(first, MONGO_WAIT_TAKE_OVER);
+	if (send_request(second, MONGO_WAIT_BEHIND))
+		second->lease->state = LEASE_AHEAD;
+}
+
 /* is_at_end: tells whether nothing is left to request, if nothing is in flight. */
 static bool
 is_at_end(const MongoCursor *cursor)
@@ -768,8 +787,8 @@ serve(void *arg)
  * discard_reply
  *		Receives and drops the batch that was requested ahead (MongoLeaseCallbacks).
  *
- * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed,
- * which ends the operation on the server.
+ * Waits briefly.  If the batch takes longer, or other replies come first, the connection is
+ * closed and the cursor killed, which ends the operation on the server.
  */
 static void
 discard_reply(void *arg)
@@ -777,7 +796,9 @@ discard_reply(void *arg)
 	MongoCursor *cursor = arg;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 
-	if (mongo_receive_within(cursor->lease->connection, reply, DISCARD_WAIT_MS))
+	if (!mongo_lease_is_next(cursor->lease))
+		cursor->lease->connection->broken = true;
+	else if (mongo_receive_within(cursor->lease->connection, reply, DISCARD_WAIT_MS))
 		note_unread(cursor, reply);
 }
 

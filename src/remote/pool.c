@@ -29,8 +29,9 @@ static MongoConnection *find_idle(MongoLease *lease);
 /*-------------------------------------------------------------------------
  * The connections of this backend.
  *
- * Invariants: a connection is either idle or leased by exactly one lease.  An idle connection
- * is authenticated and has nothing in flight.  A connection whose server or user mapping has
+ * Invariants: a connection is idle, or leased.  Several leases have one connection only while a
+ * request was sent behind another one (MONGO_WAIT_BEHIND).  An idle connection is authenticated
+ * and has nothing in flight.  A connection whose server or user mapping has
  * changed is "retired": it serves only the cursors that were opened on it, and is closed when
  * none are left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can
  * close connections.
@@ -153,7 +154,7 @@ close_unused(Oid serverid, Oid umid, List **in_use)
 		if ((OidIsValid(serverid) && connection->serverid != serverid) ||
 			(OidIsValid(umid) && connection->umid != umid))
 			continue;
-		if (!connection->leased && (connection->cursors == 0 || OidIsValid(umid)))
+		if (connection->leases == 0 && (connection->cursors == 0 || OidIsValid(umid)))
 		{
 			kill_orphans(connection);
 			close_connection(connection);
@@ -292,7 +293,7 @@ mongo_lease_release(void *arg)
 	/*
 	 * if the process exits from within libmongoc, nothing is sent or returned
 	 */
-	if (lease->state == LEASE_IN_FLIGHT && !mongo_driver_is_entered())
+	if (lease->state >= LEASE_IN_FLIGHT && !mongo_driver_is_entered())
 		(void) mongo_protect(lease->callbacks->discard_reply, lease->reader);
 	if (!mongo_driver_is_entered())
 		kill_cursor(lease);
@@ -426,7 +427,7 @@ find_idle(MongoLease *lease)
 	{
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (connection->leased || connection->umid != lease->umid)
+		if (connection->leases > 0 || connection->umid != lease->umid)
 			continue;
 		if (!mongo_connection_is_clean(connection))
 			close_connection(connection);
@@ -442,11 +443,12 @@ find_idle(MongoLease *lease)
 
 /*
  * find_in_flight
- *		Returns the lease with the oldest outstanding reply, or NULL.  Only for scans: an
- *		exclusive lease would not suit, since a saved reply often has an open cursor.
+ *		Returns the lease with the oldest outstanding reply, or NULL; if 'ahead_only', to a
+ *		request sent ahead.  Only for scans: an exclusive lease would not suit, since a saved
+ *		reply often has an open cursor.
  */
 static MongoLease *
-find_in_flight(const MongoLease *lease)
+find_in_flight(const MongoLease *lease, bool ahead_only)
 {
 	dlist_iter	iter;
 
@@ -454,7 +456,8 @@ find_in_flight(const MongoLease *lease)
 	{
 		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
 
-		if (lease->callbacks != NULL && other->state == LEASE_IN_FLIGHT &&
+		if (lease->callbacks != NULL &&
+			(other->state == LEASE_AHEAD || (other->state == LEASE_IN_FLIGHT && !ahead_only)) &&
 			other->umid == lease->umid && suits(lease, other->connection))
 			return other;
 	}
@@ -502,7 +505,7 @@ static void
 hold(MongoLease *lease, MongoConnection *connection)
 {
 	lease->connection = connection;
-	connection->leased = true;
+	connection->leases = 1;
 	mongo_activity_use(lease->activity);
 	kill_orphans(connection);
 }
@@ -606,6 +609,18 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 		}
 		if (policy == MONGO_WAIT_SKIP)
 			return false;
+		if (policy == MONGO_WAIT_BEHIND || policy == MONGO_WAIT_TAKE_OVER)
+		{
+			other = find_in_flight(lease, policy == MONGO_WAIT_TAKE_OVER);
+			if (other != NULL && !other->connection->broken)
+			{
+				lease->connection = other->connection;
+				lease->connection->leases++;
+				return true;
+			}
+			if (policy == MONGO_WAIT_BEHIND)
+				return false;
+		}
 		if (may_connect(lease) && connect_for_cursor(lease, user))
 			return true;
 		if (policy == MONGO_WAIT_IN_QUEUE && count_connections(lease, &last) > 0)
@@ -616,7 +631,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 			return false;
 		}
 
-		other = find_in_flight(lease);
+		other = find_in_flight(lease, false);
 		if (other != NULL)
 			other->callbacks->save_reply(other->reader);
 		else if (connect_for_cursor(lease, user))
@@ -633,6 +648,39 @@ mongo_lease_note_sent(MongoLease *lease)
 	lease->state = LEASE_IN_FLIGHT;
 }
 
+/* first_on: returns the lease with the oldest request in flight on the lease's connection. */
+static MongoLease *
+first_on(const MongoLease *lease)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &leases)
+	{
+		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
+
+		if (other->state >= LEASE_IN_FLIGHT && other->connection == lease->connection)
+			return other;
+	}
+	return NULL;
+}
+
+bool
+mongo_lease_is_next(const MongoLease *lease)
+{
+	return lease->connection->leases == 1 || first_on(lease) == lease;
+}
+
+void
+mongo_lease_save_earlier(const MongoLease *lease)
+{
+	while (!mongo_lease_is_next(lease))
+	{
+		MongoLease *other = first_on(lease);
+
+		other->callbacks->save_reply(other->reader);
+	}
+}
+
 void
 mongo_lease_put(MongoLease *lease)
 {
@@ -643,9 +691,11 @@ mongo_lease_put(MongoLease *lease)
 	if (connection == NULL)
 		return;
 	lease->connection = NULL;
-	connection->in_transaction = connection->leased = false;
+	connection->in_transaction = false;
 	mongo_activity_flush(lease->activity, &connection->transport.traffic,
 						 &connection->flushed);
+	if (--connection->leases > 0)
+		return;
 	if (!mongo_connection_is_clean(connection) ||
 		(connection->retired && connection->cursors == 0))
 	{
@@ -720,7 +770,7 @@ is_surplus(const MongoConnection *connection)
 
 		if (other == connection)
 			break;
-		if (!other->leased && other->umid == connection->umid &&
+		if (other->leases == 0 && other->umid == connection->umid &&
 			other->read_mode == connection->read_mode)
 			return true;
 	}
@@ -743,7 +793,7 @@ mongo_pool_sweep(void)
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 		TimestampTz due;
 
-		if (connection->leased)
+		if (connection->leases > 0)
 			continue;
 		kill_orphans(connection);
 		due = due_time(connection, is_surplus(connection));
@@ -780,7 +830,7 @@ end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused()
 	{
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (connection->leased)
+		if (connection->leases > 0)
 			continue;
 		kill_orphans(connection);
 		mongo_connection_end_session(connection);
@@ -805,12 +855,12 @@ mongo_connections(void)
 		info->mapping = connection->umid;
 		info->host = stream != NULL ? pstrdup(stream->host_and_port) : NULL;
 		info->role = pstrdup(connection->server_type);
-		info->is_active = connection->leased;
+		info->is_active = connection->leases > 0;
 		info->has_cursor = connection->cursors > 0;
 		info->is_valid = !connection->retired;
 		info->in_transaction = connection->in_transaction;
 		info->connected_at = connection->connected_at;
-		info->idle_since = connection->leased ? 0 : connection->idle_since;
+		info->idle_since = connection->leases > 0 ? 0 : connection->idle_since;
 		info->traffic = connection->transport.traffic;
 		info->compressor = connection->compressor != NULL ? connection->compressor->name : NULL;
 		info->has_tls = connection->transport.use_tls;

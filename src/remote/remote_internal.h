@@ -348,11 +348,12 @@ typedef struct MongoConnection
 {
 	dlist_node	node;			/* in the pool's list */
 	Oid			umid;			/* of its user mapping */
-	bool		leased;			/* else idle */
+	int			leases;			/* that have it; 0: idle */
 	MemoryContext context;
 	MongoTransport transport;
 	bool		broken;
 	int			in_flight;
+	bool		has_queue;		/* a reply may come without being waited for */
 	uint32		last_request_id;
 	MongoBuffer request;		/* the request being built; malloc'd */
 	MongoBuffer compressed;		/* the same as OP_COMPRESSED; malloc'd */
@@ -715,6 +716,9 @@ extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *l
  * async_connections if several requests are in flight.  If a scan needs one more, the oldest
  * outstanding reply is received and saved for its scan, whose connection is then taken over.
  * But a scan below an asynchronous Append queues, as long as Append can wait for other scans.
+ *
+ * A request may also be sent ahead of its time, behind another one on the same connection, so
+ * that both take one round trip.  MongoDB answers the requests of a connection in turn.
  */
 typedef struct MongoLease MongoLease;
 
@@ -737,15 +741,18 @@ typedef enum MongoWaitPolicy
 	MONGO_WAIT_TAKE_OVER,		/* open one, or take over another scan's */
 	MONGO_WAIT_IN_QUEUE,		/* open one if allowed; else queue until one
 								 * is free */
+	MONGO_WAIT_BEHIND,			/* take one with a request in flight, to send
+								 * another one behind it; else nothing */
 	MONGO_WAIT_SKIP				/* nothing; also if another scan is queued */
 } MongoWaitPolicy;
 
 typedef enum LeaseState
 {
 	LEASE_QUIET,
+	LEASE_WAITING,				/* queued for a connection */
 	LEASE_IN_FLIGHT,			/* a request is in flight; the pool may have
 								 * its reply saved */
-	LEASE_WAITING				/* queued for a connection */
+	LEASE_AHEAD					/* the same, and nobody waits for it yet */
 } LeaseState;
 
 /* Lives in its owner's context, whose reset ends it. */
@@ -804,11 +811,19 @@ extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connecti
 									const char *collection);
 
 /*
- * mongo_lease_take: gives the lease a connection with nothing in flight, to the server of the
- * lease's cursor if it has one.  Returns false if there is none and 'policy' allows that.  Raises
- * as mongo_connection_open() does, and 08006 if that server cannot be reached any more.
+ * mongo_lease_take: gives the lease a connection to the server of the lease's cursor, if it has
+ * one.  Only requests sent ahead are in flight there, except with MONGO_WAIT_BEHIND.  Returns
+ * false if there is none and 'policy' allows that.  Raises as mongo_connection_open() does, and
+ * 08006 if that server cannot be reached any more.
  */
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
+
+/*
+ * mongo_lease_is_next: tells whether the next reply of the lease's connection is this lease's.
+ * mongo_lease_save_earlier: has the replies before it saved.  Raises as save_reply does.
+ */
+extern bool mongo_lease_is_next(const MongoLease *lease);
+extern void mongo_lease_save_earlier(const MongoLease *lease);
 
 /*
  * mongo_lease_note_sent: marks a request as in flight, until the owner sets LEASE_QUIET.

@@ -294,6 +294,7 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 		reply->received = reply->expected = 0;
 		reply->is_compressed = false;
 		reply->document = NULL;
+		connection->has_queue = connection->in_flight > 0;
 		connection->in_flight++;
 		connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
 	}
@@ -526,18 +527,21 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	MongoTransport *transport = &connection->transport;
 
 	/*
-	 * Just after a send nothing can have arrived.  Later, wait only when a
-	 * read has found nothing: TLS may hold decrypted bytes that no wait on
+	 * Just after a send nothing can have arrived.  Otherwise, wait only when
+	 * a read has found nothing: TLS may hold decrypted bytes that no wait on
 	 * the socket would report.
 	 */
-	bool		wait = reply->received == 0;
+	bool		wait = reply->received == 0 && !connection->has_queue;
 
 	if (!reserve_reply(connection, reply, &reply->message, FIRST_REPLY_SIZE, 0))
 		return MONGO_BROKEN;
 	while (reply->expected == 0 || reply->received < reply->expected)
 	{
 		MongoBuffer *buffer = reply->is_compressed ? &reply->compressed : &reply->message;
-		size_t		size = reply->expected > 0 ? reply->expected : buffer->capacity;
+
+		/* no byte of the next reply, if that may have arrived, too */
+		size_t		size = reply->expected > 0 ? reply->expected :
+			connection->in_flight > 1 ? HEADER_SIZE : buffer->capacity;
 		MongoStream *stream = transport->data_stream;
 		ssize_t		count;
 
@@ -561,6 +565,7 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	if (take_document(connection, reply) != MONGO_REPLY)
 		return MONGO_BROKEN;
 	connection->in_flight--;
+	connection->has_queue = connection->in_flight > 0;
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_ROUND_TRIPS, 1);
 	return MONGO_REPLY;
 }
@@ -846,7 +851,12 @@ mongo_log_slow_request(MongoConnection *connection)
 	bson_t		view;
 	char	   *text;
 
-	/* log a request once, and not if its buffer was too large to keep */
+	/*
+	 * Log a request once, and not if its buffer was too large to keep, or has
+	 * a later request.
+	 */
+	if (connection->has_queue)
+		return;
 	connection->waited_before += waited;
 	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
 		return;

@@ -77,6 +77,17 @@ def do_cut(port):
     return True
 
 
+def do_hold(port, count):
+    """Has a proxy withhold replies until so many commands have come."""
+    recorders[port].hold(count)
+    return True
+
+
+def do_held_enough(port):
+    """Tells whether they have come, and ends that."""
+    return recorders[port].held_enough()
+
+
 def do_recorded(port):
     """Returns all commands that passed a proxy since the last call."""
     return recorders[port].take()

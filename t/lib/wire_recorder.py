@@ -11,6 +11,7 @@ import bson
 
 OP_REPLY = 1                    # to the first hello of a connection,
 OP_QUERY = 2004
+OP_COMPRESSED = 2012
 OP_MSG = 2013
 BODY = {OP_REPLY: 36, OP_MSG: 21}   # the offset of a reply's only document
 DOCUMENTS = 1                   # a section with a list of documents
@@ -33,11 +34,16 @@ def receive_message(connection):
 
 
 def command_of(message):
-    """Returns a message's command, including its lists of documents; None for other messages."""
+    """Returns a message's command, including its lists of documents; None for other messages.
+
+    A compressed command is not read.
+    """
     kind = struct.unpack_from("<i", message, 12)[0]
     if kind == OP_QUERY:
         # after the flags, the collection's name, and the numbers to skip and to return
         return bson.decode(message[message.index(b"\0", 20) + 9:])
+    if kind == OP_COMPRESSED:
+        return {"compressed": True}
     if kind != OP_MSG:
         return None
     position, body, lists = 20, None, {}
@@ -65,14 +71,18 @@ class WireRecorder:
     """Listens on self.port; self.take() returns the commands since its last call.
 
     Commands that open and close connections are included with connection_commands=True.
-    self.cut() closes all open connections.
+    self.cut() closes all open connections.  self.hold() withholds replies.
     """
+
+    LONGEST_HOLD = 5            # seconds
 
     def __init__(self, host, port, connection_commands=False):
         self.server = (host, port)
         self.left_out = set() if connection_commands else CONNECTION_COMMANDS
         self.commands = []
         self.connections = []
+        self.awaited = 0
+        self.arrived = threading.Condition()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -80,6 +90,16 @@ class WireRecorder:
     def take(self):
         commands, self.commands = self.commands, []
         return commands
+
+    def hold(self, count):
+        """Withholds replies until so many commands have come, or for LONGEST_HOLD."""
+        self.take()
+        self.awaited = count
+
+    def held_enough(self):
+        """Ends that, and tells whether they have come."""
+        enough, self.awaited = self.awaited > 0, 0
+        return enough
 
     def cut(self):
         connections, self.connections = self.connections, []
@@ -105,10 +125,15 @@ class WireRecorder:
     def _request(self, message):
         command = command_of(message)
         if command and next(iter(command)) not in self.left_out:
-            self.commands.append(command)
+            with self.arrived:
+                self.commands.append(command)
+                self.arrived.notify_all()
         return message
 
     def _reply(self, message):
+        with self.arrived:
+            if not self.arrived.wait_for(lambda: len(self.commands) >= self.awaited, self.LONGEST_HOLD):
+                self.awaited = 0
         return message
 
 

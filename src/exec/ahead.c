@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * ahead.c
+ *		Sends the commands of several scans of a query together, over a network.
+ *
+ * When the first scan of a query begins, the others that the query certainly reads are begun,
+ * too, so that their round trips happen at the same time.  "Certainly" is taken from the plan: both
+ * sides of a join are read, unless the first is empty.  Within a machine a command that turns out
+ * to be superfluous would cost more than it saves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "exec_internal.h"
+#include "common.h"
+#include "remote.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+/* A scan that may be begun before it is read. */
+typedef struct WaitingScan
+{
+	dlist_node	node;
+	bool		listed;
+	ForeignScanState *scan;
+	MemoryContextCallback callback;
+} WaitingScan;
+
+/* Those of all queries in execution. */
+static dlist_head waiting_scans = DLIST_STATIC_INIT(waiting_scans);
+
+static void
+unlist(void *arg)
+{
+	WaitingScan *waiting = arg;
+
+	if (waiting->listed)
+		dlist_delete(&waiting->node);
+	waiting->listed = false;
+}
+
+/* has_own_values: are all values of the command known, and without calling a function? */
+static bool
+has_own_values(const ForeignScan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->fdw_exprs)
+	{
+		const Node *expression = lfirst(cell);
+
+		if (!IsA(expression, Const) &&
+			!(IsA(expression, Param) && ((const Param *) expression)->paramkind == PARAM_EXTERN))
+			return false;
+	}
+	return bms_is_empty(plan->scan.plan.extParam);
+}
+
+void
+mongo_ahead_add(ForeignScanState *node)
+{
+	const MongoScanState *state = node->fdw_state;
+	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	WaitingScan *waiting;
+
+	if (state->plan->network == NULL || state->plan->is_batched || state->plan->hash_keys != NIL ||
+		plan->scan.plan.parallel_aware || node->ss.ps.async_capable || !has_own_values(plan))
+		return;
+	waiting = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt, sizeof(WaitingScan));
+	waiting->scan = node;
+	waiting->callback.func = unlist;
+	waiting->callback.arg = waiting;
+	MemoryContextRegisterResetCallback(node->ss.ps.state->es_query_cxt, &waiting->callback);
+	dlist_push_tail(&waiting_scans, &waiting->node);
+	waiting->listed = true;
+}
+
+/*
+ * needed_scans
+ *		Appends the foreign scans that the plan reads from before it returns its second row, in
+ *		the order in which they stand.
+ */
+static List *
+needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
+{
+	ListCell   *cell;
+
+	if (plan == NULL)
+		return scans;
+	check_stack_depth();
+	foreach(cell, plan->initPlan)
+	{
+		const SubPlan *subplan = lfirst(cell);
+
+		if (subplan->subLinkType != CTE_SUBLINK)
+			scans = needed_scans(statement, list_nth(statement->subplans, subplan->plan_id - 1), scans);
+	}
+	switch (nodeTag(plan))
+	{
+		case T_ForeignScan:
+			return lappend(scans, unconstify(Plan *, plan));
+		case T_SubqueryScan:
+			return needed_scans(statement, ((const SubqueryScan *) plan)->subplan, scans);
+		case T_MergeAppend:
+			foreach(cell, ((const MergeAppend *) plan)->mergeplans)
+				scans = needed_scans(statement, lfirst(cell), scans);
+			return scans;
+		case T_Result:
+			return ((const Result *) plan)->resconstantqual != NULL ? scans :
+				needed_scans(statement, plan->lefttree, scans);
+		case T_Agg:
+		case T_Group:
+		case T_Hash:
+		case T_HashJoin:
+		case T_IncrementalSort:
+		case T_Limit:
+		case T_LockRows:
+		case T_Material:
+		case T_MergeJoin:
+		case T_NestLoop:
+		case T_ProjectSet:
+		case T_SetOp:
+		case T_Sort:
+		case T_Unique:
+		case T_WindowAgg:
+			/* the inner side of a nested loop may need an outer row */
+			scans = needed_scans(statement, plan->lefttree, scans);
+			return plan->righttree != NULL && bms_is_empty(plan->righttree->extParam) ?
+				needed_scans(statement, plan->righttree, scans) : scans;
+		default:
+			return scans;
+	}
+}
+
+void
+mongo_ahead_send(ForeignScanState *first)
+{
+	const EState *estate = first->ss.ps.state;
+	List	   *scans = NIL;
+	List	   *needed;
+	ListCell   *cell;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &waiting_scans)
+	{
+		WaitingScan *waiting = dlist_container(WaitingScan, node, iter.cur);
+
+		if (waiting->scan->ss.ps.state != estate)
+			continue;
+		unlist(waiting);
+		if (waiting->scan != first)
+			scans = lappend(scans, waiting->scan);
+	}
+	if (scans == NIL || estate->es_epq_active != NULL)
+		return;
+	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);
+	foreach(cell, scans)
+	{
+		ForeignScanState *node = lfirst(cell);
+		MongoScanState *state = node->fdw_state;
+		MongoAtWork work;
+
+		if (state->started || !list_member_ptr(needed, node->ss.ps.plan))
+			continue;
+		mongo_begin_work(&work, state->relids);
+		mongo_scan_start(node);
+		if (state->run.cursor != NULL)
+			mongo_cursors_send_ahead(((MongoScanState *) first->fdw_state)->run.cursor,
+									 state->run.cursor);
+		state->ahead_at = GetCurrentTimestamp();
+		mongo_end_work(&work);
+	}
+}
