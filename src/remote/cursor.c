@@ -676,8 +676,12 @@ is_at_end(const MongoCursor *cursor)
  *-------------------------------------------------------------------------
  */
 
-/* How long closing a cursor waits for a reply that is not needed any more. */
-#define DISCARD_WAIT_MS		20
+/*
+ * How long closing a cursor waits for a reply that is not needed any more.  The reply to a
+ * command sent ahead names its cursor, which MongoDB would keep open for ten minutes.
+ */
+#define DISCARD_WAIT_MS			20
+#define DISCARD_AHEAD_WAIT_MS	500
 
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
@@ -798,7 +802,9 @@ discard_reply(void *arg)
 
 	if (!mongo_lease_is_next(cursor->lease))
 		cursor->lease->connection->broken = true;
-	else if (mongo_receive_within(cursor->lease->connection, reply, DISCARD_WAIT_MS))
+	else if (mongo_receive_within(cursor->lease->connection, reply,
+								  cursor->lease->state == LEASE_AHEAD ?
+								  DISCARD_AHEAD_WAIT_MS : DISCARD_WAIT_MS))
 		note_unread(cursor, reply);
 }
 
