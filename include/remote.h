@@ -461,14 +461,13 @@ extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
 extern void mongo_cursor_ask_now(MongoCursor *cursor);
 
 /*
- * mongo_cursors_send_ahead
- *		Sends the command of the second cursor, which is certainly needed, before the reply to
- *		the first one's is waited for; over the same connection, unless another one is idle.
+ * mongo_cursor_send_ahead
+ *		Sends the cursor's command, unless it has been sent, behind that of another cursor whose
+ *		reply is outstanding, if there is one and no connection is idle.
  *
- * Sends the first one's command if it has not been sent.  Does nothing in MongoDB transactions.
- * Raises what sending raises.
+ * Does nothing in MongoDB transactions and for large commands.  Raises what sending raises.
  */
-extern void mongo_cursors_send_ahead(MongoCursor *first, MongoCursor *second);
+extern void mongo_cursor_send_ahead(MongoCursor *cursor);
 
 /*
  * mongo_cursor_close

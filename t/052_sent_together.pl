@@ -80,6 +80,8 @@ foreach my $compressors (undef, 'zlib')
 	sends_together(2, $join, $sums, "$kind: the sides of a join, of several batches");
 	sends_together(2, 'SELECT (SELECT max(id) FROM points), (SELECT count(*) FROM others WHERE id < 10)', '3000|9',
 		"$kind: two subselects");
+	sends_together(3, 'SELECT max(o.id), count(s.id) FROM others o LEFT JOIN (SELECT id FROM sorted ORDER BY id DESC LIMIT 9) s ON s.id = o.id',
+		'3000|0', "$kind: a side with two commands");
 	is($session->ask('SELECT count(*) FROM empty e JOIN others o ON e.id = o.id'), 0, "$kind: the first side is empty");
 	is($session->ask("$newest 1"), '', "$kind: after that, a reply nobody has read");
 }

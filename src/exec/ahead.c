@@ -156,6 +156,7 @@ mongo_ahead_send(ForeignScanState *first)
 	}
 	if (scans == NIL || estate->es_epq_active != NULL)
 		return;
+	mongo_cursor_send_ahead(((MongoScanState *) first->fdw_state)->run.cursor);
 	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);
 	foreach(cell, scans)
 	{
@@ -168,8 +169,7 @@ mongo_ahead_send(ForeignScanState *first)
 		mongo_begin_work(&work, state->relids);
 		mongo_scan_start(node);
 		if (state->run.cursor != NULL)
-			mongo_cursors_send_ahead(((MongoScanState *) first->fdw_state)->run.cursor,
-									 state->run.cursor);
+			mongo_cursor_send_ahead(state->run.cursor);
 		state->ahead_at = GetCurrentTimestamp();
 		mongo_end_work(&work);
 	}

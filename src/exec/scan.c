@@ -569,6 +569,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state)
 {
 	bool		widened = state->widened;
 
+	mongo_cursor_send_ahead(state->run.cursor);
 	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);
@@ -577,7 +578,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state)
 		if (mongo_bind_scan_command(node, i, false, 0, NULL, command) != MONGO_MATCH_NONE)
 		{
 			cursor = open_run_cursor(state, command, NULL);
-			mongo_cursors_send_ahead(state->run.cursor, cursor);
+			mongo_cursor_send_ahead(cursor);
 		}
 		widened |= state->widened;
 		state->run.ahead = lappend(state->run.ahead, cursor);

@@ -295,6 +295,7 @@ receive_next(MongoCursor *cursor)
 		cursor->saved = false;
 		return !cursor->lost;
 	}
+	cursor->lease->state = LEASE_IN_FLIGHT;
 	mongo_lease_save_earlier(cursor->lease);
 	received = mongo_receive_or_raise(cursor->lease->connection,
 									  &cursor->replies[1 - cursor->current], true);
@@ -653,15 +654,12 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 }
 
 void
-mongo_cursors_send_ahead(MongoCursor *first, MongoCursor *second)
+mongo_cursor_send_ahead(MongoCursor *cursor)
 {
-	if (first->session != NULL || second->session != NULL ||
-		second->command_length > LARGEST_AHEAD)
+	if (cursor->sent || cursor->session != NULL || cursor->command_length > LARGEST_AHEAD)
 		return;
-	if (!first->sent)
-		(void) send_request(first, MONGO_WAIT_TAKE_OVER);
-	if (send_request(second, MONGO_WAIT_BEHIND))
-		second->lease->state = LEASE_AHEAD;
+	(void) send_request(cursor, MONGO_WAIT_BEHIND);
+	cursor->lease->state = LEASE_AHEAD;
 }
 
 /* is_at_end: tells whether nothing is left to request, if nothing is in flight. */

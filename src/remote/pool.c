@@ -609,17 +609,19 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 		}
 		if (policy == MONGO_WAIT_SKIP)
 			return false;
-		if (policy == MONGO_WAIT_BEHIND || policy == MONGO_WAIT_TAKE_OVER)
+		other = policy == MONGO_WAIT_IN_QUEUE ? NULL :
+			find_in_flight(lease, policy == MONGO_WAIT_TAKE_OVER);
+		if (other != NULL && policy == MONGO_WAIT_BEHIND && !other->connection->broken)
 		{
-			other = find_in_flight(lease, policy == MONGO_WAIT_TAKE_OVER);
-			if (other != NULL && !other->connection->broken)
-			{
-				lease->connection = other->connection;
-				lease->connection->leases++;
-				return true;
-			}
-			if (policy == MONGO_WAIT_BEHIND)
-				return false;
+			lease->connection = other->connection;
+			lease->connection->leases++;
+			return true;
+		}
+		if (other != NULL && policy == MONGO_WAIT_TAKE_OVER)
+		{
+			/* it was sent long ago, so this takes less than connecting */
+			other->callbacks->save_reply(other->reader);
+			continue;
 		}
 		if (may_connect(lease) && connect_for_cursor(lease, user))
 			return true;

@@ -742,7 +742,7 @@ typedef enum MongoWaitPolicy
 	MONGO_WAIT_IN_QUEUE,		/* open one if allowed; else queue until one
 								 * is free */
 	MONGO_WAIT_BEHIND,			/* take one with a request in flight, to send
-								 * another one behind it; else nothing */
+								 * another one behind it; else open one */
 	MONGO_WAIT_SKIP				/* nothing; also if another scan is queued */
 } MongoWaitPolicy;
 
@@ -812,9 +812,9 @@ extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connecti
 
 /*
  * mongo_lease_take: gives the lease a connection to the server of the lease's cursor, if it has
- * one.  Only requests sent ahead are in flight there, except with MONGO_WAIT_BEHIND.  Returns
- * false if there is none and 'policy' allows that.  Raises as mongo_connection_open() does, and
- * 08006 if that server cannot be reached any more.
+ * one.  Nothing is in flight there, except with MONGO_WAIT_BEHIND.  Returns false if there is none
+ * and 'policy' allows that.  Raises as mongo_connection_open() does, and 08006 if that server
+ * cannot be reached any more.
  */
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
 
