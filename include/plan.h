@@ -173,6 +173,7 @@ typedef struct MongoScanPlan
 	bool		all_rows;		/* the query will probably read to the end */
 	bool		is_inner;		/* within the inner side of a nested loop */
 	bool		sends_all;		/* all of 'commands' at once */
+	bool		may_precede;	/* may be sent before the query reads it */
 	bool		is_batched;		/* the inner side of a batched join */
 	bool		reads_one;		/* reads only 'collection' */
 	int			hash_first;		/* index in fdw_exprs of the outer sides of

@@ -461,13 +461,18 @@ extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
 extern void mongo_cursor_ask_now(MongoCursor *cursor);
 
 /*
- * mongo_cursor_send_ahead
- *		Sends the cursor's command, unless it has been sent, behind that of another cursor whose
- *		reply is outstanding, if there is one and no connection is idle.
+ * mongo_cursor_send
+ *		Sends the cursor's command, unless it has been sent.
  *
- * Does nothing in MongoDB transactions and for large commands.  Raises what sending raises.
+ * mongo_cursor_send_behind
+ *		Sends it ahead of its time: over an idle connection, or behind the command of 'first' if
+ *		the reply to that is outstanding.  If neither is possible, and for large commands, does
+ *		nothing.
+ *
+ * Both do nothing in MongoDB transactions, and raise what sending raises.
  */
-extern void mongo_cursor_send_ahead(MongoCursor *cursor);
+extern void mongo_cursor_send(MongoCursor *cursor);
+extern void mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first);
 
 /*
  * mongo_cursor_close

@@ -29,10 +29,10 @@ sub far_tables
 
 	$proxy = MongoFdwTest::helper('record', port => $mongod->port);
 	create_server($node, $server, $mongod, port => $proxy, round_trip_time => '20ms', bandwidth => '12MB',
-		enable_join_pushdown => 'false', %options);
+		enable_join_pushdown => 'false', transactions => 'auto', %options);
 	my $tables = join(' ', map {
 		"CREATE FOREIGN TABLE $_ (id int, info text) SERVER $server OPTIONS (database 'db', fetch_size '1000');"
-	} qw(points others sorted empty));
+	} qw(points others sorted empty written));
 	$node->safe_psql('postgres', "CREATE SCHEMA $server; SET search_path = $server; $tables ANALYZE points, others, sorted, empty");
 	$session = MongoFdwTest::Session->new($node);
 	$session->ask("SET search_path = $server; SET enable_nestloop = off; SET enable_mergejoin = off; SET mongo_fdw.enable_batched_joins = off; SELECT count(*) FROM empty");
@@ -88,6 +88,24 @@ foreach my $compressors (undef, 'zlib')
 
 # In a MongoDB transaction commands follow each other.
 sends_in_turn("BEGIN ISOLATION LEVEL REPEATABLE READ; $newest 3; COMMIT", "\n\n5000", 'in a transaction');
+
+# A portal whose next batch has been requested is not disturbed by others.
+is($session->ask(q{CREATE FUNCTION portals() RETURNS text LANGUAGE plpgsql AS $$ DECLARE r record; s record; n int := 0; t int := 0; BEGIN
+	FOR r IN SELECT info FROM points LOOP
+		n := n + 1;
+		CONTINUE WHEN n % 250 <> 0;
+		FOR s IN SELECT id FROM sorted ORDER BY id DESC LIMIT 4 LOOP t := t + 1; EXIT WHEN n % 500 = 0; END LOOP;
+		PERFORM 1 FROM empty e JOIN others o ON e.id = o.id JOIN sorted p ON p.id = o.id;
+	END LOOP;
+	RETURN n || ' ' || t; END $$; SELECT portals()}), '3000 30', 'while a portal is read, others are opened and left');
+
+# Writes of the same statement, outside of MongoDB transactions.
+$node->safe_psql('postgres', "ALTER SERVER far$number OPTIONS (SET transactions 'off')");
+is($session->ask("INSERT INTO written SELECT * FROM sorted ORDER BY id DESC LIMIT 3000; SELECT count(*), count(id) FROM written"),
+	'3000|2998', 'INSERT of what is read in parts');
+
+# A plan shows each of its commands.
+like($session->ask("EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $newest 4"), qr/Command: .*\$eq.*Command 2: .*\$ne/s, 'EXPLAIN ANALYZE');
 
 # Nobody waits for what is not needed.
 sends_in_turn('SELECT count(*) FROM sorted WHERE id = 7', 1, 'a lone scan');

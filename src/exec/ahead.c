@@ -18,7 +18,6 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 /* A scan that may be begun before it is read. */
 typedef struct WaitingScan
@@ -42,11 +41,15 @@ unlist(void *arg)
 	waiting->listed = false;
 }
 
-/* has_own_values: are all values of the command known, and without calling a function? */
+/* has_own_values: are all values of the command known, so that binding it raises no error? */
 static bool
-has_own_values(const ForeignScan *plan)
+has_own_values(const ForeignScan *plan, const MongoScanPlan *scan_plan)
 {
 	ListCell   *cell;
+
+	/* a LIMIT may be negative */
+	if (scan_plan->limit >= 0 && !IsA(list_nth(plan->fdw_exprs, scan_plan->limit), Const))
+		return false;
 
 	foreach(cell, plan->fdw_exprs)
 	{
@@ -66,8 +69,9 @@ mongo_ahead_add(ForeignScanState *node)
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	WaitingScan *waiting;
 
-	if (state->plan->network == NULL || state->plan->is_batched || state->plan->hash_keys != NIL ||
-		plan->scan.plan.parallel_aware || node->ss.ps.async_capable || !has_own_values(plan))
+	if (!state->plan->may_precede || state->plan->is_batched || state->plan->hash_keys != NIL ||
+		plan->scan.plan.parallel_aware || node->ss.ps.async_capable ||
+		!has_own_values(plan, state->plan))
 		return;
 	waiting = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt, sizeof(WaitingScan));
 	waiting->scan = node;
@@ -139,6 +143,7 @@ void
 mongo_ahead_send(ForeignScanState *first)
 {
 	const EState *estate = first->ss.ps.state;
+	MongoCursor *cursor = ((MongoScanState *) first->fdw_state)->run.cursor;
 	List	   *scans = NIL;
 	List	   *needed;
 	ListCell   *cell;
@@ -156,7 +161,7 @@ mongo_ahead_send(ForeignScanState *first)
 	}
 	if (scans == NIL || estate->es_epq_active != NULL)
 		return;
-	mongo_cursor_send_ahead(((MongoScanState *) first->fdw_state)->run.cursor);
+	mongo_cursor_send(cursor);
 	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);
 	foreach(cell, scans)
 	{
@@ -169,8 +174,7 @@ mongo_ahead_send(ForeignScanState *first)
 		mongo_begin_work(&work, state->relids);
 		mongo_scan_start(node);
 		if (state->run.cursor != NULL)
-			mongo_cursor_send_ahead(state->run.cursor);
-		state->ahead_at = GetCurrentTimestamp();
+			mongo_cursor_send_behind(state->run.cursor, cursor);
 		mongo_end_work(&work);
 	}
 }

@@ -287,7 +287,6 @@ typedef struct MongoScanState
 
 	bool		started;		/* a row was requested since Begin or ReScan,
 								 * or it was begun ahead */
-	TimestampTz ahead_at;		/* when that was; 0: it was not */
 	bool		widened;		/* MongoDB tests less than the exact
 								 * conditions; PostgreSQL tests the rest */
 	bool		must_wait;		/* an asynchronous scan returned no row

@@ -569,7 +569,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state)
 {
 	bool		widened = state->widened;
 
-	mongo_cursor_send_ahead(state->run.cursor);
+	mongo_cursor_send(state->run.cursor);
 	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);
@@ -578,7 +578,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state)
 		if (mongo_bind_scan_command(node, i, false, 0, NULL, command) != MONGO_MATCH_NONE)
 		{
 			cursor = open_run_cursor(state, command, NULL);
-			mongo_cursor_send_ahead(cursor);
+			mongo_cursor_send_behind(cursor, state->run.cursor);
 		}
 		widened |= state->widened;
 		state->run.ahead = lappend(state->run.ahead, cursor);
@@ -690,6 +690,7 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 	while (state->run.ahead != NIL)
 	{
 		mongo_cursor_close(state->run.cursor);
+		state->run.command = NULL;
 		state->run.cursor = linitial(state->run.ahead);
 		state->run.ahead = list_delete_first(state->run.ahead);
 		state->run.number++;
@@ -824,14 +825,6 @@ next_row(ForeignScanState *node)
 	MongoAtWork work;
 
 	mongo_begin_work(&work, state->relids);
-	if (state->ahead_at != 0 &&
-		TimestampDifferenceExceeds(state->ahead_at, GetCurrentTimestamp(), LONGEST_PAUSE))
-	{
-		mongo_results_leave(state->results);
-		empty_run(&state->run);
-		state->started = false;
-	}
-	state->ahead_at = 0;
 	if (!state->started)
 		mongo_scan_start(node);
 	if (state->run.is_local)
@@ -911,7 +904,6 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	if (!state->started)
 		return;
 	state->started = false;
-	state->ahead_at = 0;
 	if (state->cached_slot != NULL)
 		ExecClearTuple(state->cached_slot);
 	if (may_continue(state))

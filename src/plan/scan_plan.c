@@ -696,6 +696,8 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 		plan.limit = add_bound(scan, root->parse->limitCount);
 		plan.offset = add_bound(scan, root->parse->limitOffset);
 	}
+	plan.may_precede = plan.network != NULL && best_path->path.total_cost <=
+		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);
 	if (outer_plan != NULL)
 		mongo_local_describe(best_path, outer_plan, scan, &plan);
 	if (mongo_hashed_keys(&best_path->path) != NIL)

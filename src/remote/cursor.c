@@ -61,11 +61,14 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
  */
 #define SLOW_BATCH_MS			1000
 
+/* The largest command that is sent behind another one; see MOST_IN_FLIGHT. */
+#define LARGEST_AHEAD			8192
+
 /*
- * The largest command that is sent behind another one.  It fits into the socket's buffers even
- * while MongoDB sends a large reply and reads nothing.
+ * If the documents of a command sent ahead are not read for so long, it is sent again: MongoDB
+ * closes a cursor after ten minutes without a getMore.
  */
-#define LARGEST_AHEAD			16384
+#define LONGEST_AHEAD_MS		(5 * 60 * 1000)
 
 struct MongoCursor
 {
@@ -84,6 +87,8 @@ struct MongoCursor
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
 
 	bool		sent;			/* the command has been sent */
+	TimestampTz ahead_at;		/* when it was sent ahead; 0: it was not, or
+								 * documents have been returned */
 	bool		pending;		/* a request is in flight */
 	bool		saved;			/* the reply has been received, but not read */
 	bool		lost;			/* the connection was lost before that */
@@ -296,7 +301,7 @@ receive_next(MongoCursor *cursor)
 		return !cursor->lost;
 	}
 	cursor->lease->state = LEASE_IN_FLIGHT;
-	mongo_lease_save_earlier(cursor->lease);
+	mongo_lease_receive_earlier(cursor->lease, false);
 	received = mongo_receive_or_raise(cursor->lease->connection,
 									  &cursor->replies[1 - cursor->current], true);
 	cursor->pending = false;
@@ -313,7 +318,10 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 {
 	bool		holds = cursor->lease->connection != NULL;
 
-	if (was_opened && cursor->id != 0)
+	/* behind another scan's request it would depend on that */
+	if (holds && cursor->lease->connection->leases > 1)
+		mongo_lease_put(cursor->lease);
+	else if (was_opened && cursor->id != 0)
 	{
 		if (holds)
 			send_next(cursor, false);
@@ -325,6 +333,17 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 		mongo_lease_put(cursor->lease);
 		mongo_lease_serve_others(cursor->lease);
 	}
+}
+
+/* is_stale: tells whether MongoDB may have closed a cursor that was opened ahead. */
+static bool
+is_stale(MongoCursor *cursor)
+{
+	TimestampTz sent_at = cursor->ahead_at;
+
+	cursor->ahead_at = 0;
+	return sent_at != 0 && cursor->id != 0 &&
+		TimestampDifferenceExceeds(sent_at, GetCurrentTimestamp(), LONGEST_AHEAD_MS);
 }
 
 /*
@@ -346,7 +365,7 @@ receive_batch(MongoCursor *cursor)
 		if (receive_next(cursor))
 		{
 			cursor->current = 1 - cursor->current;
-			if (take_cursor_reply(cursor, may_retry))
+			if (take_cursor_reply(cursor, may_retry) && !is_stale(cursor))
 				break;
 		}
 		else if (!may_retry)
@@ -654,12 +673,21 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 }
 
 void
-mongo_cursor_send_ahead(MongoCursor *cursor)
+mongo_cursor_send(MongoCursor *cursor)
 {
-	if (cursor->sent || cursor->session != NULL || cursor->command_length > LARGEST_AHEAD)
+	if (!cursor->sent && cursor->session == NULL)
+		(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
+}
+
+void
+mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
+{
+	if (cursor->sent || cursor->session != NULL || cursor->command_length > LARGEST_AHEAD ||
+		!mongo_lease_share(cursor->lease, first->lease))
 		return;
-	(void) send_request(cursor, MONGO_WAIT_BEHIND);
+	send_next(cursor, false);
 	cursor->lease->state = LEASE_AHEAD;
+	cursor->ahead_at = GetCurrentTimestamp();
 }
 
 /* is_at_end: tells whether nothing is left to request, if nothing is in flight. */
@@ -751,6 +779,18 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 	}
 }
 
+/* note_saved: records that the reply has been received, or is lost; returns the connection. */
+static void
+note_saved(MongoCursor *cursor, bool received)
+{
+	cursor->pending = false;
+	cursor->saved = true;
+	cursor->lost = !received;
+	if (received)
+		note_unread(cursor, &cursor->replies[1 - cursor->current]);
+	mongo_lease_put(cursor->lease);
+}
+
 /*
  * save_reply
  *		Receives and saves the reply in flight, since another scan needs the connection
@@ -766,13 +806,9 @@ save_reply(void *arg)
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 	bool		received;
 
+	mongo_lease_receive_earlier(cursor->lease, false);
 	received = mongo_receive_or_raise(cursor->lease->connection, reply, true);
-	cursor->pending = false;
-	cursor->saved = true;
-	cursor->lost = !received;
-	if (!cursor->lost)
-		note_unread(cursor, reply);
-	mongo_lease_put(cursor->lease);
+	note_saved(cursor, received);
 }
 
 /*
@@ -789,8 +825,8 @@ serve(void *arg)
  * discard_reply
  *		Receives and drops the batch that was requested ahead (MongoLeaseCallbacks).
  *
- * Waits briefly.  If the batch takes longer, or other replies come first, the connection is
- * closed and the cursor killed, which ends the operation on the server.
+ * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed, which
+ * ends the operation on the server.
  */
 static void
 discard_reply(void *arg)
@@ -798,12 +834,11 @@ discard_reply(void *arg)
 	MongoCursor *cursor = arg;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 
-	if (!mongo_lease_is_next(cursor->lease))
-		cursor->lease->connection->broken = true;
-	else if (mongo_receive_within(cursor->lease->connection, reply,
-								  cursor->lease->state == LEASE_AHEAD ?
-								  DISCARD_AHEAD_WAIT_MS : DISCARD_WAIT_MS))
-		note_unread(cursor, reply);
+	int			wait_ms = cursor->lease->state == LEASE_AHEAD ? DISCARD_AHEAD_WAIT_MS : DISCARD_WAIT_MS;
+
+	mongo_lease_receive_earlier(cursor->lease, true);
+	if (mongo_receive_within(cursor->lease->connection, reply, wait_ms))
+		note_saved(cursor, true);
 }
 
 static const MongoLeaseCallbacks cursor_callbacks = {

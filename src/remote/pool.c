@@ -29,8 +29,8 @@ static MongoConnection *find_idle(MongoLease *lease);
 /*-------------------------------------------------------------------------
  * The connections of this backend.
  *
- * Invariants: a connection is idle, or leased.  Several leases have one connection only while a
- * request was sent behind another one (MONGO_WAIT_BEHIND).  An idle connection is authenticated
+ * Invariants: a connection is idle, or leased.  Several leases have one connection only while
+ * requests wait there for their replies (mongo_lease_share()).  An idle connection is authenticated
  * and has nothing in flight.  A connection whose server or user mapping has
  * changed is "retired": it serves only the cursors that were opened on it, and is closed when
  * none are left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can
@@ -270,7 +270,8 @@ kill_cursor(MongoLease *lease)
 	if (other != NULL)
 		kill_orphans(other);
 	needs_sweep |= norphans > 0;
-	if (own == NULL || own->in_flight == 0)
+	/* what is in flight may be the request of another lease */
+	if (own == NULL || own->in_flight == 0 || (own->leases > 1 && lease->state == LEASE_QUIET))
 		return;
 	dlist_foreach(iter, &leases)
 	{
@@ -380,7 +381,11 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 {
 	forget_cursor(lease);
 	if (lease->connection != NULL)
+	{
+		/* other leases may keep it until they find that out */
 		lease->connection->broken = true;
+		mongo_connection_limit_leave(&lease->connection->counted);
+	}
 	mongo_lease_put(lease);
 	/* the cause has probably broken the idle ones, too */
 	(void) close_unused(InvalidOid, lease->umid, NULL);
@@ -444,8 +449,8 @@ find_idle(MongoLease *lease)
 /*
  * find_in_flight
  *		Returns the lease with the oldest outstanding reply, or NULL; if 'ahead_only', to a
- *		request sent ahead.  Only for scans: an exclusive lease would not suit, since a saved
- *		reply often has an open cursor.
+ *		request sent ahead.  Otherwise only for scans: an exclusive lease would not suit, since a
+ *		saved reply often has an open cursor.
  */
 static MongoLease *
 find_in_flight(const MongoLease *lease, bool ahead_only)
@@ -456,8 +461,8 @@ find_in_flight(const MongoLease *lease, bool ahead_only)
 	{
 		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
 
-		if (lease->callbacks != NULL &&
-			(other->state == LEASE_AHEAD || (other->state == LEASE_IN_FLIGHT && !ahead_only)) &&
+		if ((other->state == LEASE_AHEAD ||
+			 (other->state == LEASE_IN_FLIGHT && !ahead_only && lease->callbacks != NULL)) &&
 			other->umid == lease->umid && suits(lease, other->connection))
 			return other;
 	}
@@ -527,6 +532,12 @@ connect_lease(MongoLease *lease, UserMapping *user)
 }
 
 /* --------------------------- sharing connections --------------------------- */
+
+/*
+ * How many requests wait on one connection.  All of them, with LARGEST_AHEAD each, fit into the
+ * socket's buffers even while MongoDB sends a large reply and reads nothing.
+ */
+#define MOST_IN_FLIGHT	8
 
 /*
  * first_to_serve
@@ -609,15 +620,8 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 		}
 		if (policy == MONGO_WAIT_SKIP)
 			return false;
-		other = policy == MONGO_WAIT_IN_QUEUE ? NULL :
-			find_in_flight(lease, policy == MONGO_WAIT_TAKE_OVER);
-		if (other != NULL && policy == MONGO_WAIT_BEHIND && !other->connection->broken)
-		{
-			lease->connection = other->connection;
-			lease->connection->leases++;
-			return true;
-		}
-		if (other != NULL && policy == MONGO_WAIT_TAKE_OVER)
+		other = policy == MONGO_WAIT_TAKE_OVER ? find_in_flight(lease, true) : NULL;
+		if (other != NULL)
 		{
 			/* it was sent long ago, so this takes less than connecting */
 			other->callbacks->save_reply(other->reader);
@@ -666,21 +670,33 @@ first_on(const MongoLease *lease)
 	return NULL;
 }
 
-bool
-mongo_lease_is_next(const MongoLease *lease)
+void
+mongo_lease_receive_earlier(const MongoLease *lease, bool discards)
 {
-	return lease->connection->leases == 1 || first_on(lease) == lease;
+	MongoLease *other;
+
+	while (lease->connection->leases > 1 && (other = first_on(lease)) != lease &&
+		   !(discards && lease->connection->broken))
+		(discards ? other->callbacks->discard_reply : other->callbacks->save_reply) (other->reader);
 }
 
-void
-mongo_lease_save_earlier(const MongoLease *lease)
+bool
+mongo_lease_share(MongoLease *lease, const MongoLease *first)
 {
-	while (!mongo_lease_is_next(lease))
-	{
-		MongoLease *other = first_on(lease);
+	MongoConnection *connection = find_idle(lease);
 
-		other->callbacks->save_reply(other->reader);
+	if (connection != NULL)
+	{
+		hold(lease, connection);
+		return true;
 	}
+	connection = first->connection;
+	if (first->state < LEASE_IN_FLIGHT || first->umid != lease->umid || connection->broken ||
+		connection->in_flight >= MOST_IN_FLIGHT || !suits(lease, connection))
+		return false;
+	lease->connection = connection;
+	connection->leases++;
+	return true;
 }
 
 void

@@ -726,7 +726,8 @@ typedef struct MongoLease MongoLease;
  * The pool's callbacks into a scan, or into a batch in flight (write_batch.c).  save_reply:
  * receives the outstanding reply into the scan's memory, and calls mongo_lease_put().  serve:
  * sends the queued request with MONGO_WAIT_IN_QUEUE.  discard_reply: waits briefly for the
- * outstanding reply as the lease ends, and notes its cursor; must not raise.
+ * outstanding reply as the lease ends, or another one on its connection, and notes its cursor; must
+ * not raise.
  */
 typedef struct MongoLeaseCallbacks
 {
@@ -741,8 +742,6 @@ typedef enum MongoWaitPolicy
 	MONGO_WAIT_TAKE_OVER,		/* open one, or take over another scan's */
 	MONGO_WAIT_IN_QUEUE,		/* open one if allowed; else queue until one
 								 * is free */
-	MONGO_WAIT_BEHIND,			/* take one with a request in flight, to send
-								 * another one behind it; else open one */
 	MONGO_WAIT_SKIP				/* nothing; also if another scan is queued */
 } MongoWaitPolicy;
 
@@ -811,19 +810,20 @@ extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connecti
 									const char *collection);
 
 /*
- * mongo_lease_take: gives the lease a connection to the server of the lease's cursor, if it has
- * one.  Nothing is in flight there, except with MONGO_WAIT_BEHIND.  Returns false if there is none
- * and 'policy' allows that.  Raises as mongo_connection_open() does, and 08006 if that server
- * cannot be reached any more.
+ * mongo_lease_take: gives the lease a connection with nothing in flight, to the server of the
+ * lease's cursor if it has one.  Returns false if there is none and 'policy' allows that.  Raises
+ * as mongo_connection_open() does, and 08006 if that server cannot be reached any more.
  */
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
 
 /*
- * mongo_lease_is_next: tells whether the next reply of the lease's connection is this lease's.
- * mongo_lease_save_earlier: has the replies before it saved.  Raises as save_reply does.
+ * mongo_lease_share: gives the lease an idle connection, or that of the lease 'first' to send a
+ * request behind its own; false if neither is possible.
+ * mongo_lease_receive_earlier: has the replies before the lease's own saved.  Raises as save_reply
+ * does; or, if it 'discards', does not raise, and may leave the connection broken.
  */
-extern bool mongo_lease_is_next(const MongoLease *lease);
-extern void mongo_lease_save_earlier(const MongoLease *lease);
+extern bool mongo_lease_share(MongoLease *lease, const MongoLease *first);
+extern void mongo_lease_receive_earlier(const MongoLease *lease, bool discards);
 
 /*
  * mongo_lease_note_sent: marks a request as in flight, until the owner sets LEASE_QUIET.
