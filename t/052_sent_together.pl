@@ -103,6 +103,7 @@ is($session->ask(q{CREATE FUNCTION portals() RETURNS text LANGUAGE plpgsql AS $$
 $node->safe_psql('postgres', "ALTER SERVER far$number OPTIONS (SET transactions 'off')");
 is($session->ask("INSERT INTO written SELECT * FROM sorted ORDER BY id DESC LIMIT 3000; SELECT count(*), count(id) FROM written"),
 	'3000|2998', 'INSERT of what is read in parts');
+$node->safe_psql('postgres', "ALTER SERVER far$number OPTIONS (SET transactions 'auto')");
 
 # A plan shows each of its commands.
 like($session->ask("EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $newest 4"), qr/Command: .*\$eq.*Command 2: .*\$ne/s, 'EXPLAIN ANALYZE');

@@ -172,7 +172,7 @@ mongo_ahead_send(ForeignScanState *first)
 		if (state->started || !list_member_ptr(needed, node->ss.ps.plan))
 			continue;
 		mongo_begin_work(&work, state->relids);
-		mongo_scan_start(node);
+		mongo_scan_start(node, cursor);
 		if (state->run.cursor != NULL)
 			mongo_cursor_send_behind(state->run.cursor, cursor);
 		mongo_end_work(&work);

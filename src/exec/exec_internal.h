@@ -315,9 +315,9 @@ extern void mongo_scan_make_cached_slot(ForeignScanState *node);
 
 /*
  * Binds the first command, and opens a cursor on it unless it matches nothing or its result is
- * cached.
+ * cached.  'first' is the cursor of the scan that is read now if this one begins ahead, else NULL.
  */
-extern void mongo_scan_start(ForeignScanState *node);
+extern void mongo_scan_start(ForeignScanState *node, MongoCursor *first);
 
 /* -------------- ahead.c: commands that a query sends together ---------------- */
 

@@ -565,11 +565,14 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
  * how many rows were found before.
  */
 static void
-send_all_commands(ForeignScanState *node, MongoScanState *state)
+send_all_commands(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
 	bool		widened = state->widened;
 
-	mongo_cursor_send(state->run.cursor);
+	if (first != NULL)
+		mongo_cursor_send_behind(state->run.cursor, first);
+	else
+		mongo_cursor_send(first = state->run.cursor);
 	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);
@@ -578,7 +581,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state)
 		if (mongo_bind_scan_command(node, i, false, 0, NULL, command) != MONGO_MATCH_NONE)
 		{
 			cursor = open_run_cursor(state, command, NULL);
-			mongo_cursor_send_behind(cursor, state->run.cursor);
+			mongo_cursor_send_behind(cursor, first);
 		}
 		widened |= state->widened;
 		state->run.ahead = lappend(state->run.ahead, cursor);
@@ -589,7 +592,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state)
 
 /* open_scan_cursor: opens a cursor on the run's command, or on its next range. */
 static void
-open_scan_cursor(ForeignScanState *node, MongoScanState *state)
+open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
 	bool		sends_all;
 
@@ -606,7 +609,7 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 		mongo_session_for_read(state->user) == NULL;
 	state->run.cursor = open_run_cursor(state, state->run.command, sends_all ? NULL : node);
 	if (sends_all)
-		send_all_commands(node, state);
+		send_all_commands(node, state, first);
 }
 
 /*
@@ -631,7 +634,7 @@ find_result(ForeignScanState *node, MongoScanState *state)
 }
 
 void
-mongo_scan_start(ForeignScanState *node)
+mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 {
 	MongoScanState *state = node->fdw_state;
 
@@ -658,8 +661,8 @@ mongo_scan_start(ForeignScanState *node)
 		{
 			state->run.is_local = mongo_switch_plan(node);
 			if (!state->run.is_local)
-				open_scan_cursor(node, state);
-			if (state->run.cursor != NULL && state->plan->network != NULL)
+				open_scan_cursor(node, state, first);
+			if (first == NULL && state->run.cursor != NULL && state->plan->network != NULL)
 				mongo_ahead_send(node);
 		}
 	}
@@ -707,7 +710,7 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 		state->run.number++;
 	old_context = MemoryContextSwitchTo(state->run.context);
 	if (bind_next_command(node) != MONGO_MATCH_NONE)
-		open_scan_cursor(node, state);
+		open_scan_cursor(node, state, NULL);
 	MemoryContextSwitchTo(old_context);
 	return state->run.cursor != NULL;
 }
@@ -826,7 +829,7 @@ next_row(ForeignScanState *node)
 
 	mongo_begin_work(&work, state->relids);
 	if (!state->started)
-		mongo_scan_start(node);
+		mongo_scan_start(node, NULL);
 	if (state->run.is_local)
 		slot = mongo_second_plan_row(node);
 	else if (state->results != NULL && mongo_results_next(state->results, state->cached_slot))

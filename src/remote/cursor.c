@@ -335,9 +335,9 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	}
 }
 
-/* is_stale: tells whether MongoDB may have closed a cursor that was opened ahead. */
+/* is_too_old: tells whether MongoDB may have closed a cursor that was opened ahead. */
 static bool
-is_stale(MongoCursor *cursor)
+is_too_old(MongoCursor *cursor)
 {
 	TimestampTz sent_at = cursor->ahead_at;
 
@@ -365,7 +365,7 @@ receive_batch(MongoCursor *cursor)
 		if (receive_next(cursor))
 		{
 			cursor->current = 1 - cursor->current;
-			if (take_cursor_reply(cursor, may_retry) && !is_stale(cursor))
+			if (take_cursor_reply(cursor, may_retry) && !is_too_old(cursor))
 				break;
 		}
 		else if (!may_retry)
