@@ -395,6 +395,8 @@ typedef struct MongoRead
 	bool		batches_grow;	/* each getMore may request twice as many
 								 * documents, until a batch has 4 MB or takes
 								 * a second */
+	bool		is_far;			/* over a network, and probably to the end:
+								 * more than one getMore is in flight */
 	mongoc_read_mode_t read_mode;	/* outside of MongoDB transactions; 0:
 									 * that of the server's options */
 	const char *comment;		/* a table's own, with the escapes of

@@ -43,6 +43,9 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
  * in flight or one reply saved, and at most two batches are in memory.  The first getMore is
  * not sent ahead, since many scans end within the first batch, or soon after by a LIMIT.
  *
+ * If all documents are wanted over a network, two getMores are in flight, and from the first batch
+ * on: MongoDB prepares a batch while another one is on its way.  The last one then finds no cursor.
+ *
  * Replies are not trusted: each length is checked against what contains it before it is used.
  *-------------------------------------------------------------------------
  */
@@ -70,6 +73,9 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
  */
 #define LONGEST_AHEAD_MS		(5 * 60 * 1000)
 
+/* How many requests of a cursor are in flight over a network, and else. */
+#define MOST_REQUESTED			2
+
 struct MongoCursor
 {
 	MemoryContext context;
@@ -89,9 +95,10 @@ struct MongoCursor
 	bool		sent;			/* the command has been sent */
 	TimestampTz ahead_at;		/* when it was sent ahead; 0: it was not, or
 								 * documents have been returned */
-	bool		pending;		/* a request is in flight */
-	bool		saved;			/* the reply has been received, but not read */
-	bool		lost;			/* the connection was lost before that */
+	int			requested;		/* requests whose replies have not been taken */
+	int			received;		/* of these, whose replies are saved */
+	bool		lost;			/* the connection was lost before the others'
+								 * replies came */
 	int64		id;				/* the server's; 0: nothing is left there */
 	char	   *ns_database;	/* the namespace for getMore */
 	char	   *ns_collection;
@@ -99,7 +106,8 @@ struct MongoCursor
 	MongoUsage	own_usage;
 	uint64		documents;		/* not yet counted for server and user */
 
-	MongoReply	replies[2];		/* the current one and the next one */
+	MongoReply	replies[1 + MOST_REQUESTED];	/* the current one and the
+												 * next ones, in a ring */
 	int			current;
 	const uint8 *position;		/* of the next element of the batch */
 	const uint8 *end;			/* of the batch's elements */
@@ -127,6 +135,20 @@ get_length(const uint8 *bytes)
 
 	memcpy(&value, bytes, 4);
 	return BSON_UINT32_FROM_LE(value);
+}
+
+/* reply_ahead: returns the reply that is taken after so many others. */
+static MongoReply *
+reply_ahead(MongoCursor *cursor, int ahead)
+{
+	return &cursor->replies[(cursor->current + 1 + ahead) % lengthof(cursor->replies)];
+}
+
+/* is_pending: tells whether a request is in flight. */
+static bool
+is_pending(const MongoCursor *cursor)
+{
+	return cursor->requested > cursor->received && !cursor->lost;
 }
 
 /* connection_of: returns the connection of the last reply. */
@@ -293,19 +315,20 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 static bool
 receive_next(MongoCursor *cursor)
 {
-	bool		received;
+	bool		received = cursor->received > 0;
 
-	if (cursor->saved)
+	if (received)
+		cursor->received--;
+	else if (!cursor->lost)
 	{
-		cursor->saved = false;
-		return !cursor->lost;
+		cursor->lease->state = LEASE_IN_FLIGHT;
+		mongo_lease_receive_earlier(cursor->lease, false);
+		received = mongo_receive_or_raise(cursor->lease->connection, reply_ahead(cursor, 0), true);
+		if (cursor->requested == 1 || !received)
+			cursor->lease->state = LEASE_QUIET;
 	}
-	cursor->lease->state = LEASE_IN_FLIGHT;
-	mongo_lease_receive_earlier(cursor->lease, false);
-	received = mongo_receive_or_raise(cursor->lease->connection,
-									  &cursor->replies[1 - cursor->current], true);
-	cursor->pending = false;
-	cursor->lease->state = LEASE_QUIET;
+	cursor->requested = received ? cursor->requested - 1 : 0;
+	cursor->lost &= received;
 	return received;
 }
 
@@ -316,19 +339,20 @@ receive_next(MongoCursor *cursor)
 static void
 ask_ahead(MongoCursor *cursor, bool was_opened)
 {
-	bool		holds = cursor->lease->connection != NULL;
+	MongoConnection *connection = cursor->lease->connection;
+	int			wanted = cursor->read.is_far ? MOST_REQUESTED : 1;
 
 	/* behind another scan's request it would depend on that */
-	if (holds && cursor->lease->connection->leases > 1)
+	if (connection != NULL && connection->leases > 1)
 		mongo_lease_put(cursor->lease);
-	else if (was_opened && cursor->id != 0)
+	else if ((was_opened || cursor->read.is_far) && cursor->id != 0)
 	{
-		if (holds)
+		if (connection == NULL && !send_request(cursor, MONGO_WAIT_SKIP))
+			return;
+		while (cursor->requested < wanted)
 			send_next(cursor, false);
-		else
-			(void) send_request(cursor, MONGO_WAIT_SKIP);
 	}
-	else if (holds)
+	else if (connection != NULL)
 	{
 		mongo_lease_put(cursor->lease);
 		mongo_lease_serve_others(cursor->lease);
@@ -364,7 +388,7 @@ receive_batch(MongoCursor *cursor)
 
 		if (receive_next(cursor))
 		{
-			cursor->current = 1 - cursor->current;
+			cursor->current = (cursor->current + 1) % lengthof(cursor->replies);
 			if (take_cursor_reply(cursor, may_retry) && !is_too_old(cursor))
 				break;
 		}
@@ -373,6 +397,9 @@ receive_batch(MongoCursor *cursor)
 		send_next(cursor, true);
 	}
 
+	/* getMores after the last one find no cursor */
+	while (cursor->id == 0 && cursor->requested > 0)
+		(void) receive_next(cursor);
 	was_opened = cursor->opened;
 	cursor->opened = true;
 	if (cursor->position != cursor->end || cursor->id == 0)
@@ -404,11 +431,11 @@ fetch_in_session(MongoCursor *cursor)
 
 	old_context = MemoryContextSwitchTo(cursor->sent ? cursor->scratch : scratch_context(cursor));
 	mongo_session_read(cursor->session, command.database, command.document,
-					   &cursor->replies[1 - cursor->current], read_failure_message(cursor));
+					   reply_ahead(cursor, 0), read_failure_message(cursor));
 	MemoryContextSwitchTo(old_context);
 	cursor->sent = true;
 	forget_command(cursor);
-	cursor->current = 1 - cursor->current;
+	cursor->current = (cursor->current + 1) % lengthof(cursor->replies);
 	(void) take_cursor_reply(cursor, false);
 }
 
@@ -522,7 +549,7 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 static bool
 has_fetched_all(const MongoCursor *cursor)
 {
-	return !cursor->pending && !cursor->saved && is_at_end(cursor);
+	return cursor->requested == 0 && is_at_end(cursor);
 }
 
 /* fetch_next: returns the next document from MongoDB, NULL at the end. */
@@ -552,7 +579,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 			fetch_in_session(cursor);
 		else
 		{
-			if (!cursor->pending && !cursor->saved)
+			if (cursor->requested == 0)
 				(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
 			receive_batch(cursor);
 		}
@@ -579,7 +606,8 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
-	cursor->pending = cursor->saved = false;
+	cursor->requested = cursor->received = 0;
+	cursor->lost = false;
 	cursor->position = cursor->end = cursor->whole_reply = NULL;
 	forget_kept(cursor);
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
@@ -640,18 +668,20 @@ send_next(MongoCursor *cursor, bool again)
 		if (again)
 		{
 			cursor->id = 0;
-			cursor->sent = cursor->opened = false;
+			cursor->sent = cursor->opened = cursor->lost = false;
+			cursor->requested = cursor->received = 0;
 			cursor->position = cursor->end = NULL;
 			mongo_lease_renew(cursor->lease, cursor->read.user);
 		}
 		command = next_request(cursor, &view);
 		if (mongo_send_or_raise(cursor->lease->connection, &command,
-								&cursor->replies[1 - cursor->current]))
+								reply_ahead(cursor, cursor->requested)))
 			break;
 		if (again || cursor->command == NULL)
 			report_disconnect(cursor);
 	}
-	cursor->sent = cursor->pending = true;
+	cursor->sent = true;
+	cursor->requested++;
 	mongo_lease_note_sent(cursor->lease);
 	if (again)
 		forget_command(cursor);
@@ -715,10 +745,9 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 	MongoConnection *connection;
 
 	if (cursor->position != cursor->end || cursor->whole_reply != NULL || cursor->nkept > 0 ||
-		cursor->session != NULL || cursor->saved ||
-		(!cursor->pending && is_at_end(cursor)))
+		cursor->session != NULL || cursor->received > 0 || cursor->lost || has_fetched_all(cursor))
 		return true;
-	if (!cursor->pending && !send_request(cursor, MONGO_WAIT_IN_QUEUE))
+	if (cursor->requested == 0 && !send_request(cursor, MONGO_WAIT_IN_QUEUE))
 		return false;
 	connection = cursor->lease->connection;
 	return connection->transport.socket_timeout_ms > 0 || mongo_has_reply(connection);
@@ -729,7 +758,7 @@ mongo_cursor_socket(MongoCursor *cursor)
 {
 	const MongoTransport *transport;
 
-	if (!cursor->pending)
+	if (!is_pending(cursor))
 		return PGINVALID_SOCKET;
 	transport = &cursor->lease->connection->transport;
 	return transport->socket_timeout_ms > 0 || transport->data_stream == NULL ?
@@ -739,7 +768,7 @@ mongo_cursor_socket(MongoCursor *cursor)
 void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
-	Assert(!cursor->pending && !cursor->saved);
+	Assert(cursor->requested == 0);
 	(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
 }
 
@@ -779,21 +808,20 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 	}
 }
 
-/* note_saved: records that the reply has been received, or is lost; returns the connection. */
+/* note_saved: records that the next reply has been received, or that the others are lost. */
 static void
 note_saved(MongoCursor *cursor, bool received)
 {
-	cursor->pending = false;
-	cursor->saved = true;
 	cursor->lost = !received;
 	if (received)
-		note_unread(cursor, &cursor->replies[1 - cursor->current]);
-	mongo_lease_put(cursor->lease);
+		note_unread(cursor, reply_ahead(cursor, cursor->received++));
+	if (!is_pending(cursor))
+		mongo_lease_put(cursor->lease);
 }
 
 /*
  * save_reply
- *		Receives and saves the reply in flight, since another scan needs the connection
+ *		Receives and saves the replies in flight, since another scan needs the connection
  *		(MongoLeaseCallbacks).
  *
  * If the wait is interrupted, this cursor continues it when it needs the reply.  After any
@@ -803,12 +831,11 @@ static void
 save_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
-	MongoReply *reply = &cursor->replies[1 - cursor->current];
-	bool		received;
 
 	mongo_lease_receive_earlier(cursor->lease, false);
-	received = mongo_receive_or_raise(cursor->lease->connection, reply, true);
-	note_saved(cursor, received);
+	while (is_pending(cursor))
+		note_saved(cursor, mongo_receive_or_raise(cursor->lease->connection,
+												  reply_ahead(cursor, cursor->received), true));
 }
 
 /*
@@ -832,12 +859,12 @@ static void
 discard_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
-	MongoReply *reply = &cursor->replies[1 - cursor->current];
-
 	int			wait_ms = cursor->lease->state == LEASE_AHEAD ? DISCARD_AHEAD_WAIT_MS : DISCARD_WAIT_MS;
 
 	mongo_lease_receive_earlier(cursor->lease, true);
-	if (mongo_receive_within(cursor->lease->connection, reply, wait_ms))
+	while (is_pending(cursor) &&
+		   mongo_receive_within(cursor->lease->connection, reply_ahead(cursor, cursor->received),
+								wait_ms))
 		note_saved(cursor, true);
 }
 
