@@ -172,6 +172,7 @@ typedef struct MongoScanPlan
 	bool		one_row;		/* returns a row even over no documents */
 	bool		all_rows;		/* the query will probably read to the end */
 	bool		is_inner;		/* within the inner side of a nested loop */
+	bool		compresses;		/* what MongoDB sends, if it can */
 	bool		sends_all;		/* all of 'commands' at once */
 	bool		may_precede;	/* may be sent before the query reads it */
 	bool		is_batched;		/* the inner side of a batched join */

@@ -356,7 +356,7 @@ typedef struct MongoConnectionInfo
 	TimestampTz connected_at;
 	TimestampTz idle_since;		/* 0: is_active */
 	MongoTraffic traffic;
-	const char *compressor;		/* NULL: none */
+	const char *compressor;		/* NULL: none has been used */
 	bool		has_tls;
 } MongoConnectionInfo;
 
@@ -397,6 +397,7 @@ typedef struct MongoRead
 								 * a second */
 	bool		is_far;			/* over a network, and probably to the end:
 								 * more than one getMore is in flight */
+	bool		compress;		/* if MongoDB can; not in transactions */
 	mongoc_read_mode_t read_mode;	/* outside of MongoDB transactions; 0:
 									 * that of the server's options */
 	const char *comment;		/* a table's own, with the escapes of

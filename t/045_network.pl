@@ -26,7 +26,14 @@ is(query("$measured 'few'::regclass"), 't|t', 'a small table has the bandwidth o
 query(q{ALTER SERVER mongodb OPTIONS (ADD round_trip_time '0.1ms', ADD bandwidth '10GB')});
 unlike(query('EXPLAIN (VERBOSE) SELECT * FROM points'), qr/Network/, 'nothing about a fast network');
 query(q{ALTER SERVER mongodb OPTIONS (SET round_trip_time '20ms', SET bandwidth '12MB')});
-like(query('EXPLAIN (VERBOSE) SELECT * FROM points'), qr{Network: 20 ms, 12 MB/s}, 'the options override what was measured');
+like(query('EXPLAIN (VERBOSE) SELECT * FROM points'), qr{Network: 20 ms, 12 MB/s, compressed}, 'the options override what was measured');
 unlike(query('EXPLAIN SELECT * FROM points'), qr/Network/, 'only with VERBOSE');
+
+# What is compressed.
+my $read = "SET mongo_fdw.enable_aggregate_pushdown = off; SELECT sum(length(info)) > 0 FROM points; SELECT compressor FROM mongo_fdw_get_connections()";
+
+like(query($read), qr/^t\n(zstd|snappy)$/, 'what a slow network carries is compressed');
+query(q{ALTER SERVER mongodb OPTIONS (SET bandwidth '100MB')});
+is(query($read), "t\n", 'what a fast one carries is not');
 
 done_testing();

@@ -513,6 +513,7 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 		.command = command,
 		.batch_size = plan->fetch_size,
 		.batches_grow = plan->batches_grow,
+		.compress = plan->compresses,
 		.is_far = plan->network != NULL && plan->all_rows,
 		.read_mode = plan->read_mode,
 		.comment = plan->comment,

@@ -349,6 +349,12 @@ mongo_command_cost(const MongoRelation *relation)
 	return relation->options->fdw_startup_cost + round_trip_cost(relation);
 }
 
+bool
+mongo_is_compressed(const MongoRelation *relation)
+{
+	return relation->bandwidth < MONGO_COMPRESSED_BANDWIDTH;
+}
+
 /* bytes_cost: of so many rows on the network, and of waiting for further batches of them. */
 static Cost
 bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
@@ -356,6 +362,8 @@ bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
 	double		bytes = rows * (MONGO_DOCUMENT_BYTES + target->width +
 								list_length(target->exprs) * MONGO_FIELD_BYTES);
 
+	if (mongo_is_compressed(relation))
+		bytes /= MONGO_COMPRESSION;
 	return bytes * 1000 / relation->bandwidth * MONGO_COST_MILLISECOND +
 		floor(bytes / MONGO_BATCH_BYTES) * round_trip_cost(relation);
 }

@@ -476,6 +476,9 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 #define MONGO_DOCUMENT_BYTES		28	/* of a document with its _id */
 #define MONGO_FIELD_BYTES			10	/* of a field without its value */
 #define MONGO_BATCH_BYTES			4e6 /* of a batch, see cursor.c */
+#define MONGO_COMPRESSED_BANDWIDTH	4e7 /* - of slower networks, MongoDB
+										 * compresses what it sends */
+#define MONGO_COMPRESSION			2	/* times as fast that is */
 
 /* scans: T for each document */
 #define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
@@ -519,7 +522,7 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 #define MONGO_COST_CLASSIC_LOOKUP	7	/* L a document: outside of the engine */
 #define MONGO_COST_LOOKUP_SETUP		8	/* L: planning it, less answering a
 										 * find */
-#define MONGO_COST_FOUND_DOCUMENT	0.5 /* T: found by it and copied */
+#define MONGO_COST_FOUND_DOCUMENT	10	/* T: found by it and copied */
 
 /* batched joins */
 #define MONGO_COST_BATCHED_KEY		9	/* T: one of 1,000 keys of a $in that
@@ -558,6 +561,9 @@ extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shar
 
 /* A command: fdw_startup_cost, and a round trip. */
 extern Cost mongo_command_cost(const MongoRelation *relation);
+
+/* Is what MongoDB sends compressed, if it can do that? */
+extern bool mongo_is_compressed(const MongoRelation *relation);
 
 /* Sending so many rows of these columns to PostgreSQL. */
 extern Cost mongo_transfer_cost(const MongoRelation *relation, double rows,

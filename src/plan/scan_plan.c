@@ -64,15 +64,16 @@ is_inner(const PlannerInfo *root)
 	return false;
 }
 
-/* network_of: "20 ms, 12 MB/s", for EXPLAIN; NULL within a machine. */
+/* network_of: "20 ms, 12 MB/s, compressed", for EXPLAIN; NULL within a machine. */
 static const char *
 network_of(const MongoRelation *relation)
 {
 	if (relation->round_trip_time <= MONGO_LOCAL_ROUND_TRIP && relation->bandwidth >= MONGO_LOCAL_BANDWIDTH)
 		return NULL;
-	return psprintf("%.3g ms, %s/s", relation->round_trip_time,
+	return psprintf("%.3g ms, %s/s%s", relation->round_trip_time,
 					TextDatumGetCString(DirectFunctionCall1(pg_size_pretty,
-															Int64GetDatum((int64) relation->bandwidth))));
+															Int64GetDatum((int64) relation->bandwidth))),
+					mongo_is_compressed(relation) ? ", compressed" : "");
 }
 
 /* init_scan_plan: fills in the members that are the same for all scans of the relation. */
@@ -91,6 +92,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	plan->collection = options->collection;
 	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);
 	plan->network = network_of(relation);
+	plan->compresses = mongo_is_compressed(relation);
 	plan->fetch_size = options->fetch_size;
 	plan->batches_grow = options->batches_grow;
 	plan->type_mismatch = options->type_mismatch;

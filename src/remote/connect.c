@@ -601,6 +601,9 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 		options->read_mode = connection->read_mode;
 
 	connection->uri = uri = mongo_uri_create(options, transport);
+	connection->compresses = !bson_empty0(mongoc_uri_get_compressors(uri));
+	if (!connection->compresses)
+		mongo_uri_offer_compressors(uri);
 	connection->compression_level =
 		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_ZLIBCOMPRESSIONLEVEL, -1);
 	prepare_concerns(connection);

@@ -633,7 +633,9 @@ next_request(MongoCursor *cursor, bson_t *view)
 	{
 		if (!bson_view(view, cursor->command, cursor->command_length))
 			elog(ERROR, "invalid command document");
-		return (MongoCommand) {.database = cursor->read.database,.document = view};
+		return (MongoCommand) {
+			.database = cursor->read.database,.document = view,.compress = cursor->read.compress
+		};
 	}
 	get_more = bson_create_in(scratch_context(cursor));
 	BSON_APPEND_INT64(get_more, "getMore", cursor->id);
@@ -641,7 +643,9 @@ next_request(MongoCursor *cursor, bson_t *view)
 	if (cursor->read.batch_size > 0)
 		BSON_APPEND_INT32(get_more, "batchSize", cursor->read.batch_size);
 	mongo_trace_append(cursor->read.comment, get_more);
-	return (MongoCommand) {.database = cursor->ns_database,.document = get_more};
+	return (MongoCommand) {
+		.database = cursor->ns_database,.document = get_more,.compress = cursor->read.compress
+	};
 }
 
 static void

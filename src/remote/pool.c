@@ -880,7 +880,7 @@ mongo_connections(void)
 		info->connected_at = connection->connected_at;
 		info->idle_since = connection->leases > 0 ? 0 : connection->idle_since;
 		info->traffic = connection->transport.traffic;
-		info->compressor = connection->compressor != NULL ? connection->compressor->name : NULL;
+		info->compressor = connection->has_compressed ? connection->compressor->name : NULL;
 		info->has_tls = connection->transport.use_tls;
 		list = lappend(list, info);
 	}

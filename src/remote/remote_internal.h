@@ -232,10 +232,14 @@ extern const char *mongo_reply_check(const uint8 *document, size_t length);
  * authentication.  Raises 08001 for what libmongoc does not accept, 22023 for an option uri that
  * contains a secret, and errors of password_file.  Errors never show the password.
  *
+ * mongo_uri_offer_compressors: has the handshake offer the compressors that suit slow networks, for
+ * commands that ask to be compressed.
+ *
  * mongo_uri_is_single: tells whether libmongoc treats this as one server (topology type Single).
  */
 extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options,
 									  MongoTransport *transport);
+extern void mongo_uri_offer_compressors(mongoc_uri_t *uri);
 extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 
 /* --------------- activity.c: the connections of all sessions ------------------ */
@@ -395,6 +399,8 @@ typedef struct MongoConnection
 	socklen_t	peer_length;	/* 0: never connected */
 	const char *server_type;	/* in libmongoc's terms */
 	const MongoCompressor *compressor;	/* negotiated, or NULL */
+	bool		compresses;		/* all commands, since the options say so */
+	bool		has_compressed; /* a command */
 	int			compression_level;
 	MongoServerSession session;
 	MongoSavedField cluster_time;	/* the last one received */
@@ -425,6 +431,8 @@ typedef struct MongoCommand
 								 * $readPreference and readConcern, if the
 								 * command takes them */
 	const MongoSequence *sequence;	/* NULL: none */
+	bool		compress;		/* if there is a compressor; and so is the
+								 * reply */
 } MongoCommand;
 
 /* A reply.  Its buffers are reused for the next reply. */

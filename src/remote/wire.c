@@ -203,7 +203,9 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 	const MongoSequence *sequence = command->sequence;
 	size_t		name_size = sequence != NULL ? strlen(sequence->name) + 1 : 0;
 	size_t		sequence_size = sequence != NULL ? sequence->size : 0;
-	size_t		copied_size = connection->compressor != NULL ? sequence_size : 0;
+	bool		compresses = connection->compressor != NULL &&
+		(connection->compresses || command->compress);
+	size_t		copied_size = compresses ? sequence_size : 0;
 	size_t		database_length = strlen(command->database);
 	char		comment[MONGO_COMMENT_SIZE];
 	size_t		comment_length = 0;
@@ -255,7 +257,8 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 	if (copied_size > 0)
 		memcpy(p, sequence->data, sequence_size);
 
-	if (connection->compressor != NULL &&
+	connection->has_compressed |= compresses;
+	if (compresses &&
 		compress_message(connection, head + sequence_size, iov))
 		return 1;
 	iov[0].iov_base = (void *) connection->request.data;

@@ -265,7 +265,7 @@ start_attempt(MongoWrite *write)
 	MongoConnection *connection = write->lease->connection;
 	const MongoSequence *operations = write->command.sequence;
 
-	mongo_memory_check(connection->compressor == NULL || operations == NULL ? 0 :
+	mongo_memory_check(!connection->compresses || operations == NULL ? 0 :
 					   2 * mongo_memory_grown(operations->size));
 	write->reply = (MongoReply) {.context = CurrentMemoryContext};
 	write->sent = mongo_send(connection, &write->command, &write->reply);
