@@ -225,7 +225,7 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 		join->setup_cost += MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
 		join->cost += outer_rows * options->fdw_lookup_cost *
 			(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
-			found * MONGO_COST_UNIT * MONGO_COST_FOUND_DOCUMENT;
+			Max(found - outer_rows, 0) * MONGO_COST_UNIT * MONGO_COST_FOUND_DOCUMENT;
 	}
 	else if (outer->join == NULL)
 	{

@@ -522,7 +522,7 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 #define MONGO_COST_CLASSIC_LOOKUP	7	/* L a document: outside of the engine */
 #define MONGO_COST_LOOKUP_SETUP		8	/* L: planning it, less answering a
 										 * find */
-#define MONGO_COST_FOUND_DOCUMENT	10	/* T: found by it and copied */
+#define MONGO_COST_FOUND_DOCUMENT	10	/* T: each further one that it finds */
 
 /* batched joins */
 #define MONGO_COST_BATCHED_KEY		9	/* T: one of 1,000 keys of a $in that

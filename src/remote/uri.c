@@ -463,6 +463,8 @@ take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTra
 		options->socket_timeout_ms;
 
 	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	/* no ping while connecting; libmongoc makes microseconds of it, in an int */
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, 1000000);
 	transport->socket_timeout_ms = Max(timeout_ms, 0);
 	transport->connect_timeout_ms =
 		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
