@@ -29,7 +29,7 @@ from schema import TABLES  # noqa: E402
 SETTINGS = {
     "as planned": "",
     "without pushdown": "SET mongo_fdw.enable_pushdown = off",
-    "pushing all that can be": "SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10; SET mongo_fdw.enable_batched_joins = off",
+    "pushing all that can be": "SET cpu_tuple_cost = 100; SET cpu_operator_cost = 100; SET mongo_fdw.enable_batched_joins = off",
 }
 # So many need nothing but Foreign Scans then.
 WHOLLY = 13
