@@ -16,6 +16,7 @@
 #include "common.h"
 #include "remote.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -159,7 +160,8 @@ mongo_ahead_send(ForeignScanState *first)
 		if (waiting->scan != first)
 			scans = lappend(scans, waiting->scan);
 	}
-	if (scans == NIL || estate->es_epq_active != NULL)
+	/* MongoDB transactions may begin by reading */
+	if (scans == NIL || estate->es_epq_active != NULL || IsolationUsesXactSnapshot())
 		return;
 	mongo_cursor_send(cursor);
 	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);

@@ -514,7 +514,8 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 		.batch_size = plan->fetch_size,
 		.batches_grow = plan->batches_grow,
 		.compress = plan->compresses,
-		.is_far = plan->network != NULL && plan->all_rows,
+		.is_far = plan->network != NULL && plan->all_rows &&
+		(node == NULL || !node->ss.ps.async_capable),
 		.read_mode = plan->read_mode,
 		.comment = plan->comment,
 		.read_collection = state->extent.collection,

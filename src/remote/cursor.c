@@ -342,6 +342,9 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	MongoConnection *connection = cursor->lease->connection;
 	int			wanted = cursor->read.is_far ? MOST_REQUESTED : 1;
 
+	/* replies that were to follow a saved one are lost */
+	if (cursor->lost)
+		return;
 	/* behind another scan's request it would depend on that */
 	if (connection != NULL && connection->leases > 1)
 		mongo_lease_put(cursor->lease);
@@ -349,7 +352,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	{
 		if (connection == NULL && !send_request(cursor, MONGO_WAIT_SKIP))
 			return;
-		while (cursor->requested < wanted)
+		while (cursor->id != 0 && cursor->requested < wanted)
 			send_next(cursor, false);
 	}
 	else if (connection != NULL)
@@ -359,6 +362,17 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	}
 }
 
+/* begin_again: resets the cursor to one whose command has not been sent. */
+static void
+begin_again(MongoCursor *cursor)
+{
+	cursor->id = 0;
+	cursor->sent = cursor->opened = cursor->lost = false;
+	cursor->requested = cursor->received = 0;
+	cursor->position = cursor->end = NULL;
+	cursor->ahead_at = 0;
+}
+
 /* is_too_old: tells whether MongoDB may have closed a cursor that was opened ahead. */
 static bool
 is_too_old(MongoCursor *cursor)
@@ -366,7 +380,7 @@ is_too_old(MongoCursor *cursor)
 	TimestampTz sent_at = cursor->ahead_at;
 
 	cursor->ahead_at = 0;
-	return sent_at != 0 && cursor->id != 0 &&
+	return sent_at != 0 && cursor->id != 0 && cursor->command != NULL &&
 		TimestampDifferenceExceeds(sent_at, GetCurrentTimestamp(), LONGEST_AHEAD_MS);
 }
 
@@ -389,8 +403,16 @@ receive_batch(MongoCursor *cursor)
 		if (receive_next(cursor))
 		{
 			cursor->current = (cursor->current + 1) % lengthof(cursor->replies);
-			if (take_cursor_reply(cursor, may_retry) && !is_too_old(cursor))
-				break;
+			if (take_cursor_reply(cursor, may_retry))
+			{
+				if (!is_too_old(cursor))
+					break;
+				mongo_lease_put(cursor->lease);
+				mongo_lease_leave_cursor(cursor->lease);
+				begin_again(cursor);
+				(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
+				continue;
+			}
 		}
 		else if (!may_retry)
 			report_disconnect(cursor);
@@ -671,10 +693,7 @@ send_next(MongoCursor *cursor, bool again)
 
 		if (again)
 		{
-			cursor->id = 0;
-			cursor->sent = cursor->opened = cursor->lost = false;
-			cursor->requested = cursor->received = 0;
-			cursor->position = cursor->end = NULL;
+			begin_again(cursor);
 			mongo_lease_renew(cursor->lease, cursor->read.user);
 		}
 		command = next_request(cursor, &view);

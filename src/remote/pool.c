@@ -228,12 +228,12 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 #define MOST_ORPHANS	100
 
 /*
- * leave_cursor
+ * mongo_lease_leave_cursor
  *		Adds the cursor to the orphans, to be closed later.  If memory runs out, MongoDB closes
  *		it by itself after 10 minutes.
  */
-static void
-leave_cursor(MongoLease *lease)
+void
+mongo_lease_leave_cursor(MongoLease *lease)
 {
 	RemoteCursor *cursor = lease->cursor.id != 0 ? malloc(sizeof(RemoteCursor)) : NULL;
 	MongoConnection *home = lease->home;
@@ -266,7 +266,7 @@ kill_cursor(MongoLease *lease)
 
 	if (own == NULL || !mongo_connection_is_clean(own))
 		other = lease->cursor.id != 0 ? find_idle(lease) : NULL;
-	leave_cursor(lease);
+	mongo_lease_leave_cursor(lease);
 	if (other != NULL)
 		kill_orphans(other);
 	needs_sweep |= norphans > 0;
@@ -276,7 +276,7 @@ kill_cursor(MongoLease *lease)
 	dlist_foreach(iter, &leases)
 	{
 		if (proc_exit_inprogress)
-			leave_cursor(dlist_container(MongoLease, node, iter.cur));
+			mongo_lease_leave_cursor(dlist_container(MongoLease, node, iter.cur));
 	}
 	norphans -= mongo_connection_kill_cursors(own, &orphans, true);
 }
@@ -696,6 +696,7 @@ mongo_lease_share(MongoLease *lease, const MongoLease *first)
 		return false;
 	lease->connection = connection;
 	connection->leases++;
+	mongo_activity_use(lease->activity);
 	return true;
 }
 
@@ -880,7 +881,8 @@ mongo_connections(void)
 		info->connected_at = connection->connected_at;
 		info->idle_since = connection->leases > 0 ? 0 : connection->idle_since;
 		info->traffic = connection->transport.traffic;
-		info->compressor = connection->has_compressed ? connection->compressor->name : NULL;
+		info->compressor = connection->has_compressed && connection->compressor != NULL ?
+			connection->compressor->name : NULL;
 		info->has_tls = connection->transport.use_tls;
 		list = lappend(list, info);
 	}

@@ -817,6 +817,9 @@ extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connecti
 									int64 cursor_id, const char *database,
 									const char *collection);
 
+/* mongo_lease_leave_cursor: has the cursor, if there is one, killed later.  Never raises. */
+extern void mongo_lease_leave_cursor(MongoLease *lease);
+
 /*
  * mongo_lease_take: gives the lease a connection with nothing in flight, to the server of the
  * lease's cursor if it has one.  Returns false if there is none and 'policy' allows that.  Raises

@@ -655,13 +655,18 @@ mongo_has_reply(MongoConnection *connection)
 bool
 mongo_receive_within(MongoConnection *connection, MongoReply *reply, int milliseconds)
 {
+	MongoTransport *transport = &connection->transport;
+	bool		interrupted = transport->interrupted;
 	MongoOutcome outcome;
 
-	mongo_begin_ending(&connection->transport, milliseconds, 0);
+	mongo_begin_ending(transport, milliseconds, 0);
 	outcome = receive_reply(connection, reply, MONGO_DUE_INTERRUPT);
-	mongo_finish_ending(&connection->transport);
+	mongo_finish_ending(transport);
 	if (outcome != MONGO_REPLY)
 		connection->broken = true;
+	/* to other leases the connection is lost, which they can mend */
+	if (connection->leases > 1 && transport->memory_missing == 0 && transport->wait_error == NULL)
+		transport->interrupted = interrupted;
 	return outcome == MONGO_REPLY;
 }
 
