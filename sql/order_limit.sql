@@ -38,7 +38,9 @@ SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;
 SELECT _id, square FROM o_numbers WHERE n > 980 ORDER BY square, _id;
 
 -- and not otherwise: NULLs of a later key, rounding, the time of day
+SET cpu_tuple_cost = 0.1;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT modulo, square FROM o_numbers ORDER BY modulo NULLS FIRST, square LIMIT 3;
+RESET cpu_tuple_cost;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT price FROM o_numbers ORDER BY price NULLS FIRST LIMIT 3;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT day FROM o_numbers ORDER BY day NULLS FIRST, _id LIMIT 3;
 SET mongo_fdw.enable_order_by_pushdown = off;

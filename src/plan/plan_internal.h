@@ -461,7 +461,7 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
  * these lines with its own figures.  Those marked "-" are not measured, but chosen.
  */
 
-#define MONGO_COST_UNIT				0.1
+#define MONGO_COST_UNIT				0.1 /* - the default of fdw_tuple_cost */
 
 /*
  * The network.  A round trip within a machine is part of fdw_startup_cost.  What is measured
@@ -507,7 +507,7 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 #define MONGO_COST_OPERAND			0.4 /* {$sum: "$field"}, less that */
 #define MONGO_COST_OPERATOR			0.7 /* {$add: ["$field", 1]} as the
 										 * operand */
-#define MONGO_COST_TEST				0.2 /* each of $cond and $gt as the
+#define MONGO_COST_TEST				0.5 /* each of $cond and $gt as the
 										 * operand */
 #define MONGO_COST_NEXT_KEY			9	/* T a value: by an index on the key
 										 * alone */
