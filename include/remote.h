@@ -456,25 +456,23 @@ extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
  *		PGINVALID_SOCKET if nothing is in flight or mongo_cursor_next() has to wait.
  *
  * mongo_cursor_ask_now
- *		Sends the request at once.  If necessary, first receives another scan's reply and
- *		takes over its connection.  Only for a cursor that is not ready and has no socket.
+ *		Sends the next request at once, unless one is outstanding.  If necessary, first
+ *		receives another scan's reply and takes over its connection.  Only for a cursor that
+ *		has returned no document, or is not ready and has no socket.
  */
 extern bool mongo_cursor_is_ready(MongoCursor *cursor);
 extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
 extern void mongo_cursor_ask_now(MongoCursor *cursor);
 
 /*
- * mongo_cursor_send
- *		Sends the cursor's command, unless it has been sent.
- *
  * mongo_cursor_send_behind
- *		Sends it ahead of its time: over an idle connection, or behind the command of 'first' if
- *		the reply to that is outstanding.  If neither is possible, and for large commands, does
- *		nothing.
+ *		Sends the cursor's command ahead of its time: over an idle connection, or behind the
+ *		command of 'first' if the reply to that is outstanding.  If neither is possible, and for
+ *		large commands, does nothing.
  *
- * Both do nothing in MongoDB transactions, and raise what sending raises.
+ * This and mongo_cursor_ask_now() do nothing in MongoDB transactions, and raise what sending
+ * raises.
  */
-extern void mongo_cursor_send(MongoCursor *cursor);
 extern void mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first);
 
 /*

@@ -3,10 +3,10 @@
  * ahead.c
  *		Sends the commands of several scans of a query together, over a network.
  *
- * When the first scan of a query begins, the others that the query certainly reads are begun,
- * too, so that their round trips happen at the same time.  "Certainly" is taken from the plan: both
- * sides of a join are read, unless the first is empty.  Within a machine a command that turns out
- * to be superfluous would cost more than it saves.
+ * When the first scan of a query begins, the others that the query will read are begun, too, so
+ * that their round trips happen at the same time.  The plan tells which these are.  It may be
+ * wrong: if the first side of a join is empty, the other one is not read.  So only scans are begun
+ * that cost little, and none within a machine, where a round trip takes less than such a command.
  *
  *-------------------------------------------------------------------------
  */
@@ -163,7 +163,7 @@ mongo_ahead_send(ForeignScanState *first)
 	/* MongoDB transactions may begin by reading */
 	if (scans == NIL || estate->es_epq_active != NULL || IsolationUsesXactSnapshot())
 		return;
-	mongo_cursor_send(cursor);
+	mongo_cursor_ask_now(cursor);
 	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);
 	foreach(cell, scans)
 	{

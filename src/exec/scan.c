@@ -575,7 +575,7 @@ send_all_commands(ForeignScanState *node, MongoScanState *state, MongoCursor *fi
 	if (first != NULL)
 		mongo_cursor_send_behind(state->run.cursor, first);
 	else
-		mongo_cursor_send(first = state->run.cursor);
+		mongo_cursor_ask_now(first = state->run.cursor);
 	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);

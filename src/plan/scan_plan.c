@@ -234,10 +234,9 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 /*
  * projection_pays: is it faster if MongoDB selects the fields?
  *
- * Selecting them takes MongoDB as long as sending some hundred bytes more within
- * a machine.  So whole documents
- * are faster if, according to ANALYZE, they contain little else.  Without ANALYZE, the command
- * has a projection.
+ * Selecting them takes MongoDB as long as sending some hundred bytes more within a machine.  So
+ * whole documents are faster if, according to ANALYZE, they contain little else.  Without ANALYZE,
+ * the command has a projection.
  */
 static bool
 projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)

@@ -73,7 +73,7 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
  */
 #define LONGEST_AHEAD_MS		(5 * 60 * 1000)
 
-/* How many requests of a cursor are in flight over a network, and else. */
+/* How many getMores of a cursor are in flight over a network; elsewhere it is one. */
 #define MOST_REQUESTED			2
 
 struct MongoCursor
@@ -726,13 +726,6 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 }
 
 void
-mongo_cursor_send(MongoCursor *cursor)
-{
-	if (!cursor->sent && cursor->session == NULL)
-		(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
-}
-
-void
 mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
 {
 	if (cursor->sent || cursor->session != NULL || cursor->command_length > LARGEST_AHEAD ||
@@ -791,8 +784,8 @@ mongo_cursor_socket(MongoCursor *cursor)
 void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
-	Assert(cursor->requested == 0);
-	(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
+	if (cursor->requested == 0 && cursor->session == NULL)
+		(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
 }
 
 /*

@@ -30,11 +30,11 @@ static MongoConnection *find_idle(MongoLease *lease);
  * The connections of this backend.
  *
  * Invariants: a connection is idle, or leased.  Several leases have one connection only while
- * requests wait there for their replies (mongo_lease_share()).  An idle connection is authenticated
- * and has nothing in flight.  A connection whose server or user mapping has
- * changed is "retired": it serves only the cursors that were opened on it, and is closed when
- * none are left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can
- * close connections.
+ * requests wait there for their replies (mongo_lease_share()).  An idle connection is
+ * authenticated and has nothing in flight.  A connection whose server or user mapping has changed
+ * is "retired": it serves only the cursors that were opened on it, and is closed when none are
+ * left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can close
+ * connections.
  *-------------------------------------------------------------------------
  */
 

@@ -717,7 +717,8 @@ extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *l
 /* ------------------ pool.c: leases of pooled connections --------------------- */
 
 /*
- * A lease is the exclusive use of a connection, pooled by user mapping.
+ * A lease is the use of a connection, pooled by user mapping: the exclusive one, but for requests
+ * that wait behind each other (mongo_lease_share()).
  *
  * A scan's lease has a connection only from a request to its reply, since a server cursor does
  * not depend on the connection.  There is one connection for each read preference, and up to
@@ -732,7 +733,7 @@ typedef struct MongoLease MongoLease;
 
 /*
  * The pool's callbacks into a scan, or into a batch in flight (write_batch.c).  save_reply:
- * receives the outstanding reply into the scan's memory, and calls mongo_lease_put().  serve:
+ * receives the outstanding replies into the scan's memory, and calls mongo_lease_put().  serve:
  * sends the queued request with MONGO_WAIT_IN_QUEUE.  discard_reply: waits briefly for the
  * outstanding reply as the lease ends, or another one on its connection, and notes its cursor; must
  * not raise.
