@@ -2,15 +2,12 @@
 
 What counts is how much longer the network makes a report.  Both settings must give the same rows.
 """
-import os
-import sys
-
 import library
-from laboratory import HERE, median
+from laboratory import median
 from targets import commands, network
 from workloads import tpch	# which says where the next ones are
 from load import TABLES, create_foreign_tables
-from queries import NUMBERS, query
+from queries import NUMBERS, answer, query
 
 ONE_WAY, RATE = 500, 125_000_000	# microseconds, bytes a second
 SCHEMAS = ("near", "far")
@@ -31,28 +28,19 @@ def make_library(cursor, ports):
             cursor.execute(f"ANALYZE {schema}.{name}")
 
 
-def rows_of(cursor, text):
-    cursor.execute(text)
-    return cursor.fetchall()
-
-
-def comparable(rows):
-    return sorted(map(repr, rows))
-
-
 def report(lab, cursor, carried, title, text):
     """One line of the table."""
     def through(schema):
         cursor.execute(f"SET search_path = {schema}, public")
         before = carried()
-        result = tpch.timed(rows_of, cursor, text)
+        result = tpch.timed(answer, cursor, text)
         return result | {"bytes": carried() - before}
 
     lab.say(f" {title}")
     answers = []
     for schema in SCHEMAS:
         cursor.execute(f"SET search_path = {schema}, public")
-        answers.append(comparable(rows_of(cursor, text)))
+        answers.append(sorted(answer(cursor, text)))
     if answers[0] != answers[1]:
         raise RuntimeError(f"{title}: another answer over the network")
     results = lab.alternate(**{schema: lambda schema=schema: through(schema) for schema in SCHEMAS})
