@@ -194,6 +194,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	double		examined_rows;
 	double		remote_rows;
 	MongoEstimate estimate;
+	QualCost	clauses;
 
 	if (!parameterization->served)
 		return;
@@ -213,6 +214,10 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));
 	estimate = mongo_estimate_scan(baserel, remote_rows, examined_rows);
 	estimate.rows = info->ppi_rows;
+	/* one of them may contain a subquery */
+	cost_qual_eval(&clauses, info->ppi_clauses, root);
+	estimate.startup_cost += clauses.startup;
+	estimate.total_cost += clauses.startup + remote_rows * clauses.per_tuple;
 	add_path(baserel, mongo_foreign_path(root, baserel, NULL, estimate, NIL, info->ppi_req_outer,
 										 NULL, NIL));
 }
