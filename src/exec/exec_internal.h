@@ -134,7 +134,7 @@ extern bool mongo_results_is_whole(const MongoResultCache *cache);
  *
  * Each run of the subquery sends a command with the values of its outer row.  After some
  * runs the hashed scan at the bottom of the second plan fetches all documents, once, into a
- * hash table.  See src/plan/plan_internal.h.
+ * temporary file with a hash table.  See src/plan/plan_internal.h.
  *-------------------------------------------------------------------------
  */
 
@@ -143,6 +143,9 @@ typedef struct MongoHashedScan MongoHashedScan;
 
 /* Returns the next row of a filled hashed scan; an empty slot at the end. */
 extern TupleTableSlot *mongo_hashed_row(ForeignScanState *scan);
+
+/* Closes the file of a hashed scan; NULL: there is none. */
+extern void mongo_hashed_end(MongoHashedScan *hashed);
 
 /*
  * Tells, at the start of a run, whether its rows come from the second plan.  Tries once to fill

@@ -12,6 +12,7 @@
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/buffile.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -269,41 +270,67 @@ mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint3
 
 /* --- A hashed scan: the documents for all runs of a correlated subquery --- */
 
-/* The rows whose keys have this hash value. */
+/* The rows whose keys have this hash value: their places in an array. */
 typedef struct HashedRows
 {
 	uint32		hash;
-	List	   *tuples;			/* MinimalTuple */
+	int			first;
+	int			last;
 } HashedRows;
+
+/* A row, which is in a file. */
+typedef struct HashedRow
+{
+	off_t		offset;
+	int			segment;		/* of the file */
+	int			next;			/* row with the same hash value, or -1 */
+} HashedRow;
 
 struct MongoHashedScan
 {
 	MemoryContext context;
 	MongoHashKeys *keys;
-	HTAB	   *rows;			/* HashedRows */
-	List	   *found;			/* rows with the hash value of the current
-								 * outer row */
-	int			next;
+	HTAB	   *hashes;			/* HashedRows */
+	HashedRow  *rows;
+	int			nrows;
+	int			max_rows;
+	BufFile    *file;
+	int			next;			/* row of the current outer row, or -1 */
 };
 
 /* add_row: adds a row to the hash table, unless a key is NULL. */
 static void
 add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 {
-	MemoryContext old_context;
 	HashedRows *rows;
+	HashedRow  *row;
+	MinimalTuple tuple;
 	uint32		hash;
 	bool		found;
+	bool		copied;
 
 	econtext->ecxt_scantuple = slot;
 	if (!mongo_hash_keys(hashed->keys, econtext, false, &hash))
 		return;
-	old_context = MemoryContextSwitchTo(hashed->context);
-	rows = hash_search(hashed->rows, &hash, HASH_ENTER, &found);
-	if (!found)
-		rows->tuples = NIL;
-	rows->tuples = lappend(rows->tuples, ExecCopySlotMinimalTuple(slot));
-	MemoryContextSwitchTo(old_context);
+	if (hashed->nrows == hashed->max_rows)
+	{
+		hashed->max_rows *= 2;
+		hashed->rows = repalloc_huge(hashed->rows, hashed->max_rows * sizeof(HashedRow));
+	}
+	row = &hashed->rows[hashed->nrows];
+	row->next = -1;
+	BufFileTell(hashed->file, &row->segment, &row->offset);
+	tuple = ExecFetchSlotMinimalTuple(slot, &copied);
+	BufFileWrite(hashed->file, tuple, tuple->t_len);
+	if (copied)
+		heap_free_minimal_tuple(tuple);
+
+	rows = hash_search(hashed->hashes, &hash, HASH_ENTER, &found);
+	if (found)
+		hashed->rows[rows->last].next = hashed->nrows;
+	else
+		rows->first = hashed->nrows;
+	rows->last = hashed->nrows++;
 }
 
 /* read_rows: reads all rows into the hash table; false if that is abandoned. */
@@ -330,18 +357,19 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 		if (mongo_row_decoder_mismatches(state->decoder) != NULL ||
 			mongo_row_decoder_deferred(state->decoder))
 			return false;
-		add_row(hashed, econtext, slot);
-		if (MemoryContextMemAllocated(hashed->context, true) > get_hash_memory_limit())
+		if (MemoryContextMemAllocated(hashed->context, true) > get_hash_memory_limit() ||
+			hashed->nrows == PG_INT32_MAX / 2)
 			return false;
+		add_row(hashed, econtext, slot);
 	}
 }
 
 /*
  * fill_hashed_scan
- *		Reads a hashed scan to its end, into a hash table in the query's memory context; false
- *		if that is abandoned, so that the scan cannot be used.
+ *		Reads a hashed scan to its end, into a temporary file and a hash table in the query's
+ *		memory context; false if that is abandoned, so that the scan cannot be used.
  *
- * It is abandoned if the rows need more than hash_mem_multiplier times work_mem, and for a
+ * It is abandoned if the table needs more than hash_mem_multiplier times work_mem, and for a
  * document that does not fit its columns or may raise an error, since perhaps no outer row
  * matches that document.  Otherwise raises what a scan raises.
  */
@@ -360,8 +388,11 @@ fill_hashed_scan(ForeignScanState *scan)
 	bool		filled;
 
 	hashed->context = context;
-	hashed->rows = hash_create("mongo_fdw hashed scan", 1024, &control,
-							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	hashed->hashes = hash_create("mongo_fdw hashed scan", 1024, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	hashed->max_rows = 1024;
+	hashed->rows = palloc(hashed->max_rows * sizeof(HashedRow));
+	hashed->file = BufFileCreateTemp(false);
 	hashed->keys = mongo_hash_keys_create(state->plan->hash_keys, state->expressions,
 										  state->plan->hash_first);
 	MemoryContextSwitchTo(old_context);
@@ -374,8 +405,30 @@ fill_hashed_scan(ForeignScanState *scan)
 		state->hashed = hashed;
 	}
 	else
+	{
+		BufFileClose(hashed->file);
 		MemoryContextDelete(context);
+	}
 	return filled;
+}
+
+/* read_hashed_row: reads a row of the file into the slot. */
+static void
+read_hashed_row(const MongoHashedScan *hashed, const HashedRow *row, TupleTableSlot *slot)
+{
+	MinimalTuple tuple;
+	uint32		length;
+	Size		rest;
+
+	if (BufFileSeek(hashed->file, row->segment, row->offset, SEEK_SET) != 0 ||
+		BufFileRead(hashed->file, &length, sizeof(length)) != sizeof(length))
+		elog(ERROR, "could not read a temporary file");
+	tuple = MemoryContextAlloc(slot->tts_mcxt, length);
+	tuple->t_len = length;
+	rest = length - sizeof(length);
+	if (BufFileRead(hashed->file, (char *) tuple + sizeof(length), rest) != rest)
+		elog(ERROR, "could not read a temporary file");
+	ExecStoreMinimalTuple(tuple, slot, true);
 }
 
 TupleTableSlot *
@@ -390,13 +443,21 @@ mongo_hashed_row(ForeignScanState *scan)
 	{
 		state->started = true;
 		if (mongo_hash_keys(hashed->keys, scan->ss.ps.ps_ExprContext, true, &hash))
-			rows = hash_search(hashed->rows, &hash, HASH_FIND, NULL);
-		hashed->found = rows == NULL ? NIL : rows->tuples;
-		hashed->next = 0;
+			rows = hash_search(hashed->hashes, &hash, HASH_FIND, NULL);
+		hashed->next = rows == NULL ? -1 : rows->first;
 	}
-	return hashed->next < list_length(hashed->found) ?
-		ExecStoreMinimalTuple(list_nth(hashed->found, hashed->next++), state->cached_slot, false) :
-		ExecClearTuple(state->cached_slot);
+	if (hashed->next < 0)
+		return ExecClearTuple(state->cached_slot);
+	read_hashed_row(hashed, &hashed->rows[hashed->next], state->cached_slot);
+	hashed->next = hashed->rows[hashed->next].next;
+	return state->cached_slot;
+}
+
+void
+mongo_hashed_end(MongoHashedScan *hashed)
+{
+	if (hashed != NULL)
+		BufFileClose(hashed->file);
 }
 
 /* ----- A scan in a correlated subquery that switches to its second plan ----- */

@@ -928,6 +928,8 @@ mongo_end_foreign_scan(ForeignScanState *node)
 	close_run(&state->run);
 	mongo_results_end(state->results);
 	state->results = NULL;
+	mongo_hashed_end(state->hashed);
+	state->hashed = NULL;
 }
 
 void

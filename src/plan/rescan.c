@@ -30,8 +30,8 @@
  *-------------------------------------------------------------------------
  */
 
-/* The size of a row in a hash table, in addition to its columns. */
-#define ROW_OVERHEAD	64
+/* The memory that a hashed scan needs for a row: its columns are in a file. */
+#define HASHED_ROW_BYTES	64
 
 /* has_outer_value: does it contain a value of an outer query, which may have many rows? */
 static bool
@@ -157,8 +157,8 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
  *		Returns a path that fetches the documents for all values of the outer rows, with the
  *		target 'target', or the relation's if that is NULL.
  *
- * Returns NULL if no outer value is compared by equality, or if the documents probably do not
- * fit into hash_mem_multiplier times work_mem.
+ * Returns NULL if no outer value is compared by equality, or if the hash table of the
+ * documents probably does not fit into hash_mem_multiplier times work_mem.
  */
 static Path *
 hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
@@ -180,7 +180,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	conditions = mongo_hashed_conditions(baserel, baserel->baserestrictinfo, keys);
 	rows = clamp_row_est(baserel->tuples *
 						 clauselist_selectivity(root, conditions, baserel->relid, JOIN_INNER, NULL));
-	if (rows * (baserel->reltarget->width + ROW_OVERHEAD) > get_hash_memory_limit())
+	if (rows * HASHED_ROW_BYTES > get_hash_memory_limit())
 		return NULL;
 	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
 	estimate.rows = baserel->rows;
