@@ -10,13 +10,16 @@ use Test::More;
 
 my $set = MongoFdwTest::ReplicaSet->new(1);
 my $alone = MongoFdwTest::Mongod->new(auth => 1);
+my $far = MongoFdwTest::Mongod->new(auth => 1);
 my $node = new_postgres('faults', 'max_worker_processes = 16', 'max_parallel_workers = 8');
 my %options = (server_selection_timeout_ms => 3000);
 
 create_server($node, 'rs', $set->primary, replica_set => 'rs', %options);
 create_server($node, 'alone', $alone, %options);
+create_server($node, 'far', $far, %options, round_trip_time => '20ms', bandwidth => '12MB');
 run_tests_of('faults/faults.py', '--dsn', $node->connstr('postgres'), '--log', $node->logfile,
-	'--replica-set', $set->primary->uri, '--mongo', $alone->uri, split / /, $ENV{FAULTS_ARGUMENTS} // '');
+	'--replica-set', $set->primary->uri, '--mongo', $alone->uri, '--far', $far->uri,
+	split / /, $ENV{FAULTS_ARGUMENTS} // '');
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|was terminated by signal/, 'no process of PostgreSQL has crashed');
 
 done_testing();

@@ -181,8 +181,8 @@ class Place:
 
     def use(self):
         """Runs a query on each server that the statement may use."""
-        for schema in ("rs", "alone"):
-            rows = self.session.execute(f"SELECT info FROM {schema}.points WHERE _id = 9")
+        for server in self.bench.servers:
+            rows = self.session.execute(f"SELECT info FROM {server.name}.points WHERE _id = 9")
             if rows != [("info 9",)]:
                 raise AssertionError(f"the session reads {rows}")
 
@@ -314,8 +314,9 @@ class Place:
     def judge_cursors(self, n, server, cursors, nobody_could):
         for cursor in cursors:
             server.kill_cursor(cursor)
-            # its ID was lost with the reply, or the session did not wait or had no memory
-            if self.kind != "send" and cursor["nBatchesReturned"] <= 1:
+            # Its ID was lost with the reply, or the session did not wait or had no memory.  Only
+            # over a network may another command's reply be outstanding when a send fails.
+            if cursor["nBatchesReturned"] <= 1 and (self.kind != "send" or server.name == "far"):
                 self.counts["cursors whose id was lost"] += 1
             elif nobody_could:          # the session has ended inside libmongoc
                 self.counts["cursors left by FATAL"] += 1
@@ -410,7 +411,8 @@ class Bench:
     def __init__(self, arguments):
         self.arguments = arguments
         self.log = open(arguments.log, encoding="utf-8", errors="replace")
-        self.servers = [Server("rs", arguments.replica_set), Server("alone", arguments.mongo)]
+        self.servers = [Server("rs", arguments.replica_set), Server("alone", arguments.mongo),
+                        Server("far", arguments.far)]
         with psycopg2.connect(arguments.dsn) as connection, connection.cursor() as cursor:
             for server in self.servers:
                 server.load()
@@ -423,6 +425,7 @@ class Bench:
 def parse_arguments():
     result = parser(__doc__)
     result.add_argument("--replica-set", required=True, help="MongoDB's URI; --mongo is the server that stands alone")
+    result.add_argument("--far", required=True, help="URI of the server for which a network is assumed")
     result.add_argument("--log", required=True, help="PostgreSQL's")
     result.add_argument("--only", default="", help="statements, by a regular expression")
     result.add_argument("--kinds", default=",".join(KINDS))

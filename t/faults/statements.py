@@ -169,6 +169,32 @@ def reads():
         "'[{{\"$match\": {{\"_id\": {{\"$lt\": 50}}}}}}]') d"])
 
 
+def far_reads():
+    """Over a network commands are sent together, getMores are sent ahead, and replies are compressed."""
+    scan = "SELECT * FROM points WHERE length(info) > 0"
+    both = "SELECT p._id, p.info, d.part FROM points p JOIN details d ON d.of = p._id + 1"
+    local = ("mongo_fdw.enable_join_pushdown=off", "mongo_fdw.enable_batched_joins=off", "enable_nestloop=off")
+    sums = "SELECT (SELECT count(*) FROM details WHERE part = 1), (SELECT max(_id) FROM points WHERE grp = 2), count(*) FROM points"
+    far = [
+        Statement("connect, far away", ["SELECT info FROM points WHERE _id = 7"], fresh=True),
+        Statement("scan, far away", [scan]),
+        Statement("scan with LIMIT, far away", [f"SELECT count(*) FROM ({scan} LIMIT 25) s"]),
+        Statement("both sides of a hash join", [both], settings=(*local, "enable_mergejoin=off")),
+        Statement("both sides of a merge join", [both], settings=(*local, "enable_hashjoin=off")),
+        Statement("connect for a hash join", [both], settings=(*local, "enable_mergejoin=off"), fresh=True),
+        Statement("subselects that run once", [sums]),
+        Statement("NULLs, then values", ["SELECT _id, info FROM points ORDER BY grp DESC, _id LIMIT 30"], sorted=False),
+        Statement("cursor over a join", ["BEGIN", "DECLARE c CURSOR FOR " + both, "FETCH 25 FROM c", "FETCH 10 FROM c",
+                                         "COMMIT"], settings=(*local, "enable_mergejoin=off")),
+        Statement("error in a join", [both.replace("p.info", "1 / (p._id - 30)")], settings=(*local, "enable_mergejoin=off")),
+        Statement("documents of many values", [
+            "SELECT g, (SELECT string_agg(info, ',') FROM points WHERE grp = g + 0) FROM generate_series(1, 20) g"]),
+    ]
+    for statement in far:
+        statement.servers = ("far",)
+        yield statement
+
+
 def writes():
     insert = "INSERT INTO written VALUES (100, 1, 'new')"
     insert_many = "INSERT INTO written SELECT i, i, 'new ' || i FROM generate_series(100, 123) i"
@@ -226,4 +252,4 @@ def transactions():
         local, "COMMIT"], servers=("rs",))
 
 
-STATEMENTS = [*reads(), *writes(), *transactions()]
+STATEMENTS = [*reads(), *far_reads(), *writes(), *transactions()]
