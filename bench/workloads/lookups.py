@@ -19,7 +19,7 @@ def documents(numbers):
 def prepare(lab, count):
     columns = "_id int, value bigint"
     lab.collection("lookups", count, documents(range(1, count + 1)))
-    lab.sql(f"CREATE FOREIGN TABLE lookups ({columns}) SERVER bench "
+    lab.sql(f"CREATE FOREIGN TABLE IF NOT EXISTS lookups ({columns}) SERVER bench "
             "OPTIONS (database 'bench', collection 'lookups', estimated_rows %s)", (str(count),))
     lab.local_table("local_lookups", "SELECT * FROM lookups", "_id")
     lab.sql("DROP TABLE IF EXISTS lookups_hash CASCADE")
