@@ -62,8 +62,8 @@ def lookups_by_id(lab, seconds):
     for clients in CLIENTS:
         yield row(lab, f"lookup by _id -c {clients}", {
             "native": lambda: lab.native("point", lab.uri, "bench.lookups", clients, seconds, count, "_id"),
-            "mongo_fdw": lambda: lab.pgbench("lookups/one.sql", "-M", "prepared", "-n", "-c", clients, "-j", 2,
-                                             "-T", seconds, "-D", f"documents={count}")})
+            "mongo_fdw": lambda: lab.pgbench("lookups/one.sql", seconds, "-M", "prepared", "-n", "-c", clients, "-j", 2,
+                                             "-D", f"documents={count}")})
 
 
 def sysbench(lab, target, scripts, numbers_of_clients):

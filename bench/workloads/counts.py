@@ -26,7 +26,7 @@ def compare(lab, title, keys, seconds, native, script, *options):
     results = lab.alternate(
         native=lambda: lab.native(lab.uri, "bench.counts", seconds, *native, program="counts"),
         ping=lambda: lab.native(lab.uri, "bench.counts", min(seconds, 1), "ping", program="counts"),
-        mongo_fdw=lambda: lab.pgbench(script, "-M", "prepared", "-n", "-T", seconds, "-D", f"keys={keys}",
+        mongo_fdw=lambda: lab.pgbench(script, seconds, "-M", "prepared", "-n", "-D", f"keys={keys}",
                                       *options))
     latency = {name: median(rounds, "latency_ms") for name, rounds in results.items()}
     seen = results["mongo_fdw"][-1]["seen"]["commands"]

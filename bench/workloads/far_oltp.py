@@ -35,13 +35,13 @@ def point_queries(lab, target, seconds):
     lab.sql("CREATE FOREIGN TABLE far_points (id int, info text, crt_time timestamp) SERVER bench_far "
             "OPTIONS (database 'bench', collection 'points', estimated_rows %s)", (str(count),))
     for clients in CLIENTS:
-        options = ("-n", "-c", clients, "-j", min(clients, 2), "-T", seconds, "-D", f"documents={count}")
+        options = ("-n", "-c", clients, "-j", min(clients, 2), "-D", f"documents={count}")
         yield row(lab, f"point query -c {clients}", {
             "native": lambda: lab.native("point", target.uri, "bench.points", clients, seconds, count),
             "floor": lambda: lab.native("point", target.host, target.port, "bench.points", clients, seconds, count,
                                         program="floor"),
-            "mongo_fdw simple": lambda: lab.pgbench("far_point_query.sql", "-M", "simple", *options),
-            "mongo_fdw prepared": lambda: lab.pgbench("far_point_query.sql", "-M", "prepared", *options)})
+            "mongo_fdw simple": lambda: lab.pgbench("far_point_query.sql", seconds, "-M", "simple", *options),
+            "mongo_fdw prepared": lambda: lab.pgbench("far_point_query.sql", seconds, "-M", "prepared", *options)})
 
 
 def scans(lab, target):

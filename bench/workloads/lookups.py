@@ -42,8 +42,8 @@ def run(lab):
     prepare(lab, count)
 
     def pgbench(script):
-        return lab.pgbench(f"lookups/{script}.sql", "-M", "prepared", "-n", "-c", CLIENTS, "-j", 2,
-                           "-T", lab.seconds, "-D", f"documents={count}")
+        return lab.pgbench(f"lookups/{script}.sql", lab.seconds, "-M", "prepared", "-n", "-c", CLIENTS, "-j", 2,
+                           "-D", f"documents={count}")
 
     return rows(lab.alternate(**{
         "native": lambda: lab.native("point", lab.uri, "bench.lookups", CLIENTS, lab.seconds, count, "_id"),

@@ -38,14 +38,14 @@ def prepare(lab):
 
 def contestants(lab, count, clients, jobs, mode, seconds):
     """Who runs the query: functions by name."""
-    options = ("-M", mode, "-n", "-r", "-c", clients, "-j", jobs, "-T", seconds, "-D", f"documents={count}")
+    options = ("-M", mode, "-n", "-r", "-c", clients, "-j", jobs, "-D", f"documents={count}")
     return {
         "native": lambda: lab.native("point", lab.uri, "bench.points", clients, seconds, count),
         "floor": lambda: lab.native("point", lab.host, lab.port, "bench.points", clients, seconds, count,
                                     program="floor"),
-        "mongo_fdw": lambda: lab.pgbench("point_query.sql", *options),
-        FUNCTION: lambda: lab.pgbench("floor_point_query.sql", "-D", f"port={lab.port}", *options),
-        "local table": lambda: lab.pgbench("local_point_query.sql", *options),
+        "mongo_fdw": lambda: lab.pgbench("point_query.sql", seconds, *options),
+        FUNCTION: lambda: lab.pgbench("floor_point_query.sql", seconds, "-D", f"port={lab.port}", *options),
+        "local table": lambda: lab.pgbench("local_point_query.sql", seconds, *options),
     }
 
 
