@@ -91,16 +91,16 @@ class Laboratory:
         result["seen"] = difference(before, self.observer.counters())
         return result
 
-    def alternate(self, **contestants):
-        """Runs one after another, 'rounds' times; returns {name: [results]}."""
+    def alternate(self, times=1, **contestants):
+        """Runs one after another, 'rounds' times, or a multiple of that; returns {name: [results]}."""
         results = {name: [] for name in contestants}
-        for number in range(1, self.rounds + 1):
+        for number in range(1, self.rounds * times + 1):
             for name, function in contestants.items():
                 result = self.watched(function)
                 results[name].append(result)
                 shown = ", ".join(f"{key} {value:g}" for key, value in result.items()
                                   if isinstance(value, (int, float)))
-                self.say(f"  round {number}/{self.rounds}  {name:10} {shown}")
+                self.say(f"  round {number}/{self.rounds * times}  {name:10} {shown}")
         return results
 
 
