@@ -2,6 +2,7 @@
 """Draw a results file of run.py: how fast SQL is compared with the alternatives.
 
 plot.py RESULTS.json FOLDER
+plot.py --workloads		prints the names of the workloads that it shows
 
 results.svg: two columns of bars on logarithmic axes, beside pipelines written by hand, and
 beside a C program that uses libmongoc.  network.svg, if that has been measured: reports
@@ -91,6 +92,12 @@ PICTURES = (
     ("network", "How fast reports in SQL are beside pipelines written by hand; 1 is as fast, to the right is faster", NETWORKS))
 
 
+def workloads():
+    """Returns the names of the workloads that the pictures are made of."""
+    return sorted({workload for _, _, columns in PICTURES for column in columns
+                   for _, *sources in column[-1] for workload, _ in sources})
+
+
 class Picture:
     def __init__(self, colours):
         self.colours = colours
@@ -175,6 +182,9 @@ def draw(report, colours, title, columns):
 
 
 def main():
+    if sys.argv[1:] == ["--workloads"]:
+        print(*workloads())
+        return
     source, folder = sys.argv[1:]
     with open(source, encoding="utf-8") as file:
         report = json.load(file)

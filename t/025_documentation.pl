@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use File::Basename qw(dirname);
+use JSON::PP qw(decode_json);
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -456,6 +457,26 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	IPC::Run::run([ 'diff', '-u', 'docs/sql-to-mongodb.md', $produced ], '>', \$difference, '2>&1');
 	is($difference, '', 'docs/sql-to-mongodb.md shows what is sent')
 	  or diag("If the new commands are right: cp .lab/src/$produced docs/");
+}
+
+# --- the plots are of one full run ----------------------------------------------------------
+{
+	my $drawn = 'tmp_check/plots';
+	my $report = decode_json(slurp_file('bench/results/results.json'));
+	my $workloads = '';
+
+	cmp_ok($report->{scale}, '>=', 1, 'bench/results/results.json is of scale 1');
+	cmp_ok($report->{rounds}, '>=', 3, 'and of several rounds');
+	IPC::Run::run([ python('../bench/plot.py'), '--workloads' ], '>', \$workloads);
+	cmp_ok(scalar(split(' ', $workloads)), '>', 10, 'the plots show workloads');
+	is(join(' ', grep { !@{ $report->{workloads}{$_} // [] } } split(' ', $workloads)), '', 'each of them was measured');
+
+	mkdir($drawn);
+	run_program('the plots are drawn', '../bench/plot.py', 'bench/results/results.json', $drawn);
+	foreach my $picture (map { ("$_.svg", "${_}_dark.svg") } 'results', 'network')
+	{
+		is(slurp_file("$drawn/$picture"), slurp_file("bench/results/$picture"), "bench/results/$picture is of results.json");
+	}
 }
 
 done_testing();
