@@ -150,6 +150,12 @@ typedef struct MongoHashKey
 #define MONGO_COUNT_FIELD	"n"
 
 /*
+ * The file of a hashed scan may be so many times as large as its hash table, which may have
+ * hash_mem_multiplier times work_mem.
+ */
+#define MONGO_HASHED_FILE_FACTOR	16
+
+/*
  * fdw_private of a ForeignScan.
  *
  * Its fdw_exprs are one expression for each of 'predicates', then the values of "let", then LIMIT

@@ -152,6 +152,8 @@ $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.t OPTIONS (SET est
 is_not_hashed('found to be too large', '(SELECT max(v || n) FROM t WHERE t.k = keys.k)', "SET work_mem = '64kB'; SET hash_mem_multiplier = 1;");
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.t OPTIONS (SET estimated_rows '3000')});
 
+is_not_hashed('a file that is too large', '(SELECT max(v || n) FROM t WHERE t.k = keys.k)', "SET temp_file_limit = '100kB';");
+
 # interrupted, and again
 my $session = MongoFdwTest::Session->new($node);
 my $query = 'SELECT sum(n), count((SELECT max(t.v || n) FROM t WHERE t.k = keys.k)) FROM keys';

@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -295,6 +296,7 @@ struct MongoHashedScan
 	int			nrows;
 	int			max_rows;
 	BufFile    *file;
+	Size		length;			/* of the file, in bytes */
 	int			next;			/* row of the current outer row, or -1 */
 };
 
@@ -322,6 +324,7 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	BufFileTell(hashed->file, &row->segment, &row->offset);
 	tuple = ExecFetchSlotMinimalTuple(slot, &copied);
 	BufFileWrite(hashed->file, tuple, tuple->t_len);
+	hashed->length += tuple->t_len;
 	if (copied)
 		heap_free_minimal_tuple(tuple);
 
@@ -331,6 +334,23 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	else
 		rows->first = hashed->nrows;
 	rows->last = hashed->nrows++;
+}
+
+/*
+ * is_too_large
+ *		Does the table or the file need more than it may?
+ *
+ * Other temporary files of the session count in temp_file_limit, too.
+ */
+static bool
+is_too_large(const MongoHashedScan *hashed)
+{
+	Size		limit = get_hash_memory_limit();
+
+	return MemoryContextMemAllocated(hashed->context, true) > limit ||
+		hashed->length / MONGO_HASHED_FILE_FACTOR > limit ||
+		hashed->nrows == PG_INT32_MAX / 2 ||
+		(temp_file_limit >= 0 && hashed->length / 1024 > (Size) temp_file_limit / 2);
 }
 
 /* read_rows: reads all rows into the hash table; false if that is abandoned. */
@@ -357,8 +377,7 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 		if (mongo_row_decoder_mismatches(state->decoder) != NULL ||
 			mongo_row_decoder_deferred(state->decoder))
 			return false;
-		if (MemoryContextMemAllocated(hashed->context, true) > get_hash_memory_limit() ||
-			hashed->nrows == PG_INT32_MAX / 2)
+		if (is_too_large(hashed))
 			return false;
 		add_row(hashed, econtext, slot);
 	}
@@ -369,9 +388,9 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
  *		Reads a hashed scan to its end, into a temporary file and a hash table in the query's
  *		memory context; false if that is abandoned, so that the scan cannot be used.
  *
- * It is abandoned if the table needs more than hash_mem_multiplier times work_mem, and for a
- * document that does not fit its columns or may raise an error, since perhaps no outer row
- * matches that document.  Otherwise raises what a scan raises.
+ * It is abandoned if the table or the file would be too large, and for a document that does
+ * not fit its columns or may raise an error, since perhaps no outer row matches that document.
+ * Otherwise raises what a scan raises.
  */
 static bool
 fill_hashed_scan(ForeignScanState *scan)

@@ -157,8 +157,8 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
  *		Returns a path that fetches the documents for all values of the outer rows, with the
  *		target 'target', or the relation's if that is NULL.
  *
- * Returns NULL if no outer value is compared by equality, or if the hash table of the
- * documents probably does not fit into hash_mem_multiplier times work_mem.
+ * Returns NULL if no outer value is compared by equality, or if the documents
+ * probably are too many or too large.
  */
 static Path *
 hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
@@ -180,7 +180,8 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	conditions = mongo_hashed_conditions(baserel, baserel->baserestrictinfo, keys);
 	rows = clamp_row_est(baserel->tuples *
 						 clauselist_selectivity(root, conditions, baserel->relid, JOIN_INNER, NULL));
-	if (rows * HASHED_ROW_BYTES > get_hash_memory_limit())
+	if (rows * HASHED_ROW_BYTES > get_hash_memory_limit() ||
+		rows * baserel->reltarget->width / MONGO_HASHED_FILE_FACTOR > get_hash_memory_limit())
 		return NULL;
 	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
 	estimate.rows = baserel->rows;
