@@ -272,9 +272,12 @@ class RandomJoins(BothServers):
 
     def create_compound_indexes(self, collection, paths):
         rng = self.other_rng
+        indexes = {}
         for _ in range(4):
-            keys = [(path, rng.choice([1, -1])) for path in rng.sample(paths + ["_id"], rng.choice([2, 2, 3]))]
-            collection.create_index(keys, collation={"locale": "simple"}, sparse=rng.random() < 0.2)
+            keys = tuple((path, rng.choice([1, -1])) for path in rng.sample(paths + ["_id"], rng.choice([2, 2, 3])))
+            indexes.setdefault(keys, rng.random() < 0.2)
+        for keys, sparse in indexes.items():
+            collection.create_index(keys, collation={"locale": "simple"}, sparse=sparse)
 
     def make_stale(self, name):
         """Changes documents and drops indexes after ANALYZE."""
