@@ -24,7 +24,7 @@
 #include "utils/rel.h"
 
 /* major * 10000 + minor * 100 + patch, as in the older wrapper of that name */
-#define MONGO_FDW_VERSION	10000
+#define MONGO_FDW_VERSION	20000
 
 /* Commands that change the user of a pooled connection, which later statements share. */
 static const char *const refused_commands[] = {

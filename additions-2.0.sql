@@ -1,0 +1,118 @@
+--
+-- What version 2.0 adds to version 1.0.  The Makefile makes mongo_fdw--2.0.sql and the
+-- update scripts of this file and mongo_fdw--1.0.sql.
+--
+
+-- Version 1.0 of the other mongo_fdw has no such function.
+
+CREATE OR REPLACE FUNCTION mongo_fdw_version()
+RETURNS integer
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+--
+-- What to change after another mongo_fdw: a row for each finding, with the statement that mends it
+--
+
+CREATE FUNCTION mongo_fdw_migration_report(sample integer DEFAULT 1000)
+RETURNS TABLE (object text, finding text, detail text, alteration text)
+LANGUAGE plpgsql VOLATILE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $report$
+DECLARE
+	subject record;
+	option record;
+	wrappers oid[];
+	unreachable text[] := '{}';
+BEGIN
+	-- the extension may be in any schema
+	PERFORM set_config('search_path', format('pg_catalog, %s, pg_temp', extnamespace::regnamespace), true)
+		FROM pg_extension WHERE extname = 'mongo_fdw';
+	wrappers := ARRAY(SELECT oid FROM pg_foreign_data_wrapper WHERE fdwhandler = 'mongo_fdw_handler'::regproc);
+
+	FOR subject IN
+		SELECT format('server %I', srvname) AS name, format('ALTER SERVER %I', srvname) AS alter, 'pg_foreign_server'::regclass AS catalog,
+			srvoptions AS options
+		FROM pg_foreign_server WHERE srvfdw = ANY (wrappers)
+		UNION ALL
+		SELECT format('user mapping of %s for server %I', m.usename, m.srvname),
+			format('ALTER USER MAPPING FOR %s SERVER %I', CASE m.umuser WHEN 0 THEN 'PUBLIC' ELSE quote_ident(m.usename) END, m.srvname),
+			'pg_user_mapping', m.umoptions
+		FROM pg_user_mappings m JOIN pg_foreign_server s ON s.oid = m.srvid WHERE s.srvfdw = ANY (wrappers)
+		UNION ALL
+		SELECT format('table %s', t.ftrelid::regclass), format('ALTER FOREIGN TABLE %s', t.ftrelid::regclass), 'pg_foreign_table', t.ftoptions
+		FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver WHERE s.srvfdw = ANY (wrappers)
+		UNION ALL
+		SELECT format('column %I of table %s', a.attname, a.attrelid::regclass),
+			format('ALTER FOREIGN TABLE %s ALTER COLUMN %I', a.attrelid::regclass, a.attname), 'pg_attribute', a.attfdwoptions
+		FROM pg_attribute a JOIN pg_foreign_table t ON t.ftrelid = a.attrelid JOIN pg_foreign_server s ON s.oid = t.ftserver
+		WHERE s.srvfdw = ANY (wrappers) AND a.attnum > 0 AND NOT a.attisdropped
+	LOOP
+		FOR option IN SELECT option_name AS name, option_value AS value FROM pg_options_to_table(subject.options) LOOP
+			BEGIN
+				PERFORM mongo_fdw_validator(ARRAY[option.name || '=' || option.value], subject.catalog);
+			EXCEPTION WHEN OTHERS THEN
+				RETURN QUERY SELECT subject.name, 'option that is not accepted', SQLERRM,
+					format('%s OPTIONS (DROP %I);', subject.alter, option.name);
+			END;
+			IF option.name IN ('username', 'password') AND option.value ~ '%[0-9A-Fa-f]{2}' THEN
+				RETURN QUERY SELECT subject.name, 'percent-encoded ' || option.name,
+					'It is sent as it stands, and was decoded before.',
+					format('%s OPTIONS (SET %I %L);', subject.alter, option.name,
+						(SELECT convert_from(string_agg(CASE length(part[1]) WHEN 3 THEN decode(substr(part[1], 2), 'hex')
+							ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY place), 'UTF8')
+							FROM regexp_matches(option.value, '(%[0-9A-Fa-f]{2}|.)', 'gs') WITH ORDINALITY AS parts (part, place)));
+			END IF;
+		END LOOP;
+	END LOOP;
+
+	FOR subject IN
+		SELECT t.ftrelid::regclass AS relation, s.srvname, coalesce(o.database, 'test') AS database,
+			coalesce(o.collection, c.relname) AS collection, o.derived,
+			EXISTS (SELECT FROM pg_options_to_table(s.srvoptions) WHERE option_name = 'authentication_database') AS has_database,
+			EXISTS (SELECT FROM pg_options_to_table(t.ftoptions) WHERE option_name = 'type_mismatch') AS has_mismatch,
+			EXISTS (SELECT FROM pg_attribute WHERE attrelid = t.ftrelid AND attname = '__doc' AND NOT attisdropped) AS has_document,
+			EXISTS (SELECT FROM pg_attribute WHERE attrelid = t.ftrelid AND attname = '_id' AND atttypid = 'name'::regtype
+				AND attfdwoptions IS NULL) AS has_name
+		FROM pg_foreign_table t JOIN pg_class c ON c.oid = t.ftrelid JOIN pg_foreign_server s ON s.oid = t.ftserver,
+			LATERAL (SELECT min(option_value) FILTER (WHERE option_name = 'database') AS database,
+				min(option_value) FILTER (WHERE option_name = 'collection') AS collection,
+				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind')) > 0 AS derived
+				FROM pg_options_to_table(t.ftoptions)) AS o
+		WHERE s.srvfdw = ANY (wrappers)
+		ORDER BY 1
+	LOOP
+		CONTINUE WHEN subject.srvname = ANY (unreachable);
+		object := format('table %s', subject.relation);
+		BEGIN
+			IF subject.has_document THEN
+				RETURN QUERY SELECT object, '__doc has another form',
+					'It is relaxed Extended JSON of version 2, and was that of version 1.', NULL;
+			END IF;
+			RETURN QUERY
+				SELECT object, c.finding, concat_ws(' ', quote_ident(c."column"), c.types::text, c.detail),
+					CASE WHEN c.finding = 'values that do not fit' AND NOT subject.has_mismatch
+							AND row_number() OVER (PARTITION BY c.finding) = 1
+						THEN format('ALTER FOREIGN TABLE %s OPTIONS (ADD type_mismatch ''null'');', subject.relation) END
+				FROM mongo_fdw_check(subject.relation, sample) c
+				WHERE c.finding IN ('values that do not fit', 'collection does not exist');
+			IF subject.has_name AND NOT subject.derived THEN
+				RETURN QUERY
+					SELECT object, '_id of type name', 'All _id of the sample are ObjectIds, and the column finds Strings, too, which is slower.',
+						format('ALTER FOREIGN TABLE %s ALTER COLUMN _id OPTIONS (ADD bson_type ''objectId'');', subject.relation)
+					FROM mongo_aggregate(subject.srvname, subject.database, subject.collection, format(
+						'[{"$limit": %s}, {"$group": {"_id": {"$type": "$_id"}}}]', sample)) d
+					HAVING array_agg(d->>'_id') = '{objectId}';
+			END IF;
+		EXCEPTION
+			WHEN invalid_authorization_specification OR invalid_password THEN
+				unreachable := unreachable || subject.srvname::text;
+				RETURN QUERY SELECT format('server %I', subject.srvname), 'MongoDB refuses the login', SQLERRM,
+					CASE WHEN NOT subject.has_database
+						THEN format('ALTER SERVER %I OPTIONS (ADD authentication_database %L);', subject.srvname, subject.database) END;
+			WHEN OTHERS THEN
+				RETURN QUERY SELECT object, 'cannot be read', SQLERRM, NULL;
+		END;
+	END LOOP;
+END;
+$report$;

@@ -1,0 +1,118 @@
+# A database of the other mongo_fdw, whose versions are 1.0 and 1.1, and of this one's 1.0: after
+# ALTER EXTENSION ... UPDATE the catalog is that of a new installation, and tables, views, grants
+# and mappings are what they were.  What should be changed by hand is in a report.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new(auth => 1);
+my $node = new_postgres('takeover');
+my $folder = $node->config_data('--sharedir') . '/extension';
+my $leftover = "$folder/mongo_fdw--1.1.sql";
+my $tables = 50;
+
+# a new installation ignores what another one has left behind
+append_to_file($leftover, q{
+	CREATE FUNCTION mongo_fdw_handler() RETURNS fdw_handler AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+	CREATE FUNCTION mongo_fdw_validator(text[], oid) RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+	CREATE FOREIGN DATA WRAPPER mongo_fdw HANDLER mongo_fdw_handler VALIDATOR mongo_fdw_validator;
+	CREATE FUNCTION mongo_fdw_version() RETURNS pg_catalog.int4 STRICT AS 'MODULE_PATHNAME' LANGUAGE C;
+});
+END { unlink $leftover if defined $leftover }
+
+is($node->safe_psql('postgres', q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.0', 'a new installation');
+is($node->safe_psql('postgres', 'SELECT mongo_fdw_version()'), '20000', 'and its version');
+
+# The objects of the extension, with definitions and privileges.
+my $members = q{
+	SELECT pg_describe_object(classid, objid, objsubid), CASE classid
+		WHEN 'pg_proc'::regclass THEN (SELECT concat(proacl, proisstrict, provolatile, proparallel, proleakproof, prosrc, prosqlbody IS NULL) FROM pg_proc WHERE oid = objid)
+		WHEN 'pg_class'::regclass THEN (SELECT concat(relacl, pg_get_viewdef(oid)) FROM pg_class WHERE oid = objid) END,
+		obj_description(objid, classid::regclass::name)
+	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'mongo_fdw') ORDER BY 1};
+my $new = $node->safe_psql('postgres', $members);
+cmp_ok(scalar(split /\n/, $new), '>', 60, 'objects of the extension');
+
+$mongod->insert('shop', 'points', '[' . join(', ', map { sprintf('{"_id": {"$oid": "%024x"}, "id": %d, "info": "x"}', $_, $_) } 1 .. 20) . ']');
+$node->safe_psql('postgres', 'CREATE ROLE reader');
+my $definition = q{_id name, id int, info text};
+foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0')
+{
+	my ($whose, $version) = split ' ', $from;
+	my $database = $from =~ s/\W/_/gr;
+	my $ask = sub { $node->safe_psql($database, @_) };
+
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$ask->('CREATE EXTENSION mongo_fdw VERSION ' . ($whose eq 'ours' ? q('1.0') : q('1.1')));
+	$ask->(q{ALTER EXTENSION mongo_fdw DROP FUNCTION mongo_fdw_version(); DROP FUNCTION mongo_fdw_version();
+		UPDATE pg_extension SET extversion = '1.0' WHERE extname = 'mongo_fdw'}) if $from eq 'theirs 1.0';
+	my ($port, %login) = ($mongod->port, %{ $mongod->mapping });
+	$ask->(qq{
+		CREATE SERVER mongo_server FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port', authentication_database 'admin');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER mongo_server OPTIONS (username '$login{username}', password '$login{password}');
+		CREATE SCHEMA app});
+	$ask->(join(";\n", map { qq{
+		CREATE FOREIGN TABLE app.t$_ ($definition) SERVER mongo_server OPTIONS (database 'shop', collection 'points');
+		CREATE VIEW app.v$_ AS SELECT id, info FROM app.t$_ WHERE id <= $_;
+		GRANT SELECT ON app.t$_, app.v$_ TO reader } } 1 .. $tables)
+	  . '; CREATE MATERIALIZED VIEW app.m AS SELECT count(*) FROM app.v7');
+	my $state = q{SELECT relname, relkind, relacl, pg_get_viewdef(c.oid), ftoptions FROM pg_class c LEFT JOIN pg_foreign_table ON ftrelid = c.oid
+		WHERE relnamespace = 'app'::regnamespace ORDER BY 1};
+	my $before = $ask->($state);
+	is($ask->('SELECT count(*) FROM app.v7'), '7', "$from: our library serves its tables");
+
+	$ask->('ALTER EXTENSION mongo_fdw UPDATE');
+	is($ask->(q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.0', "$from: updated");
+	is($ask->($members), $new, "$from: the catalog is that of a new installation");
+	is($ask->($state), $before, "$from: tables, views and grants are the same");
+	is($ask->('REFRESH MATERIALIZED VIEW app.m; SELECT count FROM app.m'), '7', "$from: a materialized view");
+	is($ask->('ANALYZE app.t1; SELECT documents FROM mongo_fdw_statistics'), '20', "$from: ANALYZE has its table");
+	is($ask->('SELECT objectid(now()) < objectid()'), 't', "$from: the type");
+	unlike($ask->(q{SELECT object, finding FROM mongo_fdw_migration_report() WHERE object NOT LIKE 'table app.t%'}), qr/./, "$from: nothing else to change");
+	is($ask->(q{SELECT count(*) FROM mongo_fdw_migration_report() WHERE finding = '_id of type name'}), $tables, "$from: what to change");
+}
+
+# --- the report ----------------------------------------------------------------------------
+my $ask = sub { $node->safe_psql('report', @_) };
+$node->safe_psql('postgres', 'CREATE DATABASE report');
+my $port = $mongod->port;
+$mongod->command('{"createUser": "local", "pwd": "a:b@c", "roles": ["readWrite"]}', 'shop');
+$mongod->insert('shop', 'mixed', '[{"_id": 1, "n": 1}, {"_id": "two", "n": 2.5, "t": "x"}, {"_id": 3, "n": "three", "t": 4}]');
+$ask->(qq{
+	CREATE SCHEMA extensions;
+	CREATE EXTENSION mongo_fdw SCHEMA extensions;
+	CREATE SERVER s FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port');
+	CREATE USER MAPPING FOR PUBLIC SERVER s OPTIONS (username 'local', password 'a%3Ab%40c');
+	CREATE FOREIGN TABLE public."Mixed" (_id name, n int, t text, __doc json) SERVER s OPTIONS (database 'shop', collection 'mixed');
+	CREATE FOREIGN TABLE points (_id name, id int, info text) SERVER s OPTIONS (database 'shop');
+	CREATE FOREIGN TABLE nothing (_id name, a int) SERVER s OPTIONS (database 'shop');
+	UPDATE pg_foreign_table SET ftoptions = ftoptions || '{gone=1}' WHERE ftrelid = 'nothing'::regclass});
+
+# what it says, one round of changes after the other
+my %seen;
+foreach my $round (1 .. 6)
+{
+	my @rows = map { [ split /\|/ ] } split /\n/, $ask->(q{SELECT object, finding, alteration FROM extensions.mongo_fdw_migration_report()});
+	$seen{"$_->[0]: $_->[1]"} ||= $_->[2] // '' foreach @rows;
+	my @alterations = grep { defined && $_ ne '' } map { $_->[2] } @rows;
+	last unless @alterations;
+	$ask->($_) foreach @alterations;
+}
+is(join("\n", map { "$_ -> $seen{$_}" } sort keys %seen) . "\n", <<'EOF', 'what the report says');
+server s: MongoDB refuses the login -> ALTER SERVER s OPTIONS (ADD authentication_database 'shop');
+table public."Mixed": __doc has another form -> 
+table public."Mixed": values that do not fit -> ALTER FOREIGN TABLE public."Mixed" OPTIONS (ADD type_mismatch 'null');
+table public.nothing: collection does not exist -> 
+table public.nothing: option that is not accepted -> ALTER FOREIGN TABLE public.nothing OPTIONS (DROP gone);
+table public.points: _id of type name -> ALTER FOREIGN TABLE public.points ALTER COLUMN _id OPTIONS (ADD bson_type 'objectId');
+user mapping of public for server s: percent-encoded password -> ALTER USER MAPPING FOR PUBLIC SERVER s OPTIONS (SET password 'a:b@c');
+EOF
+is($ask->('SELECT count(*), count(n), count(t) FROM "Mixed"'), '3|1|1', 'and after it all is readable');
+is($ask->('SELECT count(*) FROM points'), '20', 'through the login that was mended');
+
+done_testing();
