@@ -11,6 +11,94 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 
 --
+-- Comparing an ObjectId with text, which drivers send.  A text that is no ObjectId equals none.
+-- Not by hashing, for which texts would need another equality: two of them may be one ObjectId.
+--
+
+CREATE FUNCTION objectid_eq(objectid, text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_eq_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_eq(text, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_text_eq_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_ne(objectid, text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_ne_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_ne(text, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_text_ne_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_cmp(objectid, text)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'mongo_objectid_cmp_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_cmp(text, objectid)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'mongo_text_cmp_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+-- of two texts, which a B-tree index sorts that is searched for several
+CREATE FUNCTION objectid_cmp(text, text)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'mongo_text_cmp_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE OPERATOR = (
+	LEFTARG = objectid,
+	RIGHTARG = text,
+	FUNCTION = objectid_eq,
+	COMMUTATOR = =,
+	NEGATOR = <>,
+	RESTRICT = eqsel,
+	JOIN = eqjoinsel
+);
+
+CREATE OPERATOR <> (
+	LEFTARG = objectid,
+	RIGHTARG = text,
+	FUNCTION = objectid_ne,
+	COMMUTATOR = <>,
+	NEGATOR = =,
+	RESTRICT = neqsel,
+	JOIN = neqjoinsel
+);
+
+CREATE OPERATOR = (
+	LEFTARG = text,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_eq,
+	COMMUTATOR = =,
+	NEGATOR = <>,
+	RESTRICT = eqsel,
+	JOIN = eqjoinsel
+);
+
+CREATE OPERATOR <> (
+	LEFTARG = text,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_ne,
+	COMMUTATOR = <>,
+	NEGATOR = =,
+	RESTRICT = neqsel,
+	JOIN = neqjoinsel
+);
+
+ALTER OPERATOR FAMILY objectid_ops USING btree ADD
+	OPERATOR 3 = (objectid, text),
+	OPERATOR 3 = (text, objectid),
+	FUNCTION 1 (objectid, text) objectid_cmp(objectid, text),
+	FUNCTION 1 (text, objectid) objectid_cmp(text, objectid),
+	FUNCTION 1 (text, text) objectid_cmp(text, text);
+
+--
 -- What to change after another mongo_fdw: a row for each finding, with the statement that mends it
 --
 

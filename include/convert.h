@@ -456,6 +456,9 @@ extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 extern bool mongo_objectid_from_text(const char *text, size_t length,
 									 bool canonical, bson_oid_t *oid);
 
+/* mongo_objectid_of_text: the same of a detoasted text, in either case. */
+extern bool mongo_objectid_of_text(const text *value, bson_oid_t *oid);
+
 /* mongo_objectid_type_oid: in this database; InvalidOid if the extension is missing. */
 extern Oid	mongo_objectid_type_oid(void);
 

@@ -397,6 +397,15 @@ extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
 extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
 								bson_type_t bson_type, Oid value_type);
 
+/*
+ * mongo_equivalent_condition
+ *		Returns a condition that is true exactly where 'node' is true, or without 'wanted', where
+ *		it is false, and that indexes serve better; NULL if there is none.
+ *
+ * Known are comparisons of rows, IS NOT DISTINCT FROM a value, and coalesce() of a value.
+ */
+extern Node *mongo_equivalent_condition(Node *node, bool wanted);
+
 /* ------------------- The field that an expression reads ------------------- */
 
 /*
@@ -416,7 +425,7 @@ extern bool mongo_any_element(MongoColumns *columns, Node *node, MongoField *fie
 /*
  * Finds the field that 'node' reads.  In addition to mongo_field_of_node(), 'node' can be an
  * array element with a constant subscript, a value inside json that is cast to another type,
- * or the text within an Extended JSON wrapper.
+ * the text within an Extended JSON wrapper, or an ObjectId that is cast to text.
  */
 extern bool mongo_operand_of_node(MongoColumns *columns, Node *node,
 								  MongoField *field);

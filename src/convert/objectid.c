@@ -232,6 +232,63 @@ mongo_objectid_sortsupport(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/*
+ * Comparisons with text, such as drivers send.  A text equals the ObjectId of which it has the
+ * digits.  Others are above all ObjectIds.
+ */
+
+bool
+mongo_objectid_of_text(const text *value, bson_oid_t *oid)
+{
+	return mongo_objectid_from_text(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), false, oid);
+}
+
+static int
+compare_with_text(const uint8 *objectid, const text *value)
+{
+	bson_oid_t	oid;
+
+	return mongo_objectid_of_text(value, &oid) ?
+		memcmp(objectid, oid.bytes, MONGO_OBJECTID_SIZE) : -1;
+}
+
+#define TEXT_COMPARISON(name, objectid, value, type, expression) \
+	PG_FUNCTION_INFO_V1(mongo_##name); \
+	Datum \
+	mongo_##name(PG_FUNCTION_ARGS) \
+	{ \
+		int			order = compare_with_text(PG_GETARG_OBJECTID(objectid), PG_GETARG_TEXT_PP(value)); \
+		PG_RETURN_##type(expression); \
+	} \
+	extern PGDLLEXPORT Datum mongo_##name(PG_FUNCTION_ARGS)
+
+TEXT_COMPARISON(objectid_eq_text, 0, 1, BOOL, order == 0);
+TEXT_COMPARISON(objectid_ne_text, 0, 1, BOOL, order != 0);
+TEXT_COMPARISON(objectid_cmp_text, 0, 1, INT32, order);
+TEXT_COMPARISON(text_eq_objectid, 1, 0, BOOL, order == 0);
+TEXT_COMPARISON(text_ne_objectid, 1, 0, BOOL, order != 0);
+TEXT_COMPARISON(text_cmp_objectid, 1, 0, INT32, -order);
+
+/* mongo_text_cmp_text: orders texts as they are compared with ObjectIds. */
+PG_FUNCTION_INFO_V1(mongo_text_cmp_text);
+Datum
+mongo_text_cmp_text(PG_FUNCTION_ARGS)
+{
+	const text *left = PG_GETARG_TEXT_PP(0);
+	const text *right = PG_GETARG_TEXT_PP(1);
+	Size		left_length = VARSIZE_ANY_EXHDR(left);
+	Size		right_length = VARSIZE_ANY_EXHDR(right);
+	bson_oid_t	oid;
+	int			order;
+
+	if (mongo_objectid_of_text(left, &oid))
+		PG_RETURN_INT32(compare_with_text(oid.bytes, right));
+	if (mongo_objectid_of_text(right, &oid))
+		PG_RETURN_INT32(1);
+	order = memcmp(VARDATA_ANY(left), VARDATA_ANY(right), Min(left_length, right_length));
+	PG_RETURN_INT32(order != 0 ? order : (left_length > right_length) - (left_length < right_length));
+}
+
 PG_FUNCTION_INFO_V1(mongo_objectid_hash);
 Datum
 mongo_objectid_hash(PG_FUNCTION_ARGS)

@@ -69,7 +69,9 @@ cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const E
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		List	   *vars = find_nonnullable_vars((Node *) rinfo->clause);
+		Node	   *equivalent = mongo_equivalent_condition((Node *) rinfo->clause, true);
+		List	   *vars = find_nonnullable_vars(equivalent != NULL ? equivalent :
+												 (Node *) rinfo->clause);
 
 		if (mongo_is_nonnullable(var, vars))
 			return true;

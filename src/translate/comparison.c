@@ -235,11 +235,16 @@ uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
 	bson_array_append(points, bson_binary(BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN));
 }
 
+/* objectid_points: a text equals the ObjectId of which it has the digits, if it has any. */
 static void
-objectid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
-				BsonArray *points)
+objectid_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	bson_array_append(points, bson_oid((const bson_oid_t *) DatumGetPointer(value)));
+	bson_oid_t	oid;
+
+	if (predicate->value_type != TEXTOID)
+		bson_array_append(points, bson_oid((const bson_oid_t *) DatumGetPointer(value)));
+	else if (mongo_objectid_of_text(DatumGetTextPP(value), &oid))
+		bson_array_append(points, bson_oid(&oid));
 }
 
 static MongoMatch

@@ -724,15 +724,27 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 static MongoCondition
 condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
-	MongoCondition result;
+	MongoCondition result = not_shippable;
+	Node	   *equivalent = mongo_equivalent_condition(node, wanted);
 
 	if (translation->depth >= MAX_DEPTH)
 		return not_shippable;
 	translation->depth++;
-	if (translation->use_expressions)
-		result = translate_with_expression(translation, node, wanted, match);
-	else
-		result = condition_by_tag(translation, node, wanted, match);
+	if (equivalent != NULL)
+	{
+		bson_t	   *found = bson_create_in(CurrentMemoryContext);
+		MongoMark	before = mongo_mark(translation);
+
+		result = condition_of_node(translation, equivalent, true, found);
+		if (result.exactness == MONGO_NOT_SHIPPABLE)
+			mongo_return_to(translation, before);
+		else
+			bson_concat(match, found);
+	}
+	if (result.exactness == MONGO_NOT_SHIPPABLE)
+		result = translation->use_expressions ?
+			translate_with_expression(translation, node, wanted, match) :
+			condition_by_tag(translation, node, wanted, match);
 	translation->depth--;
 	return match->len > MONGO_LARGEST_MATCH ? not_shippable : result;
 }

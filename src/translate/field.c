@@ -622,13 +622,33 @@ cast_field(MongoColumns *columns, Node *node, MongoField *field)
 	return true;
 }
 
+/*
+ * objectid_text: id::text of an ObjectId.  A text column that is declared to read ObjectIds
+ * reads the same.
+ */
+static bool
+objectid_text(MongoColumns *columns, Node *node, MongoField *field)
+{
+	const CoerceViaIO *cast = (CoerceViaIO *) mongo_strip_relabelling(node);
+
+	if (cast == NULL || !IsA(cast, CoerceViaIO) ||
+		(cast->resulttype != TEXTOID && cast->resulttype != VARCHAROID) ||
+		!mongo_field_of_node(columns, (Node *) cast->arg, field) ||
+		mongo_type_kind(field->type) != MONGO_KIND_OBJECTID)
+		return false;
+	field->type = TEXTOID;
+	field->operator_type = TEXTOID;
+	field->bson_type = BSON_TYPE_OID;
+	return true;
+}
+
 bool
 mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
 	SubscriptingRef *reference;
 
 	if (mongo_field_of_node(columns, node, field) || text_field(columns, node, field) ||
-		cast_field(columns, node, field))
+		objectid_text(columns, node, field) || cast_field(columns, node, field))
 		return true;
 	reference = (SubscriptingRef *) mongo_strip_relabelling(node);
 	if (reference == NULL || !IsA(reference, SubscriptingRef) || subscript(reference) == 0 ||

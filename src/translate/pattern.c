@@ -17,7 +17,8 @@
  *
  * In the regular expression, "." also matches line feeds, and a literal prefix is a range of
  * an index.  If case does not matter, only ASCII letters fold under a C collation, as classes
- * like [Aa] do; PCRE's option "i" would fold other letters too.
+ * like [Aa] do; PCRE's option "i" would fold other letters too.  Under another collation, any
+ * text matches the characters that others may fold to.
  *
  * https://www.postgresql.org/docs/current/functions-matching.html
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
@@ -76,6 +77,7 @@ typedef struct Pattern
 	const char *next;
 	const char *end;
 	bool		folds;			/* ASCII letters match in either case */
+	bool		folds_others;	/* and a locale folds other characters */
 } Pattern;
 
 static bool translate_pattern(const MongoCall *call, MongoValue *result);
@@ -217,6 +219,20 @@ add_piece(Pattern *pattern, const Piece *piece, int times)
 }
 
 /*
+ * is_irregular
+ *		May a locale fold other characters to this one of a pattern, or several?
+ *
+ * ILIKE compares the lower case of both sides.  U+0130 becomes "i", with a dot above it or
+ * not, and the Kelvin sign becomes "k".  Turkish has an "I" that does not become "i".  A
+ * character beyond ASCII may become several.
+ */
+static bool
+is_irregular(char c)
+{
+	return IS_HIGHBIT_SET(c) || strchr("iIkKsS_", c) != NULL;
+}
+
+/*
  * LIKE
  */
 
@@ -229,23 +245,30 @@ read_like(Pattern *pattern)
 
 	while (pattern->next < pattern->end)
 	{
+		bool		escaped = *pattern->next == '\\';
+
 		if (*pattern->next == '%')
 		{
 			add_any_text(branch);
 			pattern->next++;
 			continue;
 		}
-		if (*pattern->next == '_')
+		if (escaped && ++pattern->next >= pattern->end)
+			return false;
+		if (pattern->folds_others && is_irregular(*pattern->next))
+		{
+			add_any_text(branch);
+			pattern->lossy = true;
+			pattern->next += pg_mblen(pattern->next);
+			continue;
+		}
+		if (*pattern->next == '_' && !escaped)
 		{
 			start_piece(&piece, ".");
 			pattern->next++;
 		}
 		else
-		{
-			if (*pattern->next == '\\' && ++pattern->next >= pattern->end)
-				return false;
 			read_character(pattern, &piece);
-		}
 		add_piece(pattern, &piece, 1);
 	}
 	return true;
@@ -491,12 +514,14 @@ read_pattern(int flags, Node *node, Oid collation)
 	/* in MongoDB a pattern matches characters; it must not match bytes here */
 	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID ||
 		GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
-		!get_collation_isdeterministic(collation) ||
-		((flags & FOLDS) && !mongo_ctype_is_c(collation)))
+		!get_collation_isdeterministic(collation))
+		return NULL;
+	pattern->folds = (flags & FOLDS) != 0;
+	pattern->folds_others = pattern->folds && !mongo_ctype_is_c(collation);
+	if (pattern->folds_others && (flags & POSIX))
 		return NULL;
 	pattern->next = TextDatumGetCString(constant->constvalue);
 	pattern->end = pattern->next + strlen(pattern->next);
-	pattern->folds = (flags & FOLDS) != 0;
 	if (pattern->end - pattern->next > MAX_LENGTH)
 		return NULL;
 	if (flags & PREFIX)

@@ -75,7 +75,8 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 	comparison = comparison_of(predicate);
 	if (comparison == NULL ||
 		(!mongo_types_compare(base_type, predicate->value_type) &&
-		 !mongo_depends_on_time_zone(predicate)))
+		 !mongo_depends_on_time_zone(predicate) &&
+		 !(mongo_type_kind(base_type) == MONGO_KIND_OBJECTID && predicate->value_type == TEXTOID)))
 		return MONGO_NOT_SHIPPABLE;
 	if (type_is_collatable(predicate->value_type) && !collation_allows(predicate))
 		return MONGO_NOT_SHIPPABLE;

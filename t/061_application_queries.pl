@@ -1,0 +1,119 @@
+# What applications and report tools write: the answers are a local table's, and MongoDB
+# examines no more documents than it must.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('application_queries', 'max_parallel_workers_per_gather = 0', 'jit = off');
+my $count = 10000;
+my $any = 2 * $count;    # only the answer counts
+create_server($node, 'mongodb', $mongod);
+my $columns = '_id objectid NOT NULL, n int, created timestamptz, name text, status text, total numeric(10,2), '
+  . 'icu text COLLATE "und-x-icu", turkish text COLLATE "tr-x-icu"';
+$node->safe_psql('postgres', qq{
+	CREATE SCHEMA foreigners;
+	CREATE FOREIGN TABLE foreigners.t ($columns) SERVER mongodb OPTIONS (database 'db', collection 't');
+	CREATE SCHEMA locals;
+	CREATE TABLE locals.t ($columns);
+	INSERT INTO locals.t SELECT *, name, name FROM (SELECT lpad(to_hex(g), 24, '0')::objectid, g, timestamptz '2024-01-01' + g / 3 * interval '1 minute' AS created,
+		(ARRAY['Bob ', 'bob ', 'BOB ', 'Kim ', 'M' || chr(304) || 'a ', chr(8490) || 'im '])[1 + g % 6] || g AS name,
+		CASE WHEN g % 50 > 0 THEN 's' || g % 1000 END, CASE WHEN g % 100 > 0 THEN g % 2000 / 4.0 END
+		FROM generate_series(1, $count) g) s;
+	INSERT INTO foreigners.t SELECT * FROM locals.t;
+	ANALYZE locals.t});
+foreach my $key (['created', '_id'], ['name'], ['status'], ['total'])
+{
+	my $fields = join(', ', map { qq("$_": 1) } @$key);
+	$mongod->command(qq({"createIndexes": "t", "indexes": [{"key": {$fields}, "name": "by_$key->[0]"}]}), 'db');
+}
+$node->safe_psql('postgres', 'ANALYZE foreigners.t');
+
+# examines
+#	Runs the statement in both schemas; MongoDB must examine so many documents at most.
+my %session = map { $_ => MongoFdwTest::Session->new($node) } qw(foreigners locals);
+$session{$_}->ask("SET search_path = $_, public; SET timezone = 'UTC'") foreach keys %session;
+sub examined { return $mongod->command('{"serverStatus": 1}', 'admin')->{metrics}{queryExecutor}{scannedObjects} }
+sub examines
+{
+	my ($most, $sql) = @_;
+	my $before = examined();
+	my $answer = $session{foreigners}->ask($sql);
+	my $examined = examined() - $before;
+
+	is($answer, $session{locals}->ask($sql), $sql);
+	cmp_ok($examined, '<=', $most, "... examines $examined documents");
+}
+
+# the next page
+my $at = q{('2024-01-02 10:00+00', '000000000000000000001777')};
+examines(25, "SELECT n FROM t WHERE (created, _id) < $at ORDER BY created DESC, _id DESC LIMIT 20");
+examines(25, "SELECT n FROM t WHERE (created, _id) > $at ORDER BY created, _id LIMIT 20");
+examines(25, "SELECT n FROM t WHERE (created, _id) <= $at ORDER BY created DESC, _id DESC LIMIT 20");
+examines(25, "SELECT n FROM t WHERE (created, _id) >= $at ORDER BY created, _id LIMIT 20");
+examines(8000, "SELECT count(*) FROM t WHERE (created, _id) < $at");
+examines($any, "SELECT count(*) FROM t WHERE NOT (created, _id) < $at");
+examines($any, "SELECT count(*) FROM t WHERE (status, total) < ('s5', 20)");
+
+# keys as text
+my $id = '0000000000000000000004d2';
+examines(1, "SELECT n FROM t WHERE _id::text = '$id'");
+examines(1, "SELECT n FROM t WHERE _id::varchar = '$id'");
+examines(3, "SELECT n FROM t WHERE _id::text IN ('$id', '0000000000000000000004D3', '0000000000000000000004d5', 'x') ORDER BY n");
+examines($any, "SELECT count(*) FROM t WHERE _id::text <> '$id'");
+examines($any, "SELECT count(*) FROM t WHERE _id::text LIKE '%4d2'");
+examines($any, "SELECT count(*) FROM t WHERE _id::text NOT LIKE '0000000000000000000004d%'");
+examines(0, "SELECT n FROM t WHERE _id = 'no ObjectId'::text");
+examines(1, "SELECT n FROM t WHERE _id = '$id'::text");
+examines(1, "SELECT n FROM t WHERE '0000000000000000000004D2'::varchar = _id");
+examines(2, "SELECT n FROM t WHERE _id = ANY ('{$id,x,0000000000000000000004D3}'::varchar[]) ORDER BY n");
+examines($any, "SELECT count(*) FROM t WHERE _id <> '$id'::text AND _id <> 'x'::text");
+examines($any, "SELECT count(*) FROM t WHERE _id <> ALL ('{$id,x}'::text[])");
+foreach my $type (qw(text varchar objectid))
+{
+	$_->ask("PREPARE by_$type ($type) AS SELECT n FROM t WHERE _id = \$1") foreach values %session;
+	examines(1, "EXECUTE by_$type ('$id')") foreach 1 .. 7;
+}
+examines(0, "EXECUTE by_text ('x')");
+examines(0, "EXECUTE by_text (NULL)");
+examines(3, "SELECT t.n FROM (VALUES ('$id'), ('x'), (NULL), ('0000000000000000000004D3')) k (id) JOIN t ON t._id = k.id ORDER BY 1");
+examines($any, 'SELECT count(*) FROM t a JOIN t b ON a._id = b._id::text AND a.n < 100');
+
+# the same of a local table's index, and in lists and subqueries
+$node->safe_psql('postgres', 'CREATE TABLE ids AS SELECT _id FROM locals.t; CREATE UNIQUE INDEX ON ids (_id); ANALYZE ids');
+$node->safe_psql('postgres', "CREATE TABLE texts (t text); INSERT INTO texts VALUES ('$id'), (upper('$id')), ('x'), ('y')");
+my $lists = q{SELECT count(*) FROM ids WHERE _id = ANY ('{y,0000000000000000000004d2,x,0000000000000000000004D2,0000000000000000000004D3,""}'::text[])};
+is($session{locals}->ask("$_; $lists"), 2, "$lists, $_") foreach 'SET enable_seqscan = off', 'SET enable_seqscan = on';
+foreach my $condition ('_id IN (SELECT t FROM texts)', '_id NOT IN (SELECT t FROM texts)', '_id IN (SELECT t FROM texts) OR n = 7',
+	'EXISTS (SELECT FROM texts WHERE t = _id)')
+{
+	examines($any * 5, "SELECT count(*) FROM t WHERE $condition");
+}
+
+# conditions with other names
+examines(10, "SELECT n FROM t WHERE status IS NOT DISTINCT FROM 's7' ORDER BY n");
+examines($any, "SELECT count(*) FROM t WHERE status IS DISTINCT FROM 's7'");
+examines(10, q{SELECT n FROM t WHERE coalesce(total, 0) = 105 ORDER BY n});
+examines(110, 'SELECT count(*) FROM t WHERE coalesce(total, 105) = 105');
+examines($any, "SELECT count(*) FROM t WHERE coalesce(total, $_) <> 105 AND NOT coalesce(total, $_) > 300") foreach 0, 105, 301;
+examines($any, "SELECT count(*) FROM t WHERE NOT (coalesce(total, $_) = 105)") foreach 0, 105;
+examines(210, "SELECT count(*) FROM t WHERE coalesce(status, 's1') = 's1'");
+examines($any, q{SELECT count(*) FROM t WHERE coalesce(name, 'abc') LIKE 'abc\\'});
+
+# upper and lower case
+foreach my $column (qw(name icu turkish))
+{
+	examines($any, "SELECT n FROM t WHERE $column ILIKE '$_' ORDER BY n")
+	  foreach 'bob 42%', 'kim 4_3', 'KIM 4%', 'm_a 1%', 'mia 1%', 'B%9', '%', '', 'bob\_1', 'bob\\\\\\\\';
+	examines($any, "SELECT count(*) FROM t WHERE $column NOT ILIKE '$_'") foreach 'bob 42%', 'kim 4%';
+	examines($any, "SELECT n FROM t WHERE lower($column) LIKE '$_' ORDER BY n") foreach 'bob 42%', 'Bob 42%', 'kim 4%', 'mia 1%';
+	examines($any, "SELECT n FROM t WHERE lower($column) = '$_' ORDER BY n") foreach 'bob 421', 'Bob 421', 'kim 4%', 'kim 45';
+	examines($any, "SELECT count(*) FROM t WHERE lower($column) <> 'bob 421' AND NOT lower($column) = 'bob 427'");
+	my ($received) = $session{foreigners}->ask("EXPLAIN (ANALYZE, VERBOSE) SELECT n FROM t WHERE $column ILIKE 'bob 42%'") =~ / documents=(\d+)/;
+	cmp_ok($received, '<', 200, "... of which $received come");
+}
+
+done_testing();
