@@ -298,7 +298,7 @@ LOCAL_TIMES = {
 LOCAL_CASES = [
     "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1", "fa::text", "na::text",
     "ta ~ 'a(?=b)'", "(ta || '') ~ '^(A)b'", "(ta || '') ~ '^\\s'", "(ta || '') ~ '[[:alpha:]]'", "ta ~ '(?i)a'", "ta ~ '(a)\\1'", "ta ~ '^(ab|c)+$'", "ta ~ '^[ab]*a$'", "ta ~ '\\ya'", "ta ~ '[[=a=]]'", "ta COLLATE \"und-x-icu\" ~ '\\d'",
-    "ta COLLATE \"und-x-icu\" ~* 'A'", "regexp_like(ta, 'a')", "substring(ta from 'a.')", "ta COLLATE \"und-x-icu\" ILIKE 'A%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)", "date_trunc('day', za, 'Europe/Berlin')", "za AT TIME ZONE 'America/St_Johns'",
+    "ta COLLATE \"und-x-icu\" ~* 'A'", "regexp_like(ta, 'a')", "substring(ta from 'a.')", "(ta || '') COLLATE \"und-x-icu\" ILIKE 'K%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)", "date_trunc('day', za, 'Europe/Berlin')", "za AT TIME ZONE 'America/St_Johns'",
     "za AT TIME ZONE 'EST'",
     "extract(year from za)", "za + interval '1 day'", "sa - sb", "sa::text", "to_char(sa, 'Mon YYYY')", "to_char(sa, 'YYYYY')", "to_char(sa, 'SSSS')",
     "to_char(sa, 'DDD')", "to_char(sa, 'MMth')", "to_char(sa, 'FMMM')", "to_char(sa, 'D')", "to_char(sa, '%Y')", "to_char(da, 'YYYY')", "to_char(za, 'YYYY')", "round(na, 2)", "ta::numeric",
