@@ -145,7 +145,8 @@ columns_of_rows(const RowCompareExpr *node)
 		Oid			collation = list_nth_oid(node->inputcollids, i);
 		Node	   *left = list_nth(node->largs, i);
 		Node	   *right = list_nth(node->rargs, i);
-		bool		is_less = node->rctype == ROWCOMPARE_LT || node->rctype == ROWCOMPARE_LE;
+		int			strategy = get_op_opfamily_strategy(operator, family);
+		bool		is_less = strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber;
 		Oid			left_type;
 		Oid			right_type;
 		Oid			strict;
