@@ -540,7 +540,7 @@ keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipelin
 /*
  * append_values
  *		Append stages that leave one document for each value of the field that all aggregates
- *		are over by DISTINCT, with that field alone.
+ *		are over by DISTINCT, as its _id.
  *
  * MongoDB takes the values from the keys of an index.  The stages of the group, which follow,
  * find equal what is equal in PostgreSQL only.
@@ -555,8 +555,7 @@ append_values(MongoGroup *group, MongoPipeline *pipeline)
 	keep_groups_whole(&group->distinct_value, field.path, true, pipeline);
 	mongo_pipeline_append(pipeline, "$group",
 						  bson_from_template("{_id: @1}", bson_field(field.path)));
-	mongo_pipeline_append(pipeline, "$project",
-						  bson_from_template("{@1: '$_id'}", bson_utf8(field.path)));
+	group->distinct_value.expression = mongo_field_expression("_id");
 }
 
 void
