@@ -15,7 +15,7 @@ my $node = PostgreSQL::Test::Cluster->new('statistics');
 $node->init(allows_streaming => 1);
 $node->start;
 $node->safe_psql('postgres', 'CREATE SCHEMA fdw; CREATE EXTENSION mongo_fdw SCHEMA fdw');
-create_server($node, 'mongodb', $mongod);
+create_server($node, 'mongodb', $mongod, round_trip_time => '0.1ms', bandwidth => '1GB');
 create_point_table($node, 'mongodb', $mongod, 20000);
 
 # Is a document found by the index?  Else the cost is that of looking at all.

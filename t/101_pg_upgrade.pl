@@ -35,7 +35,7 @@ plan skip_all => 'pg_upgrade is not installed' unless -x "$new_bin/pg_upgrade";
 
 $old->start;
 $old->safe_psql('postgres', 'CREATE EXTENSION mongo_fdw');
-create_server($old, 'mongodb', $mongod);
+create_server($old, 'mongodb', $mongod, round_trip_time => '0.1ms', bandwidth => '1GB');
 create_point_table($old, 'mongodb', $mongod, 20000);
 
 # OIDs that a new cluster would not give by itself
