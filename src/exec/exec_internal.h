@@ -23,6 +23,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 #include "nodes/plannodes.h"
+#include "storage/buffile.h"
 #include "storage/itemptr.h"
 #include "utils/hsearch.h"
 #include "utils/rel.h"
@@ -403,5 +404,8 @@ extern bool mongo_writer_return(MongoWriter *writer, const bson_t *filter, const
 
 /* Records a change of the document {_id: value}; tells whether it is the statement's first. */
 extern bool mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter);
+
+/* Reads so many bytes of a temporary file.  Raises XX000 if there are fewer. */
+extern void mongo_read_temporary_file(BufFile *file, void *bytes, Size length);
 
 #endif							/* MONGO_FDW_EXEC_INTERNAL_H */

@@ -12,7 +12,6 @@
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "storage/buffile.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -437,16 +436,14 @@ read_hashed_row(const MongoHashedScan *hashed, const HashedRow *row, TupleTableS
 {
 	MinimalTuple tuple;
 	uint32		length;
-	Size		rest;
 
-	if (BufFileSeek(hashed->file, row->segment, row->offset, SEEK_SET) != 0 ||
-		BufFileRead(hashed->file, &length, sizeof(length)) != sizeof(length))
+	if (BufFileSeek(hashed->file, row->segment, row->offset, SEEK_SET) != 0)
 		elog(ERROR, "could not read a temporary file");
+	mongo_read_temporary_file(hashed->file, &length, sizeof(length));
 	tuple = MemoryContextAlloc(slot->tts_mcxt, length);
 	tuple->t_len = length;
-	rest = length - sizeof(length);
-	if (BufFileRead(hashed->file, (char *) tuple + sizeof(length), rest) != rest)
-		elog(ERROR, "could not read a temporary file");
+	mongo_read_temporary_file(hashed->file, (char *) tuple + sizeof(length),
+							  length - sizeof(length));
 	ExecStoreMinimalTuple(tuple, slot, true);
 }
 

@@ -17,7 +17,6 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "storage/buffile.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -335,11 +334,10 @@ mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
 		pass_batch(queue);
 }
 
-/* read_file: reads so many bytes from the file. */
-static void
-read_file(MongoWriteQueue *queue, void *bytes, Size length)
+void
+mongo_read_temporary_file(BufFile *file, void *bytes, Size length)
 {
-	if (BufFileRead(queue->file, bytes, length) != length)
+	if (BufFileRead(file, bytes, length) != length)
 		elog(ERROR, "could not read a temporary file");
 }
 
@@ -360,7 +358,7 @@ send_file(MongoWriteQueue *queue)
 		MongoWriter *writer;
 		MongoWriteBatch batch;
 
-		read_file(queue, &head, sizeof(head));
+		mongo_read_temporary_file(queue->file, &head, sizeof(head));
 		writer = (MongoWriter *) (uintptr_t) head.writer;
 		if (head.length > capacity)
 		{
@@ -369,7 +367,7 @@ send_file(MongoWriteQueue *queue)
 			data = MemoryContextAllocHuge(queue->context, head.length);
 			capacity = head.length;
 		}
-		read_file(queue, data, head.length);
+		mongo_read_temporary_file(queue->file, data, head.length);
 		batch = writer->form;
 		batch.data = data;
 		batch.capacity = capacity;
