@@ -45,16 +45,14 @@ make_comparison(Oid operator, Node *left, Node *right, Oid collation)
 static Node *
 without_coalesce(const OpExpr *node, bool wanted)
 {
-	CoalesceExpr *choice;
-	Node	   *value;
+	CoalesceExpr *choice = linitial(node->args);
+	Node	   *value = lsecond(node->args);
 	Node	   *otherwise;
 	NullTest   *is_null;
 	Expr	   *compared;
 	Oid			operator = node->opno;
 
-	choice = linitial(node->args);
-	value = lsecond(node->args);
-	if (!IsA(choice, CoalesceExpr))
+	if (IsA(value, CoalesceExpr))
 	{
 		choice = lsecond(node->args);
 		value = linitial(node->args);
@@ -176,6 +174,8 @@ columns_of_rows(const RowCompareExpr *node)
 Node *
 mongo_equivalent_condition(Node *node, bool wanted)
 {
+	const DistinctExpr *distinct = (DistinctExpr *) node;
+
 	if (IsA(node, OpExpr) && list_length(((OpExpr *) node)->args) == 2)
 	{
 		Node	   *result = without_coalesce((OpExpr *) node, wanted);
@@ -186,14 +186,9 @@ mongo_equivalent_condition(Node *node, bool wanted)
 		return columns_of_rows((RowCompareExpr *) node);
 
 	/* x IS NOT DISTINCT FROM a value is x = value */
-	if (IsA(node, DistinctExpr) && !wanted && list_length(((DistinctExpr *) node)->args) == 2 &&
-		(is_known_value(linitial(((DistinctExpr *) node)->args)) ||
-		 is_known_value(lsecond(((DistinctExpr *) node)->args))))
-	{
-		const DistinctExpr *distinct = (DistinctExpr *) node;
-
+	if (IsA(node, DistinctExpr) && !wanted &&
+		(is_known_value(linitial(distinct->args)) || is_known_value(lsecond(distinct->args))))
 		return (Node *) make_comparison(distinct->opno, linitial(distinct->args),
 										lsecond(distinct->args), distinct->inputcollid);
-	}
 	return NULL;
 }
