@@ -145,7 +145,7 @@ typedef struct MongoColumn
 	int			index;			/* into values[] and isnull[], from 0 */
 	const char *name;			/* the column's name, for messages */
 	const char *path;			/* dotted path into the document, in UTF-8;
-								 * "__doc" column: NULL */
+								 * "__doc" and "__mismatch": NULL */
 	const char *collection;		/* collection of the document that contains
 								 * the field; NULL: the decoder's */
 	const char *prefix;			/* path of this document within the one that
@@ -155,6 +155,7 @@ typedef struct MongoColumn
 	Oid			typid;
 	int32		typmod;
 	bson_type_t bson_type;		/* option bson_type */
+	MongoTypeMismatch type_mismatch;
 } MongoColumn;
 
 /* Built once per scan, used for every document. */
@@ -166,7 +167,8 @@ typedef struct MongoRowDecoder MongoRowDecoder;
  *
  * Allocates the decoder, and copies of the names, in 'context'.  Two columns may share a
  * path, and one path may contain another ("a" and "a.b").  Raises 0A000 for a type that
- * has no BSON form and for a "__doc" column that is not jsonb, json, text or varchar, and
+ * has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, and for a
+ * "__mismatch" column that is not jsonb, and
  * what mongo_check_declared_type() raises.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
@@ -174,7 +176,6 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 												 const char *collection,
 												 const MongoColumn *columns,
 												 int ncolumns,
-												 MongoTypeMismatch type_mismatch,
 												 bool canonical_json);
 
 /*
@@ -186,7 +187,8 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  * gives NULL.  If a key is repeated, its first value counts, as in MongoDB's filters.
  *
  * A field that does not fit its column raises the SQLSTATE of its MongoMismatch, or gives
- * NULL under MONGO_TYPE_MISMATCH_NULL.  Nesting beyond the stack's depth raises 54001.
+ * NULL unless its type_mismatch is 'error'.  The column "__mismatch" shows those fields of
+ * type_mismatch 'null'.  Nesting beyond the stack's depth raises 54001.
  * A type without a row of its own in types.c raises the errors of its input function.
  */
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
@@ -208,7 +210,9 @@ typedef enum MongoDeferral
  *
  * mongo_row_decoder_mismatches() returns the indexes of the columns of the last document
  * that did not fit, NULL if all did; the set belongs to the decoder.
- * mongo_row_decoder_deferred() returns whether anything else was deferred.  Columns whose
+ * mongo_row_decoder_deferred() returns whether anything else was deferred.
+ * mongo_row_decoder_skipped() returns whether the last document did not fit a column of
+ * type_mismatch 'skip'.  Columns whose
  * index is in 'needed', which must live as long as the decoder, are always read.  Under
  * type_mismatch 'null' their constraints are also checked, as a value that violates one
  * reads as NULL.
@@ -217,6 +221,7 @@ extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferr
 										   const Bitmapset *needed);
 extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
 extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
+extern bool mongo_row_decoder_skipped(const MongoRowDecoder *decoder);
 
 /*-------------------------------------------------------------------------
  * The table of types specifies which BSON values a PostgreSQL type reads, how its

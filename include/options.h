@@ -50,7 +50,8 @@ extern const char *mongo_auth_properties(const char *text, bool secrets, bson_t 
 typedef enum MongoTypeMismatch
 {
 	MONGO_TYPE_MISMATCH_ERROR,
-	MONGO_TYPE_MISMATCH_NULL
+	MONGO_TYPE_MISMATCH_NULL,
+	MONGO_TYPE_MISMATCH_SKIP	/* the document is left out */
 } MongoTypeMismatch;
 
 /* Are writes undone if their PostgreSQL transaction is rolled back? */
@@ -185,6 +186,7 @@ typedef struct MongoColumnOptions
 	MongoIndexed indexed;		/* does an index begin with this field? */
 	bson_type_t bson_type;		/* the only type that it reads and writes;
 								 * BSON_TYPE_EOD: not given, see convert.h */
+	MongoTypeMismatch type_mismatch;	/* its own, or the table's */
 } MongoColumnOptions;
 
 /*
@@ -200,6 +202,30 @@ extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
 extern const MongoTableOptions *mongo_table_options(Oid foreigntableid);
 extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid,
 													  AttrNumber attnum);
+
+/* Name of the column that shows which fields do not fit their columns. */
+#define MONGO_MISMATCH_COLUMN	"__mismatch"
+
+/* Name of the column that contains the whole document. */
+#define MONGO_DOCUMENT_COLUMN	"__doc"
+
+/* mongo_is_pseudo_column: is it one of these two, which read no field? */
+static inline bool
+mongo_is_pseudo_column(const char *name)
+{
+	return strcmp(name, MONGO_DOCUMENT_COLUMN) == 0 || strcmp(name, MONGO_MISMATCH_COLUMN) == 0;
+}
+
+/* How the columns of a table read fields that do not fit. */
+typedef struct MongoMismatches
+{
+	uint32		values;			/* of the columns' type_mismatch, as bits 1 <<
+								 * MongoTypeMismatch */
+	AttrNumber	shown_by;		/* number of the column __mismatch; 0: none */
+} MongoMismatches;
+
+/* mongo_mismatches_of: cached like the options. */
+extern const MongoMismatches *mongo_mismatches_of(Oid foreigntableid);
 
 /* The options of IMPORT FOREIGN SCHEMA, see docs/import.md. */
 typedef struct MongoImportOptions

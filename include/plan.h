@@ -131,6 +131,7 @@ typedef struct MongoScanColumn
 								 * index of the count, after the tuple's
 								 * attributes; else 0 */
 	bson_type_t bson_type;		/* as in MongoColumn */
+	MongoTypeMismatch type_mismatch;
 	bool		zero_if_empty;	/* an aggregate that is 0, not NULL, over no
 								 * rows */
 } MongoScanColumn;
@@ -190,7 +191,7 @@ typedef struct MongoScanPlan
 	int			enough_rows;	/* rows needed from each command; -1: all */
 	int			fetch_size;
 	bool		batches_grow;	/* see MongoRead in remote.h */
-	MongoTypeMismatch type_mismatch;
+	bool		skips;			/* documents that do not fit */
 	mongoc_read_mode_t read_mode;	/* the table's own option, or 0 */
 	bool		canonical_json;
 	const char *network;		/* for EXPLAIN; NULL: the same machine */

@@ -25,9 +25,6 @@
 
 /* ------- From a foreign table's Vars to the fields of its documents ------- */
 
-/* The name of the column that contains the whole document. */
-#define MONGO_DOCUMENT_COLUMN	"__doc"
-
 /*
  * The columns of one foreign table in one query; each is looked up when it is first used.
  *
@@ -40,7 +37,10 @@ typedef struct MongoColumns
 	Oid			relid;			/* the foreign table */
 	Index		varno;			/* its range table index */
 	int			natts;
-	MongoTypeMismatch type_mismatch;
+	AttrNumber	mismatch_column;	/* number of __mismatch; 0: none */
+	bool		shows_mismatches;	/* set by planning: the query reads
+									 * __mismatch, so fields that do not fit
+									 * are NULL */
 	MemoryContext context;		/* of names, options and their members */
 	const char **names;			/* by attribute number - 1; NULL: not looked
 								 * up */
@@ -56,8 +56,7 @@ typedef struct MongoColumns
 
 /* mongo_columns_create: allocates the columns in 'context', before any of them is looked up. */
 extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid,
-										  Index varno, int natts,
-										  MongoTypeMismatch type_mismatch);
+										  Index varno, int natts);
 
 /* mongo_columns_find: returns the list member of the table 'varno', or NULL if there is none. */
 extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
@@ -91,6 +90,8 @@ typedef struct MongoField
 	int32		typmod;			/* of the domain's base type */
 	Oid			operator_type;	/* the type whose operators compare it */
 	bson_type_t bson_type;		/* declared one, or BSON_TYPE_EOD: convert.h */
+	MongoTypeMismatch type_mismatch;	/* of the column, see
+										 * mongo_column_mismatch() */
 	int			element;		/* element of an array of 'type':
 								 * MONGO_ANY_ELEMENT of translate.h, or its
 								 * number, counted from 1; 0: the field itself */
@@ -120,6 +121,12 @@ extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
 extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum);
+
+/*
+ * How the query reads a field that does not fit this column: as its option type_mismatch says,
+ * or as NULL if the query shows mismatches.
+ */
+extern MongoTypeMismatch mongo_column_mismatch(MongoColumns *columns, AttrNumber attnum);
 
 /* mongo_append_paths: appends these addressable paths, char *, to a projection; _id if none. */
 extern void mongo_append_paths(bson_t *projection, List *paths);
@@ -244,7 +251,7 @@ typedef struct MongoPredicate
 	int			strategy;		/* of the operator, see translate.h */
 	MongoPredicateForm form;
 	Oid			value_type;		/* of the value, or of the array's elements */
-	MongoTypeMismatch type_mismatch;
+	bool		tests_fit;		/* it may be true only if the field fits */
 	bool		without_nan;	/* another condition already excludes NaN */
 } MongoPredicate;
 
@@ -459,6 +466,8 @@ typedef struct MongoTranslation
 {
 	MongoColumns *columns;		/* of the tables in the document, or NULL */
 	bool		use_expressions;	/* may aggregation expressions be used? */
+	bool		skips;			/* documents that type_mismatch 'skip' leaves
+								 * out are left out by an earlier stage */
 	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is useless: translate exactly */
 	List	   *known_conditions;	/* conditions, or RestrictInfos, that are
@@ -627,7 +636,7 @@ extern bool mongo_digits_fit(MongoDigits digits);
 /*
  * Returns the aggregation expression for 'node', a document with one element named "".
  * Returns NULL if the node is not shippable, and leaves 'translation' unchanged.  No node is
- * shippable without use_expressions or with type_mismatch 'null'.  Arithmetic on numeric is
+ * shippable without use_expressions.  Arithmetic on numeric is
  * shippable only if its digits provably fit into a Decimal128.
  */
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
@@ -754,6 +763,36 @@ extern int	mongo_append_type_checks(bson_t *conditions, int index,
 /* mongo_append_array_checks: the same for tests that no array is on the path or at its end. */
 extern int	mongo_append_array_checks(bson_t *conditions, int index,
 									  const char *path);
+
+/*
+ * Exact tests that a field fits its column, for the option type_mismatch 'null' and 'skip'.
+ * Except for a String with invalid UTF-8, for which MongoDB raises an error.  They need $expr.
+ */
+
+/* mongo_can_test_fit: are there such tests of the field?  mongo_fits_by_range: for an index? */
+extern bool mongo_can_test_fit(const MongoField *field);
+extern bool mongo_fits_by_range(const MongoField *field);
+
+/* mongo_fitting_value: returns the aggregation expression of the field as read, or NULL. */
+extern bson_t *mongo_fitting_value(const MongoField *field);
+
+/* Append that a field, which can be tested, fits and is not NULL; or that it reads as NULL. */
+extern void mongo_append_fit(BsonArray *conditions, const MongoField *field);
+extern void mongo_append_misfit(bson_t *match, const MongoField *field);
+
+/*
+ * mongo_decides_fit: does the column decide whether a document fits?  Not if it reads every
+ * BSON type: json, jsonb, __doc.  With 'only_skipped' also not if its type_mismatch is another.
+ */
+extern bool mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped);
+
+/*
+ * mongo_append_all_fit: appends that a document fits all of these columns, or with 'negated' not
+ * all.  Returns false if some cannot be tested: then it has appended a superset, or nothing if
+ * negated.
+ */
+extern bool mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only_skipped,
+								 bool negated);
 
 /* --------- Which conditions can MongoDB evaluate without errors? ---------- */
 

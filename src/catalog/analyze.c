@@ -116,7 +116,7 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 /* ------------------------------ the rows ----------------------------------- */
 
 MongoColumn *
-sample_columns(Relation relation, int *ncolumns)
+sample_columns(Relation relation, MongoTypeMismatch type_mismatch, int *ncolumns)
 {
 	TupleDesc	descriptor = RelationGetDescr(relation);
 	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));
@@ -133,8 +133,8 @@ sample_columns(Relation relation, int *ncolumns)
 		columns[(*ncolumns)++] = (MongoColumn) {
 			.index = i,
 			.name = pstrdup(NameStr(attribute->attname)),
-			.path = strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0 ? NULL :
-			options->path,
+			.path = mongo_is_pseudo_column(NameStr(attribute->attname)) ? NULL : options->path,
+			.type_mismatch = type_mismatch,
 			.bson_type = options->bson_type,
 			.typid = attribute->atttypid,
 			.typmod = attribute->atttypmod
@@ -246,9 +246,9 @@ open_sample(Sample *sample)
 	const MongoTableOptions *options = sample->options;
 	int			natts = RelationGetDescr(relation)->natts;
 	int			ncolumns;
-	MongoColumn *wanted = sample_columns(relation, &ncolumns);
+	MongoColumn *wanted = sample_columns(relation, MONGO_TYPE_MISMATCH_NULL, &ncolumns);
 	MongoColumns *columns = mongo_columns_create(CurrentMemoryContext, RelationGetRelid(relation),
-												 1, natts, MONGO_TYPE_MISMATCH_NULL);
+												 1, natts);
 	List	   *attributes = NIL;
 	bson_t	   *find = bson_create_in(CurrentMemoryContext);
 	bson_iter_t projection;
@@ -258,7 +258,7 @@ open_sample(Sample *sample)
 		attributes = lappend_int(attributes, wanted[i].index + 1);
 	sample->decoder = mongo_row_decoder_create(CurrentMemoryContext, options->database,
 											   options->collection, wanted, ncolumns,
-											   MONGO_TYPE_MISMATCH_NULL, options->canonical_json);
+											   options->canonical_json);
 	sample->values = palloc0(sizeof(Datum) * natts);
 	sample->isnull = palloc0(sizeof(bool) * natts);
 	sample->document_context = AllocSetContextCreate(CurrentMemoryContext,

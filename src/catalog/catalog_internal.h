@@ -61,9 +61,11 @@ extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *opti
 
 /*
  * sample_columns
- *		Return a table's columns for a decoder; their indexes are attribute numbers - 1.
+ *		Return a table's columns for a decoder that treats fields that do not fit in this way;
+ *		their indexes are attribute numbers - 1.
  */
-extern MongoColumn *sample_columns(Relation relation, int *ncolumns);
+extern MongoColumn *sample_columns(Relation relation, MongoTypeMismatch type_mismatch,
+								   int *ncolumns);
 
 /*-------------------------------------------------------------------------
  * The fields of a sample of documents, as a tree to which each document is added.

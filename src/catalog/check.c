@@ -99,7 +99,7 @@ static void
 list_columns(Check *check)
 {
 	int			ncolumns;
-	MongoColumn *columns = sample_columns(check->relation, &ncolumns);
+	MongoColumn *columns = sample_columns(check->relation, MONGO_TYPE_MISMATCH_ERROR, &ncolumns);
 
 	check->columns = palloc0(sizeof(CheckedColumn) * Max(ncolumns, 1));
 	for (int i = 0; i < ncolumns; i++)
@@ -122,7 +122,6 @@ create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 		wanted[i] = columns[i].column;
 	decoder = mongo_row_decoder_create(check->context, check->options->database,
 									   check->options->collection, wanted, ncolumns,
-									   MONGO_TYPE_MISMATCH_ERROR,
 									   check->options->canonical_json);
 	mongo_row_decoder_defer_errors(decoder, MONGO_DEFER_MISMATCHES, NULL);
 	return decoder;

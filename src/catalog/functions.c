@@ -288,8 +288,7 @@ jsonb_decoder(MemoryContext context, const char *database, const char *collectio
 	};
 
 	return mongo_row_decoder_create(context, database, collection,
-									&whole_document, 1,
-									MONGO_TYPE_MISMATCH_ERROR, false);
+									&whole_document, 1, false);
 }
 
 /* ------------------------------ mongo_command ------------------------------ */

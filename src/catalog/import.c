@@ -544,7 +544,7 @@ void
 import_table_name_columns(List *columns, HTAB *names)
 {
 	static const char *const taken[] = {
-		MONGO_DOCUMENT_COLUMN, "tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"
+		MONGO_DOCUMENT_COLUMN, MONGO_MISMATCH_COLUMN, "tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"
 	};
 	ListCell   *cell;
 

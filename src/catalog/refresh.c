@@ -119,6 +119,8 @@ alter_columns(Alteration *alteration)
 			alteration->has_document = true;
 			continue;
 		}
+		if (strcmp(name, MONGO_MISMATCH_COLUMN) == 0)
+			continue;
 		options = mongo_column_options(RelationGetRelid(alteration->relation),
 									   attribute->attnum);
 		alteration->paths = lappend(alteration->paths, unconstify(char *, options->path));

@@ -66,16 +66,19 @@ struct MongoRowDecoder
 	MemoryContext context;
 	const char *database;
 	const char *namespace;		/* "database.collection" */
-	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
 	MongoDeferral deferral;
 	const Bitmapset *needed;	/* columns that are read despite deferral */
 	Bitmapset  *mismatches;		/* deferred ones of the last document */
 	bool		deferred;		/* did the last document defer anything else? */
+	bool		skipped;		/* did the last document not fit a column under
+								 * 'skip'? */
 	int			ncolumns;
 	int		   *indexes;		/* of all columns, which are NULL at first */
 	PathNode   *root;
 	DecodedColumn *documents;	/* whole-document columns */
+	DecodedColumn *shown_by;	/* column __mismatch; NULL: none */
+	BsonArray	shown;			/* its value for the current document */
 
 	/* the current document, for messages */
 	const uint8_t *data;
@@ -160,6 +163,16 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 		mongo_check_declared_type(column->name, typid, column->bson_type);
 		list = &add_path(decoder->root, column->path)->columns;
 	}
+	else if (strcmp(column->name, MONGO_MISMATCH_COLUMN) == 0)
+	{
+		list = &decoder->shown_by;
+		if (typid != JSONBOID)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("column \"%s\" shows fields that do not fit and cannot be of type %s",
+							column->name, format_type_be(typid)),
+					 errhint("Declare it as jsonb.")));
+	}
 	else if (typid == TEXTOID || typid == VARCHAROID)
 		typid = JSONOID;
 	else if (typid != JSONOID && typid != JSONBOID)
@@ -187,8 +200,7 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 MongoRowDecoder *
 mongo_row_decoder_create(MemoryContext context, const char *database,
 						 const char *collection, const MongoColumn *columns,
-						 int ncolumns, MongoTypeMismatch type_mismatch,
-						 bool canonical_json)
+						 int ncolumns, bool canonical_json)
 {
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	MongoRowDecoder *decoder = palloc0(sizeof(MongoRowDecoder));
@@ -196,7 +208,6 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
 	decoder->context = context;
 	decoder->database = pstrdup(database);
 	decoder->namespace = psprintf("%s.%s", database, collection);
-	decoder->type_mismatch = type_mismatch;
 	decoder->canonical_json = canonical_json;
 	decoder->ncolumns = ncolumns;
 	decoder->indexes = palloc(Max(ncolumns, 1) * sizeof(int));
@@ -313,14 +324,68 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
  * Reading columns
  */
 
-/* misfit: raise or defer a mismatch; do nothing if mismatches read as NULL. */
+static void read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
+						 const bson_iter_t *iter, Datum *values, bool *isnull);
+
+/*
+ * show_mismatch: add {field, type, value} to the value of column __mismatch.  Without the value
+ * if jsonb cannot hold it, or if the user may not read the column.
+ */
+static void
+show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
+			  const MongoReadContext *context)
+{
+	MongoReadContext alone = {.canonical_json = decoder->canonical_json};
+	bson_value_t field = bson_utf8(column->column.path);
+	bson_value_t type = bson_utf8(mongo_bson_type_name(bson_iter_type(&context->value)));
+	bson_iter_t value = context->value;
+	Datum		ignored;
+	bool		isnull;
+
+	/* json columns read every BSON type */
+	if (decoder->shown_by == NULL || column->reader->accepts == MONGO_BSON_ANY)
+		return;
+	if (decoder->shown.bson == NULL)
+		decoder->shown = bson_array_create();
+	if (mongo_may_quote(column->column.name) &&
+		mongo_read_value(decoder->shown_by->reader, &alone, &value, &ignored, &isnull))
+		bson_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
+								   *bson_iter_value(&value));
+	else
+		bson_array_append_template(&decoder->shown, "{field: @1, type: @2}", field, type);
+}
+
+/* read_mismatches: read the column __mismatch. */
+static void
+read_mismatches(MongoRowDecoder *decoder, Datum *values, bool *isnull)
+{
+	const bson_t *document;
+	bson_iter_t iter;
+
+	if (decoder->shown.bson == NULL)
+		return;
+	document = bson_from_template("{shown: @1}", bson_array(decoder->shown.bson));
+	if (bson_iter_init(&iter, document) && bson_iter_next(&iter))
+		read_columns(decoder, decoder->shown_by, &iter, values, isnull);
+}
+
+/* misfit: treat a mismatch as the column's type_mismatch says. */
 static void
 misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadContext *context)
 {
 	MemoryContext caller;
 
-	if (decoder->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
-		return;
+	switch (column->column.type_mismatch)
+	{
+		case MONGO_TYPE_MISMATCH_NULL:
+			show_mismatch(decoder, column, context);
+			return;
+		case MONGO_TYPE_MISMATCH_SKIP:
+			decoder->skipped = true;
+			return;
+		case MONGO_TYPE_MISMATCH_ERROR:
+			break;
+	}
 	if (decoder->deferral == MONGO_DEFER_NOTHING)
 		report_mismatch(decoder, column, context);
 	caller = MemoryContextSwitchTo(decoder->context);
@@ -364,7 +429,6 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			 const bson_iter_t *iter, Datum *values, bool *isnull)
 {
 	MongoReadContext context;
-	bool		raises = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
 	bool		defers = decoder->deferral == MONGO_DEFER_ERRORS;
 
 	context.canonical_json = decoder->canonical_json;
@@ -375,7 +439,8 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 		int			index = column->column.index;
 
 		context.defers_input = defers && !bms_is_member(index, decoder->needed);
-		context.defers_checks = context.defers_input || (defers && raises);
+		context.defers_checks = context.defers_input ||
+			(defers && column->column.type_mismatch == MONGO_TYPE_MISMATCH_ERROR);
 		if (mongo_read_value(column->reader, &context, iter, &values[index], &isnull[index]))
 			continue;
 		if (context.mismatch == MONGO_UNREAD)
@@ -573,6 +638,12 @@ mongo_row_decoder_deferred(const MongoRowDecoder *decoder)
 	return decoder->deferred;
 }
 
+bool
+mongo_row_decoder_skipped(const MongoRowDecoder *decoder)
+{
+	return decoder->skipped;
+}
+
 const Bitmapset *
 mongo_row_decoder_mismatches(const MongoRowDecoder *decoder)
 {
@@ -589,7 +660,8 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 	decoder->length = length;
 	bms_free(decoder->mismatches);
 	decoder->mismatches = NULL;
-	decoder->deferred = false;
+	decoder->deferred = decoder->skipped = false;
+	decoder->shown.bson = NULL;
 
 	for (int i = 0; i < decoder->ncolumns; i++)
 	{
@@ -602,6 +674,8 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 	walk_level(decoder, decoder->root, &iter, length, values, isnull);
 	if (decoder->documents != NULL)
 		read_documents(decoder, values, isnull);
+	if (decoder->shown_by != NULL)
+		read_mismatches(decoder, values, isnull);
 }
 
 /* --------------------------- Composite types ------------------------------ */

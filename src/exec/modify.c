@@ -351,17 +351,18 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 		column->name = NameStr(attribute->attname);
 		column->typid = attribute->atttypid;
 		column->typmod = attribute->atttypmod;
-		if (strcmp(column->name, MONGO_DOCUMENT_COLUMN) != 0)
+		if (!mongo_is_pseudo_column(column->name))
 		{
 			const MongoColumnOptions *column_options = mongo_column_options(relid,
 																			attribute->attnum);
 
 			column->path = column_options->path;
 			column->bson_type = column_options->bson_type;
+			column->type_mismatch = column_options->type_mismatch;
 		}
 	}
 	return mongo_row_decoder_create(context, options->database, options->collection, columns,
-									count, options->type_mismatch, options->canonical_json);
+									count, options->canonical_json);
 }
 
 /* begin_insert: begins an INSERT, a COPY, or the insertion of rows moved to a partition. */

@@ -205,6 +205,7 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 		columns[i].collection = column->collection;
 		columns[i].prefix = column->prefix;
 		columns[i].bson_type = column->bson_type;
+		columns[i].type_mismatch = column->type_mismatch;
 		columns[i].field = plan->is_grouped ? column->name : NULL;
 		if (OidIsValid(column->type))
 		{
@@ -218,7 +219,7 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 	}
 	return mongo_row_decoder_create(CurrentMemoryContext, plan->database,
 									plan->collection, columns, ncolumns,
-									plan->type_mismatch, plan->canonical_json);
+									plan->canonical_json);
 }
 
 /* The user is that whose permissions ExecCheckRTEPerms() checks. */
@@ -786,23 +787,29 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* fetch_row: returns the next row that is not hidden. */
+/* fetch_row: returns the next row that is neither left out nor hidden. */
 static TupleTableSlot *
 fetch_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	const uint8_t *document;
 	uint32		length;
-	TupleTableSlot *slot = read_row(node, &document, &length);
+	TupleTableSlot *slot;
 
-	while (state->plan->hiding != NIL && document != NULL &&
-		   is_hidden(node, slot, document, length))
+	for (;;)
 	{
-		CHECK_FOR_INTERRUPTS();
-		/* with other values of the policy's parameters it might be visible */
-		mongo_results_forget(state->results);
-		ResetExprContext(node->ss.ps.ps_ExprContext);
 		slot = read_row(node, &document, &length);
+		if (document == NULL)
+			break;
+		if (mongo_row_decoder_skipped(state->decoder))
+			InstrCountFiltered1(node, 1);
+		else if (state->plan->hiding != NIL && is_hidden(node, slot, document, length))
+			/* with other values of the policy's parameters it might be visible */
+			mongo_results_forget(state->results);
+		else
+			break;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(node->ss.ps.ps_ExprContext);
 	}
 	if (state->identities != NULL && document != NULL)
 		mongo_identity_note(state->identities, document, length, &slot->tts_tid);

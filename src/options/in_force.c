@@ -12,6 +12,8 @@
 
 #include <float.h>
 
+#include "access/htup_details.h"
+#include "catalog/pg_attribute.h"
 #include "commands/defrem.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -142,6 +144,7 @@ typedef struct CachedTable
 	MongoTableOptions *options; /* NULL: not read yet */
 	int			ncolumns;		/* length of columns[] */
 	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
+	MongoMismatches *mismatches;	/* NULL: not read yet */
 	MongoTableFacts facts;
 } CachedTable;
 
@@ -284,8 +287,10 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	if (attnum <= table->ncolumns && table->columns[attnum - 1] != NULL)
 		return table->columns[attnum - 1];
 
+	(void) mongo_table_options(foreigntableid);
 	previous = MemoryContextSwitchTo(table->facts.context);
 	options = palloc0(sizeof(MongoColumnOptions));
+	options->type_mismatch = table->options->type_mismatch;
 	read_options(options, TARGET_COLUMN, ON_COLUMN,
 				 GetForeignColumnOptions(foreigntableid, attnum));
 	if (options->path == NULL)
@@ -303,4 +308,31 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	table->columns[attnum - 1] = options;
 	MemoryContextSwitchTo(previous);
 	return options;
+}
+
+const MongoMismatches *
+mongo_mismatches_of(Oid foreigntableid)
+{
+	CachedTable *table = cached_table(foreigntableid);
+	MongoMismatches *result = table->mismatches;
+	HeapTuple	tuple;
+
+	if (result != NULL)
+		return result;
+	result = MemoryContextAllocZero(table->facts.context, sizeof(MongoMismatches));
+	for (AttrNumber attnum = 1;
+		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(foreigntableid),
+												  Int16GetDatum(attnum)));
+		 attnum++)
+	{
+		Form_pg_attribute attribute = (Form_pg_attribute) GETSTRUCT(tuple);
+
+		if (strcmp(NameStr(attribute->attname), MONGO_MISMATCH_COLUMN) == 0)
+			result->shown_by = attnum;
+		else if (!attribute->attisdropped)
+			result->values |= 1 << mongo_column_options(foreigntableid, attnum)->type_mismatch;
+		ReleaseSysCache(tuple);
+	}
+	table->mismatches = result;
+	return result;
 }

@@ -695,7 +695,7 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 /* ---------------------- The options, one row per option ------------------- */
 
 /* In the order of MongoTypeMismatch. */
-static const char *const type_mismatches[] = {"error", "null", NULL};
+static const char *const type_mismatches[] = {"error", "null", "skip", NULL};
 
 /* What is the second is true in MongoTableOptions. */
 static const char *const float_sum_places[] = {"local", "remote", NULL};
@@ -822,6 +822,7 @@ const MongoOption mongo_option_table[] =
 	{"column_name", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"indexed", ON_COLUMN, parse_indexed, NULL, COLUMN(indexed)},
 	{"bson_type", ON_COLUMN, parse_bson_type, NULL, COLUMN(bson_type), .choices = bson_type_choices},
+	{"type_mismatch", ON_COLUMN, parse_choice, NULL, COLUMN(type_mismatch), .choices = type_mismatches},
 
 	{"sample_size", ON_IMPORT, parse_integer, NULL, IMPORT(sample_size), "1000", BETWEEN(1, INT_MAX)},
 	{"nesting", ON_IMPORT, parse_integer, NULL, IMPORT(nesting), "1", BETWEEN(0, 100)},

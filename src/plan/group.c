@@ -283,7 +283,7 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 	if (!mongo_normalize(&group->scope, &value))
 		elog(ERROR, "text has no normal form");
 	column = mongo_column_of_node(group->scope.translation->columns, node, &field);
-	if (raw->raw && column != NULL)
+	if (raw->raw && column != NULL && field.type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
 		value.expression = fits_or_raise(fit_test(TEXTOID, field.bson_type, &has_lower), column,
 										 &field, raw, value.expression);
 	return value;
@@ -799,7 +799,8 @@ begin_fit(Translation *translation)
 
 	translation->column = mongo_column_of_node(translation->group->scope.translation->columns,
 											   translation->argument, &translation->field);
-	if (translation->column == NULL || !translation->values[1].raw)
+	if (translation->column == NULL || !translation->values[1].raw ||
+		translation->field.type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
 		return;
 	translation->fits = fit_test(getBaseType(translation->column->vartype),
 								 translation->field.bson_type, &translation->has_lower);

@@ -322,6 +322,8 @@ is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
 		mongo_pipeline_of(root, outerrel) != NULL &&
 		mongo_pipeline_of(root, innerrel) != NULL &&
+		mongo_mismatches_are(outerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
+		mongo_mismatches_are(innerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
 		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
 }
 

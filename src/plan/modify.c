@@ -388,7 +388,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 			 * equals SQL's sum only if type mismatches are errors.
 			 */
 			if (column->bson_type != BSON_TYPE_EOD ||
-				options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+				column->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
 				!mongo_feature_enabled(options, MONGO_FEATURE_EXPR) ||
 				!match_sum(expression, rtindex, assignment, &expression))
 				return false;
@@ -434,7 +434,7 @@ checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 		bson_append_iter(conditions, "0", 1, &iter);
 		index = 1;
 	}
-	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
+	if (!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL))
 		index = mongo_append_column_checks(conditions, index, relation->columns, quals,
 										   mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
 	if (index < 0)
@@ -580,7 +580,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);
-	if (scan_plan->is_pipeline || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
+	if (scan_plan->is_pipeline || scan_plan->skips || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
 		scan_plan->nvariables > 0)
 		return false;
 

@@ -64,7 +64,8 @@ cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const E
 	Var		   *var = castNode(Var, mongo_strip_relabelling((Node *) expression));
 	ListCell   *cell;
 
-	if (mongo_is_declared_not_null(relation->relid, var->varattno))
+	if (mongo_is_declared_not_null(relation->relid, var->varattno) &&
+		mongo_column_mismatch(relation->columns, var->varattno) != MONGO_TYPE_MISMATCH_NULL)
 		return true;
 	foreach(cell, baserel->baserestrictinfo)
 	{
@@ -86,14 +87,18 @@ static const MongoSortPart nan_rows = {"{@1: {$eq: NaN}}", true};
 static const MongoSortPart value_rows = {"{@1: {$ne: null}}", false};
 static const MongoSortPart number_rows = {"{@1: {$nin: [null, NaN]}}", false};
 
-/* set_parts: by the first key, 'pathkey'. */
+/*
+ * set_parts: by the first key, 'pathkey'.  If values that do not fit are NULL, MongoDB has them
+ * below and above the others.
+ */
 static void
 set_parts(MongoOrder *order, const PathKey *pathkey, bool has_null, bool has_nan)
 {
 	bool		ascending = mongo_pathkey_is_ascending(pathkey);
 	int			nparts = 0;
 
-	if (!has_nan && (!has_null || pathkey->pk_nulls_first == ascending))
+	if (!has_nan && (!has_null || (pathkey->pk_nulls_first == ascending &&
+								   order->first.type_mismatch != MONGO_TYPE_MISMATCH_NULL)))
 		return;
 	if (has_null && pathkey->pk_nulls_first)
 		order->parts[nparts++] = null_rows;
@@ -116,6 +121,7 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 	bool		ascending = mongo_pathkey_is_ascending(pathkey);
 	const MongoComparison *comparison;
 	MongoSortability sortability;
+	bool		has_null;
 	MongoField	field;
 	Expr	   *expression = find_field_member(pathkey->pk_eclass, baserel, relation->columns, &field);
 
@@ -132,11 +138,17 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 		(sortability == MONGO_SORTABLE_NAN_APART && !is_first) ||
 		mongo_default_opfamily(field.operator_type) != pathkey->pk_opfamily)
 		return false;
+	has_null = !cannot_be_null(baserel, relation, expression);
+	if (has_null && field.type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+		!(is_first && mongo_fits_by_range(&field) &&
+		  mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR)))
+		return false;
 	if (is_first)
-		set_parts(order, pathkey, !cannot_be_null(baserel, relation, expression),
-				  sortability == MONGO_SORTABLE_NAN_APART);
-	else if (pathkey->pk_nulls_first != ascending &&
-			 !cannot_be_null(baserel, relation, expression))
+	{
+		order->first = field;
+		set_parts(order, pathkey, has_null, sortability == MONGO_SORTABLE_NAN_APART);
+	}
+	else if (pathkey->pk_nulls_first != ascending && has_null)
 		return false;
 
 	order->unindexed |= field.unindexed;
@@ -164,9 +176,7 @@ mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 	order->nparts = 1;
 	order->parts[0] = all_rows;
 	if (!mongo_enable_pushdown ||
-		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) ||
-		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
-		pathkeys == NIL || list_length(pathkeys) > MONGO_MAX_SORT_KEYS)
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) || pathkeys == NIL || list_length(pathkeys) > MONGO_MAX_SORT_KEYS)
 		return false;
 	if (mongo_is_score_order(relation, pathkeys))
 		return true;
@@ -208,8 +218,17 @@ mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int p
 				   bson_t *match, bson_t *sort)
 {
 	const MongoSortPart *one = &order->parts[part];
+	bool		reads_null = order->first.type_mismatch == MONGO_TYPE_MISMATCH_NULL;
+	BsonArray	conditions = bson_array_create();
 
-	if (one->match != NULL)
+	if (one->match == null_rows.match && reads_null)
+		mongo_append_misfit(match, &order->first);
+	else if (one->match == value_rows.match && reads_null)
+	{
+		mongo_append_fit(&conditions, &order->first);
+		bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
+	}
+	else if (one->match != NULL)
 		bson_append_template(match, one->match, bson_utf8(order->keys[0].path));
 	if (order->nkeys == 0)
 		mongo_append_score(sort, relation);

@@ -116,7 +116,6 @@ mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
 	if (rel->reloptkind == RELOPT_JOINREL)
 		return relation->pipeline;
 	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) ||
-		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
 		return NULL;
 	return mongo_exact_pipeline(rel);
@@ -198,9 +197,10 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	MongoElements elements = {.translation = &pipeline->translation, .paths = paths};
 
 	/* values other than arrays; no error may reveal hidden documents */
-	MongoNoArray no_array = relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ?
-		MONGO_NO_ARRAY_IS_NULL :
-		relation->has_barrier ? MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
+	MongoNoArray no_array =
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ? MONGO_NO_ARRAY_IS_NULL :
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_SKIP || relation->has_barrier ?
+		MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
 	ListCell   *cell;
 
 	if (mongo_has_first_stages(relation->options))
@@ -225,6 +225,9 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	}
 	at_depth[0] = list_concat(at_depth[0], mongo_elements_end(&elements));
 
+	if (relation->fit != NULL)
+		at_depth[list_length(paths)] = lappend(at_depth[list_length(paths)],
+											   unconstify(bson_t *, relation->fit));
 	append_matches(pipeline, at_depth[0]);
 	for (int i = 0; i < list_length(paths); i++)
 	{

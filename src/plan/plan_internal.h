@@ -70,6 +70,11 @@ typedef struct MongoRelation
 	Oid			userid;			/* whose user mapping counts */
 	const MongoTableOptions *options;
 	MongoColumns *columns;
+	uint32		mismatches;		/* values of type_mismatch that apply to the
+								 * columns, as bits 1 << MongoTypeMismatch */
+	const bson_t *fit;			/* what documents must match that 'skip' does
+								 * not leave out; NULL: nothing */
+	bool		skips_locally;	/* PostgreSQL has to leave out some, too */
 	List	   *known;			/* MongoClause *, of restrictions without
 								 * parameters, whose translation for the
 								 * estimate the plan uses again */
@@ -95,6 +100,13 @@ typedef struct MongoRelation
 	Expr	   *score;			/* mongo_score() of it, or NULL */
 	const char *score_field;	/* its field in the documents */
 } MongoRelation;
+
+/* Is this the only value of type_mismatch that applies to the columns? */
+static inline bool
+mongo_mismatches_are(const MongoRelation *relation, MongoTypeMismatch value)
+{
+	return (relation->mismatches & ~(1 << value)) == 0;
+}
 
 /* The clauses of a scan, by who tests them. */
 typedef struct MongoScanClauses
@@ -424,6 +436,7 @@ typedef struct MongoOrder
 	bool		unindexed;		/* no index is to be thought of */
 	MongoSortPart parts[3];
 	int			nparts;
+	MongoField	first;			/* of the first key */
 } MongoOrder;
 
 /* The order of these pathkeys; false if MongoDB has none that is PostgreSQL's. */

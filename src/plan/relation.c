@@ -68,8 +68,51 @@ set_network(MongoRelation *relation)
 		relation->bandwidth = Max(Min(statistics->bandwidth, MONGO_LOCAL_BANDWIDTH), 1000);
 }
 
+/* reads_column: does the query read this column, for more than finding rows to change? */
+static bool
+reads_column(const PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attnum)
+{
+	Bitmapset  *used = NULL;
+	ListCell   *cell;
+
+	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
+	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL)
+		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
+	foreach(cell, baserel->baserestrictinfo)
+	{
+		Node	   *clause = (Node *) lfirst_node(RestrictInfo, cell)->clause;
+
+		if (!mongo_names_match(clause, NULL))
+			pull_varattnos(clause, baserel->relid, &used);
+	}
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) ||
+		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+}
+
+/* set_mismatches: decides how fields are read that do not fit their columns. */
+static void
+set_mismatches(const PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
+{
+	const MongoMismatches *mismatches = mongo_mismatches_of(relation->relid);
+	bson_t	   *fit;
+
+	relation->mismatches = mismatches->values;
+	if (mismatches->shown_by != 0 && reads_column(root, baserel, mismatches->shown_by))
+	{
+		relation->columns->shows_mismatches = true;
+		relation->mismatches = 1 << MONGO_TYPE_MISMATCH_NULL;
+	}
+	if ((relation->mismatches & (1 << MONGO_TYPE_MISMATCH_SKIP)) == 0)
+		return;
+	fit = bson_create_in(CurrentMemoryContext);
+	relation->skips_locally = !mongo_enable_pushdown ||
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
+		!mongo_append_all_fit(fit, relation->columns, true, false);
+	relation->fit = bson_empty(fit) ? NULL : fit;
+}
+
 static MongoRelation *
-create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
+create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
 	MongoRelation *relation = palloc0(sizeof(MongoRelation));
 
@@ -78,12 +121,12 @@ create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 	relation->userid = baserel->userid ? baserel->userid : GetUserId();
 	relation->options = mongo_table_options(foreigntableid);
 	relation->columns = mongo_columns_create(CurrentMemoryContext, foreigntableid,
-											 baserel->relid, baserel->max_attr,
-											 relation->options->type_mismatch);
+											 baserel->relid, baserel->max_attr);
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
 	set_network(relation);
 	if (mongo_is_pipeline_table(relation->options))
 		relation->columns->derivation = relation->options;
+	set_mismatches(root, baserel, relation);
 	return relation;
 }
 
@@ -156,7 +199,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 		mongo_is_securely_promotable(baserel, rinfo, match);
 
 	if (promotable && condition.exactness == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
+		!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL) &&
 		!add_type_checks(relation, rinfo, match))
 	{
 		/* PostgreSQL then tests the documents returned too */
@@ -185,7 +228,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 
 	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	translation = mongo_translation_of(relation);
-	relation->all_exact = true;
+	relation->all_exact = !relation->skips_locally;
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
@@ -231,7 +274,7 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	MongoScanClauses clauses;
 	MemoryContext old_context;
 
-	if (!mongo_enable_pushdown || relation->asked_for_pipeline)
+	if (!mongo_enable_pushdown || relation->asked_for_pipeline || relation->skips_locally)
 		return relation->pipeline;
 	relation->asked_for_pipeline = true;
 	old_context = mongo_enter_planning(rel);
@@ -241,6 +284,7 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	if (clauses.local == NIL)
 	{
 		mongo_pipeline_make_rows(&pipeline, relation, &clauses);
+		pipeline.translation.skips = true;
 		relation->pipeline = memcpy(palloc(sizeof(pipeline)), &pipeline, sizeof(pipeline));
 	}
 	MemoryContextSwitchTo(old_context);
@@ -342,7 +386,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 						   Oid foreigntableid)
 {
 	MemoryContext old_context = mongo_enter_planning(baserel);
-	MongoRelation *relation = create_table_relation(baserel, foreigntableid);
+	MongoRelation *relation = create_table_relation(root, baserel, foreigntableid);
 
 	reject_system_columns(root, baserel, foreigntableid);
 	baserel->fdw_private = relation;
@@ -446,6 +490,9 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 		clauses->local = lappend(clauses->local, rinfo->clause);
 	}
 
+	if (baserel != NULL && ((MongoRelation *) baserel->fdw_private)->fit != NULL)
+		conjuncts = lappend(conjuncts,
+							unconstify(bson_t *, ((MongoRelation *) baserel->fdw_private)->fit));
 	clauses->filter = bson_create_in(CurrentMemoryContext);
 	mongo_append_conjuncts(clauses->filter, conjuncts);
 }

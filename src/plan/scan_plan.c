@@ -95,7 +95,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	plan->compresses = mongo_is_compressed(relation);
 	plan->fetch_size = options->fetch_size;
 	plan->batches_grow = options->batches_grow;
-	plan->type_mismatch = options->type_mismatch;
+	plan->skips = relation->skips_locally;
 	plan->canonical_json = options->canonical_json;
 	plan->read_mode = options->read_mode;
 	plan->comment = options->comment;
@@ -195,6 +195,7 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 	ListCell   *cell;
 	Relation	table;
 	bool		whole_row;
+	bool		decides = relation->skips_locally || relation->columns->shows_mismatches;
 
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
 	if (relation->score != NULL || mongo_whole_row_is_junk(root, baserel, &used))
@@ -202,7 +203,7 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
 	foreach(cell, clauses->exact)
 	{
-		if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR ||
+		if (!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL) ||
 			has_list(lfirst(cell), NULL))
 			pull_varattnos(lfirst(cell), baserel->relid, &tested);
 	}
@@ -218,13 +219,15 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 		MongoScanColumn *column;
 
 		if (TupleDescAttr(RelationGetDescr(table), attnum - 1)->attisdropped ||
-			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)))
+			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) &&
+			 !(decides && mongo_decides_fit(relation->columns, attnum, relation->skips_locally))))
 			continue;
 		column = palloc0(sizeof(MongoScanColumn));
 		column->index = attnum - 1;
 		column->name = mongo_column_name(relation->columns, attnum);
 		column->path = mongo_column_path(relation->columns, attnum);
 		column->bson_type = mongo_column_bson_type(relation->columns, attnum);
+		column->type_mismatch = mongo_column_mismatch(relation->columns, attnum);
 		result = lappend(result, column);
 	}
 	table_close(table, NoLock);
@@ -544,6 +547,7 @@ field_columns(MongoColumns *columns, List *scan_tlist)
 		column->name = mongo_column_name(field.columns, var->varattno);
 		column->path = field.path;
 		column->bson_type = field.bson_type;
+		column->type_mismatch = field.type_mismatch;
 		if (field.columns->prefix != NULL)
 		{
 			column->collection = mongo_table_options(field.columns->relid)->collection;
@@ -778,7 +782,7 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 	return root->parse->commandType == CMD_SELECT && root->parse->rowMarks == NIL &&
 		baserel->reloptkind == RELOPT_BASEREL &&
 		bms_equal(root->all_baserels, baserel->relids) &&
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+		mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_ERROR);
 }
 
 /*

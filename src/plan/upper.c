@@ -186,7 +186,8 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 	 */
 	if (key == NULL || upper->grouped ||
 		(group->distinct != NULL && group->distinct_value.type == NUMERICOID) ||
-		mongo_column_of_node(group->scope.translation->columns, key, &field) == NULL)
+		mongo_column_of_node(group->scope.translation->columns, key, &field) == NULL ||
+		field.type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
 		return false;
 	if (bson_empty(upper->pipeline.stages))
 		return (field.index_uses & MONGO_INDEX_ORDER) != 0;
@@ -454,7 +455,7 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 	bool		indexed;
 	MongoOrder	order;
 
-	if (!bms_is_empty(baserel->lateral_relids) ||
+	if (!bms_is_empty(baserel->lateral_relids) || relation->skips_locally ||
 		(!relation->all_exact && mongo_exact_pipeline(baserel) == NULL))
 		return;
 	if (pathkeys == NIL)

@@ -100,14 +100,30 @@ note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 	condition->indexed = (field->index_uses & mongo_seek_use(seek)) != 0;
 }
 
+/* tests_fit: does a field that does not fit read as NULL, and can MongoDB see that? */
+static bool
+tests_fit(const MongoTranslation *translation, const MongoField *field)
+{
+	return field->type_mismatch == MONGO_TYPE_MISMATCH_NULL && translation->use_expressions &&
+		field->element == 0 && field->wrapper == MONGO_WRAPPER_NONE && field->zone == NULL &&
+		!OidIsValid(field->cast_type) && mongo_can_test_fit(field);
+}
+
 /* translate_predicate: writes a predicate on 'value', a constant or a parameter, if shippable. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
 					Node *value, bson_t *match)
 {
 	MongoCondition result = not_shippable;
+	MongoPredicate tested;
 	bool		is_id = strcmp(predicate->field.path, "_id") == 0;
 
+	if (tests_fit(translation, &predicate->field))
+	{
+		tested = *predicate;
+		tested.tests_fit = true;
+		predicate = &tested;
+	}
 	result.exactness = mongo_predicate_exactness(predicate);
 	if (result.exactness == MONGO_NOT_SHIPPABLE)
 		return result;
@@ -138,7 +154,6 @@ make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, O
 	return (MongoPredicate)
 	{
 		.field = *field,
-			.type_mismatch = field->columns->type_mismatch,
 			.form = form,
 			.strategy = strategy,
 			.value_type = value_type,
@@ -181,17 +196,27 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 					 bson_t *match)
 {
 	MongoCondition result = not_shippable;
+	BsonArray	conditions = bson_array_create();
+	bson_t	   *condition;
 
 	if (field->element != 0 || field->wrapper != MONGO_WRAPPER_NONE || OidIsValid(field->cast_type))
 		return result;
 	result.strict = true;
-	result.exactness = mongo_translate_pattern(field, function, pattern, collation,
-											   wanted, match);
-
-	/* an array, which is a type mismatch, may contain a matching String */
-	if (result.exactness == MONGO_EXACT &&
-		translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
-		result.exactness = MONGO_SUPERSET;
+	if (!tests_fit(translation, field))
+	{
+		result.exactness = mongo_translate_pattern(field, function, pattern, collation, wanted,
+												   match);
+		/* an array, which is a type mismatch, may contain a matching String */
+		if (field->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
+			result.exactness = Min(result.exactness, MONGO_SUPERSET);
+		return result;
+	}
+	condition = bson_create_in(CurrentMemoryContext);
+	result.exactness = mongo_translate_pattern(field, function, pattern, collation, wanted,
+											   condition);
+	bson_array_append(&conditions, bson_document(condition));
+	mongo_append_fit(&conditions, field);
+	bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
 	return result;
 }
 
@@ -471,6 +496,20 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 								node->inputcollid, wanted, match);
 }
 
+/* translate_mismatch_test: __mismatch IS NULL, of a document that fits, and IS NOT NULL */
+static MongoCondition
+translate_mismatch_test(MongoTranslation *translation, bool is_null, bson_t *match)
+{
+	bool		exact;
+
+	if (!translation->use_expressions)
+		return not_shippable;
+	exact = mongo_append_all_fit(match, translation->columns, false, !is_null);
+	return (MongoCondition) {
+		.exactness = exact ? MONGO_EXACT : is_null ? MONGO_SUPERSET : MONGO_NOT_SHIPPABLE
+	};
+}
+
 /* translate_null_test: IS NULL and IS NOT NULL, which are never NULL */
 static MongoCondition
 translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
@@ -481,6 +520,10 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 	const MongoType *type;
 	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
 
+	if (IsA(node->arg, Var) && translation->columns->mismatch_column != 0 &&
+		((Var *) node->arg)->varno == (int) translation->columns->varno &&
+		((Var *) node->arg)->varattno == translation->columns->mismatch_column)
+		return translate_mismatch_test(translation, is_null, match);
 	if (node->argisrow ||
 		!mongo_field_of_node(translation->columns, (Node *) node->arg, &field) ||
 		field.element != 0 || !mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
@@ -493,16 +536,28 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		return not_shippable;
 
 	/* a type mismatch that reads as NULL is not null in MongoDB */
-	if (translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
+	result.strict = !is_null;
+	result.exactness = MONGO_EXACT;
+	if (tests_fit(translation, &field))
+	{
+		BsonArray	conditions = bson_array_create();
+
+		if (is_null)
+		{
+			mongo_append_misfit(match, &field);
+			return result;
+		}
+		bson_array_append_template(&conditions, "{@1: {$ne: null}}", bson_utf8(field.path));
+		mongo_append_fit(&conditions, &field);
+		bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
+		return result;
+	}
+	if (field.type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 	{
 		if (is_null)
 			return not_shippable;
 		result.exactness = MONGO_SUPERSET;
 	}
-	else
-		result.exactness = MONGO_EXACT;
-
-	result.strict = !is_null;
 
 	/* {$eq: null} matches missing, null and undefined */
 	bson_append_condition(match, field.path, is_null ? "$eq" : "$ne", bson_null());

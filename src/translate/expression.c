@@ -188,7 +188,6 @@ value_of_field(MongoTranslation *translation, Node *node, MongoValue *value)
 	MongoField	field;
 
 	if (mongo_column_of_node(translation->columns, node, &field) == NULL ||
-		field.columns->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		field.type != field.operator_type ||
 		!is_same_reading(field.type, exprType(node)) ||
 		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
@@ -196,7 +195,11 @@ value_of_field(MongoTranslation *translation, Node *node, MongoValue *value)
 	set_reference(value, "$%s", field.path, node);
 	value->typmod = field.typmod;
 	value->raw = true;
-	return true;
+	/* a document that is left out must not raise an error before */
+	if (field.type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
+		(field.type_mismatch == MONGO_TYPE_MISMATCH_SKIP && !translation->skips))
+		value->expression = mongo_fitting_value(&field);
+	return value->expression != NULL;
 }
 
 /*

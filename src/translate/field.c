@@ -23,15 +23,15 @@
 /* ------- From a foreign table's Vars to the fields of its documents ------- */
 
 MongoColumns *
-mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts,
-					 MongoTypeMismatch type_mismatch)
+mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
 {
 	MongoColumns *columns = MemoryContextAlloc(context, sizeof(MongoColumns));
 
 	columns->relid = relid;
 	columns->varno = varno;
 	columns->natts = natts;
-	columns->type_mismatch = type_mismatch;
+	columns->mismatch_column = mongo_mismatches_of(relid)->shown_by;
+	columns->shows_mismatches = false;
 	columns->context = context;
 	columns->names = MemoryContextAllocZero(context, sizeof(char *) * natts);
 	columns->options = MemoryContextAllocZero(context,
@@ -102,13 +102,13 @@ check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOption
 		mongo_check_declared_type(mongo_column_name(columns, attnum), type, options->bson_type);
 }
 
-/* column_options: returns the options of a column; NULL for the whole document. */
+/* column_options: returns the options of a column; NULL for __doc and __mismatch. */
 static const MongoColumnOptions *
 column_options(MongoColumns *columns, AttrNumber attnum)
 {
 	const MongoColumnOptions **options = &columns->options[attnum - 1];
 
-	if (strcmp(mongo_column_name(columns, attnum), MONGO_DOCUMENT_COLUMN) == 0)
+	if (mongo_is_pseudo_column(mongo_column_name(columns, attnum)))
 		return NULL;
 	if (*options == NULL)
 	{
@@ -132,6 +132,16 @@ mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
 	const MongoColumnOptions *options = column_options(columns, attnum);
 
 	return options == NULL ? BSON_TYPE_EOD : options->bson_type;
+}
+
+MongoTypeMismatch
+mongo_column_mismatch(MongoColumns *columns, AttrNumber attnum)
+{
+	MongoTypeMismatch value = columns->shows_mismatches ? MONGO_TYPE_MISMATCH_NULL :
+		mongo_column_options(columns->relid, attnum)->type_mismatch;
+
+	return value == MONGO_TYPE_MISMATCH_SKIP && !mongo_decides_fit(columns, attnum, false) ?
+		MONGO_TYPE_MISMATCH_NULL : value;
 }
 
 /* reads_field: does a column of the table read this field at the top, or one inside it? */
@@ -248,6 +258,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 		psprintf("%s.%s", columns->prefix, options->path);
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->bson_type = options->bson_type;
+	field->type_mismatch = mongo_column_mismatch(columns, var->varattno);
 	field->index_uses = column_index_uses(columns, options);
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
 	return enter_element(field) ? var : NULL;

@@ -51,6 +51,18 @@ collation_allows(const MongoPredicate *predicate)
 		mongo_collate_is_c(predicate->collation);
 }
 
+/*
+ * equality_fits: is it equality with points, on a column that reads every field that equals
+ * them, unless that is in an array?
+ */
+static bool
+equality_fits(const MongoPredicate *predicate)
+{
+	return predicate->strategy == BTEqualStrategyNumber &&
+		mongo_equality_fits(predicate->field.type, predicate->field.typmod,
+							predicate->field.bson_type, predicate->value_type);
+}
+
 MongoExactness
 mongo_predicate_exactness(const MongoPredicate *predicate)
 {
@@ -67,7 +79,7 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 	if (predicate->field.zone != NULL)
 	{
 		exactness = mongo_local_time_exactness(predicate);
-		return predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
+		return predicate->field.type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
 			predicate->field.element != 0 || mongo_path_has_index(predicate->field.path) ?
 			Min(exactness, MONGO_SUPERSET) : exactness;
 	}
@@ -86,14 +98,11 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 
 	/*
 	 * If type mismatches read as NULL, a predicate is exact only if MongoDB
-	 * cannot match a type mismatch: equality with points, on a column that
-	 * reads every field that equals them.
+	 * does not match one.
 	 */
 	if (exactness == MONGO_EXACT &&
-		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
-		(predicate->strategy != BTEqualStrategyNumber ||
-		 !mongo_equality_fits(predicate->field.type, predicate->field.typmod,
-							  predicate->field.bson_type, predicate->value_type)))
+		predicate->field.type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+		!predicate->tests_fit && !equality_fits(predicate))
 		exactness = MONGO_SUPERSET;
 
 	/* find does not look into arrays in arrays, nor at one element only */
@@ -453,7 +462,7 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 
 /*
  * render_unwound: renders that an element matches; the rows of the elements are tested again.
- * The type checks of type_mismatch 'null', which exclude arrays, apply only to those rows.
+ * The tests of type_mismatch 'null', which exclude arrays, apply only to those rows.
  */
 static MongoMatch
 render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -463,7 +472,8 @@ render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
 	MongoMatch	result;
 
 	field.field.element = 0;
-	field.type_mismatch = MONGO_TYPE_MISMATCH_ERROR;
+	field.field.type_mismatch = MONGO_TYPE_MISMATCH_ERROR;
+	field.tests_fit = false;
 	result = mongo_predicate_render(&field, value, false, condition);
 	bson_concat(match, of_single_element(predicate->field.path, condition));
 	return result;
@@ -474,10 +484,9 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 					   bson_t *match)
 {
 	const MongoComparison *comparison = comparison_of(predicate);
-	bool		check_types;
-	bson_t		list;
-	BsonArray	conditions = {.bson = &list};
-	bson_t		condition;
+	bool		excludes_arrays;
+	bson_t	   *condition;
+	BsonArray	conditions;
 	MongoMatch	result;
 
 	if (comparison == NULL)
@@ -502,19 +511,23 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 		return render_element(predicate, comparison, value, match);
 
 	/* only a predicate that can be exact must exclude type mismatches */
-	check_types = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
-		predicate->strategy == BTEqualStrategyNumber &&
-		comparison->append_points != NULL &&
-		!mongo_path_has_index(predicate->field.path);
-	if (!check_types)
+	excludes_arrays = predicate->field.type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+		equality_fits(predicate) && !mongo_path_has_index(predicate->field.path);
+	if (!excludes_arrays && !predicate->tests_fit)
 		return render_unchecked(predicate, comparison, value, match);
 
-	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);
-	bson_array_begin_document(&conditions, &condition);
-	result = render_unchecked(predicate, comparison, value, &condition);
-	bson_array_end_document(&conditions, &condition);
-	mongo_append_no_arrays(&conditions, predicate->field.path);
-	bson_append_array_end(match, &list);
+	condition = bson_create_in(CurrentMemoryContext);
+	result = render_unchecked(predicate, comparison, value, condition);
+	/* "<> ALL" of no values is true of NULL, too */
+	if (bson_empty(condition))
+		return result;
+	conditions = bson_array_create();
+	bson_array_append(&conditions, bson_document(condition));
+	if (excludes_arrays)
+		mongo_append_no_arrays(&conditions, predicate->field.path);
+	else
+		mongo_append_fit(&conditions, &predicate->field);
+	bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
 	return result;
 }
 

@@ -44,6 +44,7 @@ struct MongoRowLayout
 	const char **paths;			/* by attribute number - 1; NULL: none */
 	bson_type_t *bson_types;	/* the same; BSON_TYPE_EOD: not declared */
 	AttrNumber	document_attribute; /* the column __doc, or 0 */
+	AttrNumber	mismatch_attribute; /* the column __mismatch, or 0 */
 	bool		write_null;
 	bool		generates_id;
 	LayoutField *id;			/* NULL when no column reads it */
@@ -107,6 +108,11 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 		if (strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0)
 		{
 			layout->document_attribute = attnum;
+			continue;
+		}
+		if (strcmp(NameStr(attribute->attname), MONGO_MISMATCH_COLUMN) == 0)
+		{
+			layout->mismatch_attribute = attnum;
 			continue;
 		}
 		options = mongo_column_options(relid, attnum);
@@ -334,6 +340,16 @@ append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
 	pfree(bytes);
 }
 
+/* refuse_mismatch: raises an error for a value of __mismatch. */
+static void
+refuse_mismatch(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("column \"%s\" cannot be written", MONGO_MISMATCH_COLUMN),
+			 errdetail("It shows which fields of a document do not fit their columns.")));
+}
+
 /* document_members: returns the members of the column __doc, which is not NULL. */
 static bson_t *
 document_members(const MongoRowLayout *layout, const Datum *values)
@@ -396,6 +412,8 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 {
 	ListCell   *cell;
 
+	if (layout->mismatch_attribute != 0 && !isnull[layout->mismatch_attribute - 1])
+		refuse_mismatch();
 	if (layout->document_attribute != 0 && !isnull[layout->document_attribute - 1])
 	{
 		append_whole_document(layout, values, isnull, document, generated, oid);
@@ -562,6 +580,8 @@ mongo_check_assignable(Oid relid, List *attributes)
 		char	   *path;
 		ListCell   *other;
 
+		if (strcmp(name, MONGO_MISMATCH_COLUMN) == 0)
+			refuse_mismatch();
 		if (strcmp(name, MONGO_DOCUMENT_COLUMN) == 0)
 		{
 			if (list_length(attributes) == 1)

@@ -30,7 +30,7 @@ def random_parser(documentation):
     return result
 
 
-def add_documents(result):
+def add_documents(result, *more):
     """Adds the argument of a program with documents that fit their columns, or do not."""
     result.add_argument("--documents", choices=["clean", "hostile"], default="clean")
-    result.add_argument("--type-mismatch", choices=["error", "null"], default="error")
+    result.add_argument("--type-mismatch", choices=["error", "null"] + list(more), default="error")
