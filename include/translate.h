@@ -776,9 +776,12 @@ extern bool mongo_fits_by_range(const MongoField *field);
 /* mongo_fitting_value: returns the aggregation expression of the field as read, or NULL. */
 extern bson_t *mongo_fitting_value(const MongoField *field);
 
-/* Append that a field, which can be tested, fits and is not NULL; or that it reads as NULL. */
+/* Append that a field, which can be tested, fits or is NULL; or that it reads as NULL. */
 extern void mongo_append_fit(BsonArray *conditions, const MongoField *field);
 extern void mongo_append_misfit(bson_t *match, const MongoField *field);
+
+/* mongo_append_in_range: appends a range of an index in which the field fits and is not NULL. */
+extern void mongo_append_in_range(bson_t *match, const MongoField *field);
 
 /*
  * mongo_decides_fit: does the column decide whether a document fits?  Not if it reads every

@@ -219,15 +219,11 @@ mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int p
 {
 	const MongoSortPart *one = &order->parts[part];
 	bool		reads_null = order->first.type_mismatch == MONGO_TYPE_MISMATCH_NULL;
-	BsonArray	conditions = bson_array_create();
 
 	if (one->match == null_rows.match && reads_null)
 		mongo_append_misfit(match, &order->first);
 	else if (one->match == value_rows.match && reads_null)
-	{
-		mongo_append_fit(&conditions, &order->first);
-		bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
-	}
+		mongo_append_in_range(match, &order->first);
 	else if (one->match != NULL)
 		bson_append_template(match, one->match, bson_utf8(order->keys[0].path));
 	if (order->nkeys == 0)

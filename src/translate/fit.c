@@ -22,9 +22,10 @@
 /*
  * Which values does a column read?
  *
- * For some types these are a range in BSON's order, which $expr compares like one value: an
- * array is outside.  MongoDB finds such a range, and what is outside of it, by an index.  For
- * the other types the BSON type is tested, and then what the type requires beyond that.
+ * A rule has two forms.  The filter's is cheap, and most values pass its first tests.  The
+ * expression's gives NULL for a value that does not fit.  For some types the values that fit are
+ * a range in BSON's order, which $expr compares like one value: an array is outside.  MongoDB
+ * finds such a range, and what is outside of it, by an index.
  *
  * Under type_mismatch 'error' conditions do not contain these tests.  PostgreSQL reads the
  * fields that MongoDB has tested, and raises the error.
@@ -35,23 +36,31 @@
 /* PCRE's largest quantifier. */
 #define LARGEST_QUANTIFIER	65535
 
+#define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
+
 typedef struct FitRule
 {
-	bool		by_range;		/* from 'low' to 'high' in BSON's order */
+	uint32		accepts;		/* BSON types that may fit: set of
+								 * MONGO_BSON_BIT */
+	uint32		sure;			/* those that fit between 'low' and 'high' */
+	bool		has_range;
 	bson_value_t low;
 	bson_value_t high;
-	const char *beyond;			/* template over the value, @1, with low @2
-								 * and high @3; NULL: the BSON type decides */
-	uint32		accepts;		/* set of MONGO_BSON_BIT */
+	bool		by_range;		/* no other value fits, and no other type of
+								 * BSON is within the range */
+	const char *pattern;		/* of Strings that fit; NULL: none */
+	bson_value_t limit;			/* @2 of 'beyond' */
+	const char *beyond;			/* template: does the value @1 of an accepted
+								 * type fit?  NULL: all do */
 } FitRule;
 
-/* set_range: the range of BSON's order that the type reads. */
+/* set_range: the least and the greatest value of the types that surely fit. */
 static void
 set_range(FitRule *rule, bson_value_t low, bson_value_t high)
 {
 	rule->low = low;
 	rule->high = high;
-	rule->by_range = true;
+	rule->has_range = true;
 }
 
 /* Milliseconds since 1970 of a time in microseconds since 2000. */
@@ -61,150 +70,128 @@ millis_of_timestamp(Timestamp timestamp)
 	return timestamp / 1000 + MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
 }
 
-/* set_numeric_rule: a numeric(p, s) is below 10^(p - s) after rounding; NaN has no precision. */
+static bson_value_t
+decimal_of_text(const char *text)
+{
+	bson_value_t value = {.value_type = BSON_TYPE_DECIMAL128};
+
+	if (!bson_decimal128_from_string(text, &value.value.v_decimal128))
+		elog(ERROR, "not a Decimal128: %s", text);
+	return value;
+}
+
+/*
+ * set_numeric_rule: a numeric(p, s) is below 10^(p - s) after rounding; NaN has no precision.
+ * A Double is read with 15 digits, with which $toDecimal converts it.
+ */
 static bool
 set_numeric_rule(FitRule *rule, int32 typmod)
 {
 	int			precision;
 	int			scale;
-	StringInfoData limit;
-	bson_value_t decimal = {.value_type = BSON_TYPE_DECIMAL128};
+	StringInfoData nines;
 
 	if (!mongo_numeric_typmod(typmod, &precision, &scale))
 		return true;
-	if (scale < 0 || precision >= MONGO_MAX_PRECISION)
+	if (scale < 0 || scale >= precision || precision >= MONGO_MAX_PRECISION)
 		return false;
 
-	/* half a unit of the last place below the power of ten */
-	initStringInfo(&limit);
+	initStringInfo(&nines);
 	for (int i = 0; i < precision; i++)
-		appendStringInfoChar(&limit, '9');
-	appendStringInfo(&limit, "5E-%d", scale + 1);
-	if (!bson_decimal128_from_string(limit.data, &decimal.value.v_decimal128))
-		elog(ERROR, "not a Decimal128: %s", limit.data);
-	rule->high = decimal;
-	bson_decimal128_from_string(psprintf("-%s", limit.data), &decimal.value.v_decimal128);
-	rule->low = decimal;
-
-	/* a Double is read with 15 digits, with which $toDecimal converts it */
-	rule->beyond = "{$let: {vars: {d: {$toDecimal: @1}}, in: {$or: [{$eq: ['$$d', NaN]}, "
-		"{$and: [{$gt: ['$$d', @2]}, {$lt: ['$$d', @3]}]}]}}}";
+		appendStringInfoChar(&nines, '9');
+	/* half a unit of the last place below the power of ten */
+	rule->limit = decimal_of_text(psprintf("%s5E-%d", nines.data, scale + 1));
+	rule->beyond = "{$let: {vars: {d: {$toDecimal: @1}}, in: {$or: [{$eq: ['$$d', NaN]}, {$and: "
+		"[{$gt: ['$$d', {$subtract: [0, @2]}]}, {$lt: ['$$d', @2]}]}]}}}";
+	nines.data[precision - scale] = '\0';
+	set_range(rule, decimal_of_text(psprintf("-%s", nines.data)), decimal_of_text(nines.data));
 	return true;
 }
 
 /*
  * set_text_rule: a text is valid UTF-8 without U+0000, and of a varchar(n) has n characters
- * before blanks.  For invalid UTF-8 MongoDB raises an error.
+ * before blanks.  For invalid UTF-8 an expression raises an error.
  */
 static bool
 set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 {
 	int			length = typmod >= (int32) VARHDRSZ ? typmod - (int32) VARHDRSZ : -1;
 
-	if (rule->accepts == MONGO_BSON_BIT(BSON_TYPE_OID))
-		return length < 0 || length >= MONGO_OBJECTID_TEXT_LENGTH;
+	if (length >= 0 && length < MONGO_OBJECTID_TEXT_LENGTH)
+		rule->accepts &= ~BIT(OID);
+	rule->sure = rule->accepts & BIT(OID);
+	if (rule->sure == rule->accepts)
+		return rule->accepts != 0;
 	if (GetDatabaseEncoding() != PG_UTF8 || length > LARGEST_QUANTIFIER)
 		return false;
-	if (length >= 0 && length < MONGO_OBJECTID_TEXT_LENGTH)
-		rule->accepts &= ~MONGO_BSON_BIT(BSON_TYPE_OID);
-	rule->low = bson_utf8(length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d} *$", length));
-	rule->high = bson_int64(type->limit);
-	rule->beyond = type->limit == 0 ?
-		"{$or: [{$eq: [{$type: @1}, 'objectId']}, "
-		"{$regexMatch: {input: {$substrBytes: [@1, 0, -1]}, regex: @2, options: 's'}}]}" :
-		"{$or: [{$eq: [{$type: @1}, 'objectId']}, "
+	rule->pattern = length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d} *$", length);
+	rule->limit = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
+	rule->beyond = "{$or: [{$eq: [{$type: @1}, 'objectId']}, "
 		"{$let: {vars: {s: {$substrBytes: [@1, 0, -1]}}, in: {$and: ["
-		"{$regexMatch: {input: '$$s', regex: @2, options: 's'}}, "
-		"{$lte: [{$strLenBytes: '$$s'}, @3]}]}}}]}";
+		"{$regexMatch: {input: '$$s', regex: @3, options: 's'}}, "
+		"{$lte: [{$strLenBytes: '$$s'}, @2]}]}}}]}";
 	return true;
 }
 
 /* find_rule: false if MongoDB cannot test whether a value fits the type. */
 static bool
-find_rule(Oid typid, int32 typmod, bson_type_t bson_type, FitRule *rule)
+find_rule(const MongoField *field, FitRule *rule)
 {
 	static const bson_oid_t least_oid = {{0}};
 	static bson_oid_t greatest_oid;
-	const MongoType *type = mongo_type_facts(typid);
+	const MongoType *type = mongo_type_facts(field->type);
 	int64		days = MONGO_EPOCH_DAYS;
 
 	memset(rule, 0, sizeof(*rule));
-	rule->accepts = type->accepts & mongo_declared_set(bson_type);
+	if (!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
+		return false;
+	rule->limit = bson_null();
+	rule->accepts = rule->sure = type->accepts & mongo_declared_set(field->bson_type);
 	switch (type->kind)
 	{
 		case MONGO_KIND_BOOLEAN:
 			set_range(rule, bson_bool(false), bson_bool(true));
+			rule->by_range = true;
 			return true;
 		case MONGO_KIND_OBJECTID:
 			memset(&greatest_oid, 0xff, sizeof(greatest_oid));
 			set_range(rule, bson_oid(&least_oid), bson_oid(&greatest_oid));
+			rule->by_range = true;
 			return true;
 		case MONGO_KIND_DATE:
 			set_range(rule, bson_date((DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE + days) *
 									  MONGO_MILLIS_PER_DAY),
 					  bson_date((DATE_END_JULIAN - POSTGRES_EPOCH_JDATE + days) *
 								MONGO_MILLIS_PER_DAY - 1));
+			rule->by_range = true;
 			return true;
 		case MONGO_KIND_TIMESTAMP:
 		case MONGO_KIND_TIMESTAMPTZ:
 			/* rounding may lead outside */
-			if (mongo_rounds_timestamp(typid, typmod))
+			if (mongo_rounds_timestamp(field->type, field->typmod))
 				return false;
 			set_range(rule, bson_date(millis_of_timestamp(MIN_TIMESTAMP)),
 					  bson_date(millis_of_timestamp(END_TIMESTAMP) - 1));
+			rule->by_range = true;
 			return true;
 		case MONGO_KIND_INTEGER:
-			rule->low = bson_int64(-type->limit - 1);
-			rule->high = bson_int64(type->limit);
-			rule->beyond = "{$and: [{$gte: [@1, @2]}, {$lte: [@1, @3]}, {$eq: [@1, {$trunc: @1}]}]}";
+			set_range(rule, bson_int64(-type->limit - 1), bson_int64(type->limit));
+			rule->sure &= BIT(INT32) | BIT(INT64);
+			rule->limit = rule->high;
+			rule->beyond = "{$and: [{$gte: [@1, {$subtract: [-1, @2]}]}, {$lte: [@1, @2]}, "
+				"{$eq: [@1, {$trunc: @1}]}]}";
 			return true;
 		case MONGO_KIND_DOUBLE:
+			rule->sure &= BIT(DOUBLE) | BIT(INT32);
 			rule->beyond = "{$eq: [@1, {$convert: {input: @1, to: 'double', onError: null}}]}";
 			return true;
 		case MONGO_KIND_NUMERIC:
-			return set_numeric_rule(rule, typmod);
+			return set_numeric_rule(rule, field->typmod);
 		case MONGO_KIND_TEXT:
-			return set_text_rule(rule, type, typmod);
+			return set_text_rule(rule, type, field->typmod);
 		default:
 			return false;
 	}
-}
-
-/*
- * fit_expression: is the value, a field or variable, one that the column reads, and not NULL?
- * NULL: MongoDB cannot test that.
- */
-static bson_t *
-fit_expression(const MongoValue *value, bson_type_t bson_type)
-{
-	FitRule		rule;
-	BsonArray	types = bson_array_create();
-	MongoValue	arguments[4] = {*value};
-	ListCell   *cell;
-
-	if (!find_rule(value->type, value->typmod, bson_type, &rule))
-		return NULL;
-	arguments[1] = mongo_argument(rule.low.value_type == BSON_TYPE_EOD ? bson_null() : rule.low);
-	arguments[2] = mongo_argument(rule.high.value_type == BSON_TYPE_EOD ? bson_null() : rule.high);
-	if (rule.by_range)
-		return mongo_expand_template("{$and: [{$gte: [@1, @2]}, {$lte: [@1, @3]}]}", arguments, 3);
-	foreach(cell, mongo_bson_type_aliases(rule.accepts))
-		bson_array_append(&types, bson_utf8(lfirst(cell)));
-	arguments[3] = mongo_argument(bson_array(types.bson));
-	return mongo_expand_template(rule.beyond == NULL ? "{$in: [{$type: @1}, @4]}" :
-								 psprintf("{$cond: [{$in: [{$type: @1}, @4]}, %s, false]}", rule.beyond),
-								 arguments, 4);
-}
-
-/* value_at: the field as a value of its column's base type. */
-static MongoValue
-value_at(const MongoField *field)
-{
-	MongoValue	value = mongo_argument(bson_field(field->path));
-
-	value.type = field->type;
-	value.typmod = field->typmod;
-	return value;
 }
 
 bool
@@ -212,8 +199,7 @@ mongo_can_test_fit(const MongoField *field)
 {
 	FitRule		rule;
 
-	return find_rule(field->type, field->typmod, field->bson_type, &rule) &&
-		mongo_path_is_addressable(field->path) && !mongo_path_has_index(field->path);
+	return find_rule(field, &rule);
 }
 
 bool
@@ -221,47 +207,120 @@ mongo_fits_by_range(const MongoField *field)
 {
 	FitRule		rule;
 
-	return mongo_can_test_fit(field) &&
-		find_rule(field->type, field->typmod, field->bson_type, &rule) && rule.by_range;
+	return find_rule(field, &rule) && rule.by_range;
+}
+
+/* fit_expression: is the value one that the column reads, and not NULL? */
+static bson_t *
+fit_expression(const MongoField *field, const FitRule *rule)
+{
+	BsonArray	types = bson_array_create();
+	MongoValue	arguments[] = {
+		mongo_argument(bson_field(field->path)),
+		mongo_argument(rule->by_range ? rule->low : rule->limit),
+		mongo_argument(rule->by_range ? rule->high :
+					   rule->pattern != NULL ? bson_utf8(rule->pattern) : bson_null()),
+		{NULL}
+	};
+	ListCell   *cell;
+
+	if (rule->by_range)
+		return mongo_expand_template("{$and: [{$gte: [@1, @2]}, {$lte: [@1, @3]}]}", arguments, 3);
+	foreach(cell, mongo_bson_type_aliases(rule->accepts))
+		bson_array_append(&types, bson_utf8(lfirst(cell)));
+	arguments[3] = mongo_argument(bson_array(types.bson));
+	return mongo_expand_template(rule->beyond == NULL ? "{$in: [{$type: @1}, @4]}" :
+								 psprintf("{$cond: [{$in: [{$type: @1}, @4]}, %s, false]}",
+										  rule->beyond),
+								 arguments, lengthof(arguments));
 }
 
 bson_t *
 mongo_fitting_value(const MongoField *field)
 {
-	MongoValue	arguments[2] = {value_at(field)};
+	FitRule		rule;
+	MongoValue	arguments[2] = {mongo_argument(bson_field(field->path))};
 
-	arguments[1].expression = fit_expression(&arguments[0], field->bson_type);
-	if (arguments[1].expression == NULL)
+	if (!find_rule(field, &rule))
 		return NULL;
+	arguments[1].expression = fit_expression(field, &rule);
 	return mongo_expand_template("{$cond: [@2, @1, null]}", arguments, lengthof(arguments));
+}
+
+/* append_types: appends that the field is missing, null or of one of these types, so no array. */
+static void
+append_types(BsonArray *conditions, const MongoField *field, uint32 types)
+{
+	BsonArray	others = bson_array_create();
+	ListCell   *cell;
+
+	types |= BIT(NULL) | BIT(UNDEFINED);
+	foreach(cell, mongo_bson_type_aliases(MONGO_BSON_ANY & ~types))
+		bson_array_append(&others, bson_utf8(lfirst(cell)));
+	bson_array_append_template(conditions, "{@1: {$not: {$type: @2}}}", bson_utf8(field->path),
+							   bson_array(others.bson));
 }
 
 void
 mongo_append_fit(BsonArray *conditions, const MongoField *field)
 {
-	MongoValue	value = value_at(field);
+	bson_value_t path = bson_utf8(field->path);
+	BsonArray	sure = bson_array_create();
+	BsonArray	other = bson_array_create();
+	FitRule		rule;
 
-	bson_array_append_template(conditions, "{$expr: @1}",
-							   bson_first(fit_expression(&value, field->bson_type)));
+	if (!find_rule(field, &rule))
+		elog(ERROR, "no rule for type %u", field->type);
+	mongo_append_no_parent_arrays(conditions, field->path);
+	append_types(&sure, field, rule.sure);
+	if (rule.has_range)
+		bson_array_append_template(&sure, "{@1: {$not: {$lt: @2}}}", path, rule.low);
+	if (rule.has_range)
+		bson_array_append_template(&sure, "{@1: {$not: {$gt: @2}}}", path, rule.high);
+	if (rule.beyond == NULL)
+	{
+		bson_array_append_template(conditions, "{$and: @1}", bson_array(sure.bson));
+		return;
+	}
+	if (rule.pattern != NULL && mongo_type_facts(field->type)->limit == 0)
+	{
+		append_types(&other, field, rule.accepts);
+		bson_array_append_template(&other, "{@1: {$regex: @2, $options: 's'}}", path,
+								   bson_utf8(rule.pattern));
+	}
+	else
+		bson_array_append_template(&other, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
+	bson_array_append_template(conditions, "{$or: [{$and: @1}, {$and: @2}]}", bson_array(sure.bson),
+							   bson_array(other.bson));
+}
+
+void
+mongo_append_in_range(bson_t *match, const MongoField *field)
+{
+	FitRule		rule;
+
+	if (!find_rule(field, &rule) || !rule.by_range)
+		elog(ERROR, "no range for type %u", field->type);
+	bson_append_template(match, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
 }
 
 void
 mongo_append_misfit(bson_t *match, const MongoField *field)
 {
-	MongoValue	value = value_at(field);
+	bson_value_t value = bson_field(field->path);
 	FitRule		rule;
 
-	if (!find_rule(field->type, field->typmod, field->bson_type, &rule))
+	if (!find_rule(field, &rule))
 		elog(ERROR, "no rule for type %u", field->type);
 
 	/* sparse indexes, which MongoDB uses for comparisons, lack documents without the field */
 	if (rule.by_range)
 		bson_append_template(match, "{$or: [{@1: null}, {$expr: {$lt: [@2, @3]}}, "
 							 "{$expr: {$gt: [@2, @4]}}]}",
-							 bson_utf8(field->path), bson_first(value.expression), rule.low, rule.high);
+							 bson_utf8(field->path), value, rule.low, rule.high);
 	else
 		bson_append_template(match, "{$expr: {$not: [@1]}}",
-							 bson_first(fit_expression(&value, field->bson_type)));
+							 bson_first(fit_expression(field, &rule)));
 }
 
 /* ------------- Documents in which all columns fit, or some do not ---------- */
@@ -288,27 +347,20 @@ mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only_skipped, bo
 		Oid			type;
 		int32		typmod;
 		Oid			collation;
-		MongoValue	value;
 
 		if (!mongo_decides_fit(columns, attnum, only_skipped))
 			continue;
 		get_atttypetypmodcoll(columns->relid, attnum, &type, &typmod, &collation);
 		if (mongo_column_of_node(columns, (Node *) makeVar(columns->varno, attnum, type, typmod,
-														   collation, 0), &field) == NULL ||
-			!mongo_can_test_fit(&field))
-		{
+														   collation, 0), &field) != NULL &&
+			mongo_can_test_fit(&field))
+			mongo_append_fit(&tests, &field);
+		else
 			exact = false;
-			continue;
-		}
-		value = value_at(&field);
-		bson_array_append_template(&tests, "{$or: [@1, {$in: [{$type: @2}, "
-								   "['missing', 'null', 'undefined']]}]}",
-								   bson_first(fit_expression(&value, field.bson_type)),
-								   bson_first(value.expression));
 	}
 	if (tests.count > 0 && (exact || !negated))
-		bson_append_template(match, negated ? "{$expr: {$not: [{$and: @1}]}}" :
-							 "{$expr: {$and: @1}}", bson_array(tests.bson));
+		bson_append_template(match, negated ? "{$nor: [{$and: @1}]}" : "{$and: @1}",
+							 bson_array(tests.bson));
 	else if (exact && negated)
 		bson_append_template(match, "{$nor: [{}]}");
 	return exact;

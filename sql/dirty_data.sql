@@ -1,0 +1,68 @@
+--
+-- type_mismatch 'skip', of single columns, and the column __mismatch.
+--
+\getenv mongo_host MONGO_HOST
+\getenv mongo_port MONGO_PORT
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS mongo_fdw;
+CREATE SERVER dirty FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (address :'mongo_host', port :'mongo_port');
+CREATE USER MAPPING FOR CURRENT_USER SERVER dirty;
+CREATE FOREIGN TABLE dirty_documents (__doc jsonb)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty');
+DELETE FROM dirty_documents;
+INSERT INTO dirty_documents SELECT d FROM jsonb_array_elements('[{"_id": 1, "v": 10}, {"_id": 2, "v": "ten"},
+	{"_id": 3, "v": [10]}, {"_id": 4, "v": {"ten": 10}}, {"_id": 5, "v": {"$numberDouble": "10.0"}},
+	{"_id": 6, "v": 10.5}, {"_id": 7, "v": {"$numberLong": "1099511627776"}}, {"_id": 8}]') d;
+CREATE FOREIGN TABLE dirty (_id int, v int)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty');
+RESET client_min_messages;
+
+-- 'skip' leaves the documents out, whatever a query reads; __mismatch shows them
+CREATE FOREIGN TABLE dirty_skip (_id int, v int, __mismatch jsonb)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'skip');
+SELECT _id FROM dirty_skip ORDER BY _id;
+SELECT _id, v FROM dirty_skip ORDER BY v DESC LIMIT 2;
+SELECT count(*), sum(v) FROM dirty_skip;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM dirty_skip WHERE v = 10 LIMIT 1;
+SELECT * FROM dirty_skip ORDER BY _id;
+SELECT _id, v FROM dirty_skip WHERE __mismatch IS NOT NULL ORDER BY _id;
+SELECT _id FROM dirty_skip WHERE __mismatch IS NULL ORDER BY _id;
+SELECT _id FROM dirty_skip WHERE __mismatch @> '[{"type": "String"}]';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM dirty_skip WHERE __mismatch IS NOT NULL;
+-- a column for which MongoDB cannot tell
+ALTER FOREIGN TABLE dirty_skip ADD COLUMN r real OPTIONS (path 'v');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM dirty_skip LIMIT 1;
+SELECT _id FROM dirty_skip ORDER BY _id;
+SELECT count(*) FROM dirty_skip;
+SELECT _id, r FROM dirty_skip WHERE __mismatch IS NOT NULL ORDER BY _id;
+ALTER FOREIGN TABLE dirty_skip ALTER r OPTIONS (ADD type_mismatch 'null');
+SELECT _id, r FROM dirty_skip ORDER BY _id;
+-- of one column
+ALTER FOREIGN TABLE dirty ALTER v OPTIONS (ADD type_mismatch 'skip');
+SELECT _id FROM dirty ORDER BY _id;
+ALTER FOREIGN TABLE dirty ALTER v OPTIONS (SET type_mismatch 'null');
+SELECT _id FROM dirty WHERE v IS NULL ORDER BY _id;
+SELECT count(*) FROM dirty WHERE v > 5;
+-- under 'error', too
+ALTER FOREIGN TABLE dirty ALTER v OPTIONS (DROP type_mismatch);
+ALTER FOREIGN TABLE dirty ADD COLUMN __mismatch jsonb;
+SELECT _id, v FROM dirty WHERE _id = 2;
+SELECT _id, v, __mismatch->0->>'value' AS value FROM dirty WHERE _id = 2;
+SELECT m FROM dirty m WHERE _id = 2;
+-- writing
+INSERT INTO dirty VALUES (9, 9, '[]');
+UPDATE dirty SET __mismatch = NULL;
+EXPLAIN (VERBOSE, COSTS OFF) DELETE FROM dirty WHERE __mismatch IS NOT NULL;
+EXPLAIN (VERBOSE, COSTS OFF) UPDATE dirty_skip SET v = 5 WHERE v = 6;
+BEGIN;
+INSERT INTO dirty VALUES (9, 9);
+UPDATE dirty SET v = 0 WHERE __mismatch IS NOT NULL AND _id = 2;
+DELETE FROM dirty WHERE __mismatch IS NULL AND _id = 2;
+DELETE FROM dirty WHERE _id = 9;
+SELECT _id FROM dirty WHERE _id IN (2, 9);
+COMMIT;
+ALTER FOREIGN TABLE dirty ALTER __mismatch TYPE json;
+SELECT * FROM dirty LIMIT 1;
+SET client_min_messages = warning;
+DROP SERVER dirty CASCADE;

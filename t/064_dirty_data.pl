@@ -1,0 +1,107 @@
+# Documents that do not fit their columns: conditions, orders, counts and sums go to MongoDB and use
+# its indexes under every type_mismatch, and the column __mismatch finds the documents.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('dirty_data', 'max_parallel_workers_per_gather = 0', 'jit = off');
+my $count = 10000;
+my $columns = '_id int, status text, placed timestamptz, total numeric(10,2), paid boolean, note varchar(10)';
+
+create_server($node, 'mongodb', $mongod);
+$node->safe_psql('postgres', qq{
+	CREATE FOREIGN TABLE documents (__doc jsonb) SERVER mongodb OPTIONS (database 'db', collection 't');
+	INSERT INTO documents SELECT jsonb_build_object('_id', g, 'status', (ARRAY['paid', 'open'])[1 + g % 2], 'total', g % 100 / 4.0,
+		'placed', jsonb_build_object('\$date', to_char(timestamp '2024-01-01' + g * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+		'paid', g % 3 = 0, 'note', 'n' || g) FROM generate_series(1, $count) g;
+	INSERT INTO documents SELECT d || jsonb_build_object('_id', $count + row_number() OVER ()) FROM jsonb_array_elements('[
+		{"status": "paid", "placed": "yesterday", "total": 5}, {"status": "paid", "placed": 5},
+		{"status": "paid", "placed": null},
+		{"status": "paid", "placed": {"\$date": {"\$numberLong": "9223372036854775807"}}},
+		{"status": "paid", "placed": {"\$date": {"\$numberLong": "-9223372036854775808"}}},
+		{"status": 1, "total": "many"},
+		{"status": "paid", "total": 99999999.99}, {"status": "paid", "total": 99999999.995}, {"total": {"\$numberDouble": "NaN"}},
+		{"status": "open", "total": {"\$numberDecimal": "Infinity"}}, {"status": "open", "paid": "yes"},
+		{"status": "open", "note": "1234567890   "}, {"status": "open", "note": "12345678901"}, {"status": "open"}]') d;
+	CREATE FOREIGN TABLE with_null ($columns) SERVER mongodb OPTIONS (database 'db', collection 't', type_mismatch 'null');
+	CREATE FOREIGN TABLE with_skip ($columns) SERVER mongodb OPTIONS (database 'db', collection 't', type_mismatch 'skip');
+	CREATE FOREIGN TABLE shown ($columns, __mismatch jsonb) SERVER mongodb OPTIONS (database 'db', collection 't')});
+$mongod->command('{"createIndexes": "t", "indexes": [{"key": {"status": 1, "placed": 1}, "name": "by_status"}, {"key": {"total": 1}, "name": "by_total"}]}', 'db');
+$node->safe_psql('postgres', 'ANALYZE with_null, with_skip, shown');
+
+# The same in PostgreSQL: what a table reads with pushdown off.
+sub copy
+{
+	$node->safe_psql('postgres', join(';', 'SET mongo_fdw.enable_pushdown = off',
+		map { "DROP TABLE IF EXISTS local_$_; CREATE TABLE local_$_ AS SELECT * FROM $_" } qw(with_null with_skip shown)));
+}
+copy();
+my $session = MongoFdwTest::Session->new($node);
+# whatever MongoDB can do costs less
+$session->ask("SET timezone = 'UTC'; SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10");
+
+sub examined { return $mongod->command('{"serverStatus": 1}', 'admin')->{metrics}{queryExecutor}{scannedObjects} }
+
+# examines
+#	Runs the query over the table and its copy; MongoDB must examine so many documents at most, and
+#	send so many.
+sub examines
+{
+	my ($table, $most, $sent, $query) = @_;
+	my $before = examined();
+	my $answer = $session->ask($query =~ s/TABLE/$table/r);
+	my $examined = examined() - $before;
+	my $received = 0;
+
+	is($answer, $session->ask($query =~ s/TABLE/local_$table/r), "$table: $query");
+	cmp_ok($examined, '<=', $most, "... examines $examined documents");
+	my $plan = $session->ask('EXPLAIN (ANALYZE, VERBOSE) ' . $query =~ s/TABLE/$table/r);
+	$received += $1 while $plan =~ / documents=(\d+)/g;
+	cmp_ok($received, '<=', $sent, "... of which $received come");
+}
+
+my $all = $count + 100;
+foreach my $table (qw(with_null with_skip))
+{
+	examines($table, 40, 30, "SELECT placed FROM TABLE WHERE status = 'paid' ORDER BY placed $_ LIMIT 20")
+	  foreach '', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST';
+	examines($table, 110, 110, 'SELECT _id FROM TABLE WHERE total = 5 ORDER BY _id');
+	examines($table, 40, 30, "SELECT _id FROM TABLE WHERE status = 'paid' AND placed IS NOT NULL ORDER BY placed DESC LIMIT 20");
+}
+
+# With arrays the index serves fewer queries, and all answers remain.
+$node->safe_psql('postgres', qq{INSERT INTO documents SELECT d || jsonb_build_object('_id', $count + 100 + row_number() OVER ())
+	FROM jsonb_array_elements('[{"status": "paid", "placed": [{"\$date": "2030-01-01T00:00:00Z"}]},
+		{"status": ["paid"], "placed": {"\$date": "2025-01-01T00:00:00Z"}}, {"status": "paid", "placed": []}, {"total": [1, "x"]}]') d});
+copy();
+foreach my $table (qw(with_null with_skip))
+{
+	examines($table, $all, 40, "SELECT placed FROM TABLE WHERE status = 'paid' ORDER BY placed DESC LIMIT 20");
+	examines($table, $all, 2, "SELECT count(*) FROM TABLE WHERE status = 'paid'");
+	examines($table, $all, 2, "SELECT count(*), count(total), sum(total), max(placed), min(placed) FROM TABLE");
+	examines($table, $all, 8, 'SELECT status, count(*), sum(total), max(placed) FROM TABLE GROUP BY status ORDER BY 1');
+	examines($table, $all, 8, "SELECT paid, count(*) FROM TABLE WHERE placed < '2024-01-04' GROUP BY 1 ORDER BY 1");
+	examines($table, $all, 2, "SELECT count(*) FROM TABLE WHERE $_")
+	  foreach "placed IS NULL", "NOT placed < '2024-01-04'", "status <> 'paid'", 'paid', 'NOT paid', 'paid IS NOT TRUE', "note LIKE '123%'",
+	  'total IS NULL', 'total > 20', "status IS DISTINCT FROM 'paid'", "note IN ('n7', '1234567890')", 'note IS NULL', 'length(note) > 5';
+	examines($table, $all, 20, 'SELECT total, _id FROM TABLE ORDER BY total DESC, _id LIMIT 20');
+}
+examines('shown', $all, 2, "SELECT count(*) FROM TABLE WHERE __mismatch IS $_") foreach 'NULL', 'NOT NULL';
+examines('shown', $all, 16, "SELECT * FROM TABLE WHERE __mismatch IS NOT NULL ORDER BY _id");
+examines('shown', $all, 16, "SELECT e->>'field', e->>'type', count(*) FROM TABLE, jsonb_array_elements(__mismatch) e
+	WHERE __mismatch IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2");
+is($session->ask('SELECT count(*) FROM with_skip') + $session->ask('SELECT count(*) FROM shown WHERE __mismatch IS NOT NULL'), $count + 18,
+	"'skip' leaves out what __mismatch shows");
+
+# values of columns that a role may not read are not shown
+$node->safe_psql('postgres', 'CREATE ROLE reader; GRANT SELECT (_id, __mismatch) ON shown TO reader');
+is($node->safe_psql('postgres', "SET ROLE reader; SELECT __mismatch FROM shown WHERE _id = $count + 1"),
+	'[{"type": "String", "field": "placed"}]', 'without privilege');
+is($node->safe_psql('postgres', "SELECT __mismatch FROM shown WHERE _id = $count + 1"),
+	'[{"type": "String", "field": "placed", "value": "yesterday"}]', 'with it');
+
+done_testing();
