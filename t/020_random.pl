@@ -17,8 +17,11 @@ my @drawn = ('--drawn', $ENV{RANDOM_DRAWN} // 0.2);
 # a replica set, or one of its own
 my @runs = (
 	[ queries => 5500, '--queries', 101, [ @drawn, qw(--documents clean --type-mismatch error) ] ],
-	[ queries => 3500, '--queries', 102, [ @drawn, qw(--documents clean --type-mismatch null) ] ],
-	[ queries => 9000, '--queries', 103, [ @drawn, qw(--documents hostile --type-mismatch null) ] ],
+	[ queries => 2500, '--queries', 102, [ @drawn, qw(--documents clean --type-mismatch null) ] ],
+	[ queries => 7000, '--queries', 103, [ @drawn, qw(--documents hostile --type-mismatch null) ] ],
+	[ queries => 1500, '--queries', 104, [ @drawn, qw(--documents hostile --type-mismatch skip) ] ],
+	[ queries => 1000, '--queries', 105, [ @drawn, qw(--documents hostile --type-mismatch mixed) ] ],
+	[ queries => 1000, '--queries', 106, [ @drawn, qw(--documents hostile --type-mismatch shown) ] ],
 	[ joins => 1500, '--queries', 201, \@drawn ],
 	[ joins => 1500, '--queries', 202, \@drawn ],
 	[ unwound => 500, '--queries', 301, [qw(--documents clean --type-mismatch error)] ],

@@ -71,8 +71,8 @@ struct MongoRowDecoder
 	const Bitmapset *needed;	/* columns that are read despite deferral */
 	Bitmapset  *mismatches;		/* deferred ones of the last document */
 	bool		deferred;		/* did the last document defer anything else? */
-	bool		skipped;		/* did the last document not fit a column under
-								 * 'skip'? */
+	bool		skipped;		/* did the last document not fit a column
+								 * under 'skip'? */
 	int			ncolumns;
 	int		   *indexes;		/* of all columns, which are NULL at first */
 	PathNode   *root;

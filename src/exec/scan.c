@@ -804,7 +804,11 @@ fetch_row(ForeignScanState *node)
 		if (mongo_row_decoder_skipped(state->decoder))
 			InstrCountFiltered1(node, 1);
 		else if (state->plan->hiding != NIL && is_hidden(node, slot, document, length))
-			/* with other values of the policy's parameters it might be visible */
+
+			/*
+			 * with other values of the policy's parameters it might be
+			 * visible
+			 */
 			mongo_results_forget(state->results);
 		else
 			break;

@@ -133,9 +133,9 @@ set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 	return true;
 }
 
-/* find_rule: false if MongoDB cannot test whether a value fits the type. */
+/* fit_rule_of: false if MongoDB cannot test whether a value fits the type. */
 static bool
-find_rule(const MongoField *field, FitRule *rule)
+fit_rule_of(const MongoField *field, FitRule *rule)
 {
 	static const bson_oid_t least_oid = {{0}};
 	static bson_oid_t greatest_oid;
@@ -199,7 +199,7 @@ mongo_can_test_fit(const MongoField *field)
 {
 	FitRule		rule;
 
-	return find_rule(field, &rule);
+	return fit_rule_of(field, &rule);
 }
 
 bool
@@ -207,7 +207,7 @@ mongo_fits_by_range(const MongoField *field)
 {
 	FitRule		rule;
 
-	return find_rule(field, &rule) && rule.by_range;
+	return fit_rule_of(field, &rule) && rule.by_range;
 }
 
 /* fit_expression: is the value one that the column reads, and not NULL? */
@@ -241,7 +241,7 @@ mongo_fitting_value(const MongoField *field)
 	FitRule		rule;
 	MongoValue	arguments[2] = {mongo_argument(bson_field(field->path))};
 
-	if (!find_rule(field, &rule))
+	if (!fit_rule_of(field, &rule))
 		return NULL;
 	arguments[1].expression = fit_expression(field, &rule);
 	return mongo_expand_template("{$cond: [@2, @1, null]}", arguments, lengthof(arguments));
@@ -269,7 +269,7 @@ mongo_append_fit(BsonArray *conditions, const MongoField *field)
 	BsonArray	other = bson_array_create();
 	FitRule		rule;
 
-	if (!find_rule(field, &rule))
+	if (!fit_rule_of(field, &rule))
 		elog(ERROR, "no rule for type %u", field->type);
 	mongo_append_no_parent_arrays(conditions, field->path);
 	append_types(&sure, field, rule.sure);
@@ -299,7 +299,7 @@ mongo_append_in_range(bson_t *match, const MongoField *field)
 {
 	FitRule		rule;
 
-	if (!find_rule(field, &rule) || !rule.by_range)
+	if (!fit_rule_of(field, &rule) || !rule.by_range)
 		elog(ERROR, "no range for type %u", field->type);
 	bson_append_template(match, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
 }
@@ -310,10 +310,13 @@ mongo_append_misfit(bson_t *match, const MongoField *field)
 	bson_value_t value = bson_field(field->path);
 	FitRule		rule;
 
-	if (!find_rule(field, &rule))
+	if (!fit_rule_of(field, &rule))
 		elog(ERROR, "no rule for type %u", field->type);
 
-	/* sparse indexes, which MongoDB uses for comparisons, lack documents without the field */
+	/*
+	 * sparse indexes, which MongoDB uses for comparisons, lack documents
+	 * without the field
+	 */
 	if (rule.by_range)
 		bson_append_template(match, "{$or: [{@1: null}, {$expr: {$lt: [@2, @3]}}, "
 							 "{$expr: {$gt: [@2, @4]}}]}",
