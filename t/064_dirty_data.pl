@@ -98,7 +98,7 @@ is($session->ask('SELECT count(*) FROM with_skip') + $session->ask('SELECT count
 	"'skip' leaves out what __mismatch shows");
 
 # values of columns that a role may not read are not shown
-$node->safe_psql('postgres', 'CREATE ROLE reader; GRANT SELECT (_id, __mismatch) ON shown TO reader');
+$node->safe_psql('postgres', 'CREATE ROLE reader; CREATE USER MAPPING FOR reader SERVER mongodb; GRANT SELECT (_id, __mismatch) ON shown TO reader');
 is($node->safe_psql('postgres', "SET ROLE reader; SELECT __mismatch FROM shown WHERE _id = $count + 1"),
 	'[{"type": "String", "field": "placed"}]', 'without privilege');
 is($node->safe_psql('postgres', "SELECT __mismatch FROM shown WHERE _id = $count + 1"),
