@@ -111,5 +111,19 @@ is(ask('INSERT INTO u VALUES (5, 5)'), '', 'a connection lost with an insert');
 is_deeply([ @{ $sent[1] }{qw(lsid txnNumber)} ], [ @{ $sent[0] }{qw(lsid txnNumber)} ], '... which is repeated as the same write');
 is(rows(), '1:7 4:8 5:5', '... and done once');
 
+# ------------------------- a collection that is sharded ---------------------------
+
+# by its shard key only, MongoDB finds the one document of a findAndModify
+foreach my $statement (q{UPDATE u SET a = 9 WHERE _id = 4 RETURNING a}, q{DELETE FROM t WHERE _id = 4 RETURNING a})
+{
+	$mongod->fail_command(1, 61, 'findAndModify');
+	my $error = ask($statement);
+	like($error, qr/ERROR:  0A000: .*\nDETAIL:  MongoDB error 61 \(ShardKeyNotFound\).*\nHINT:  The collection is sharded, .*Add a condition on the shard key, .*leave out RETURNING/,
+		"without the shard key: $statement");
+	unlike($error, qr/WARNING/, '... which changes nothing, and warns of nothing');
+}
+is(ask(q{UPDATE u SET a = 9 WHERE _id = 4}, q{DELETE FROM u WHERE _id = 1}), '', 'and without RETURNING');
+is(rows(), '4:9 5:5', '... they are done');
+
 $session->close;
 done_testing();

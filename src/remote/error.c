@@ -66,6 +66,8 @@ static const RemoteErrorRule rules[] =
 	{52, ERRCODE_INVALID_PARAMETER_VALUE, false, NULL}, /* DollarPrefixedFieldName */
 	{53, ERRCODE_INVALID_PARAMETER_VALUE, false, NULL}, /* InvalidIdField */
 	{59, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotFound */
+	{61, ERRCODE_FEATURE_NOT_SUPPORTED, false,	/* ShardKeyNotFound */
+	"The collection is sharded, and MongoDB finds a single document in it by the shard key. Add a condition on the shard key, or its columns to the option key_columns; or leave out RETURNING."},
 	{63, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleShardVersion */
 	{73, ERRCODE_FDW_INVALID_STRING_FORMAT, false, NULL},	/* InvalidNamespace */
 	{89, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NetworkTimeout */
@@ -147,12 +149,14 @@ static const int type_codes[] = {
  * expression; the SQLSTATE is that of PostgreSQL's own error.  Others refuse an operation on some
  * kinds of collections (20 IllegalOperation, 72 InvalidOptions).
  */
-static const struct
+typedef struct EvaluationRule
 {
 	const char *part;
 	int			sqlstate;
 	const char *hint;
-}			evaluation_rules[] =
+} EvaluationRule;
+
+static const EvaluationRule evaluation_rules[] =
 {
 	{MONGO_INEXACT_SUM, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
 	"Have PostgreSQL add up: set the table's option enable_aggregate_pushdown to 'false', or the setting mongo_fdw.enable_aggregate_pushdown to off."},
@@ -374,21 +378,40 @@ function_hint(int code, int sqlstate, const char *hint)
 	return hint;
 }
 
+/* find_evaluation_rule: returns the rule of a message, or NULL if it has none. */
+static const EvaluationRule *
+find_evaluation_rule(int code, const char *text)
+{
+	for (size_t i = 0; is_of_evaluation(code) && i < lengthof(evaluation_rules); i++)
+	{
+		if (strstr(text, evaluation_rules[i].part) != NULL)
+			return &evaluation_rules[i];
+	}
+	return NULL;
+}
+
+/* Allocates nothing: called at the end of transactions, too. */
+bool
+mongo_failure_is_refusal(const MongoFailure *failure)
+{
+	const EvaluationRule *evaluation = find_evaluation_rule(failure->code, failure->text);
+	int			sqlstate = evaluation != NULL ? evaluation->sqlstate : find_rule(failure->code)->sqlstate;
+
+	return sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED || sqlstate == ERRCODE_WRONG_OBJECT_TYPE;
+}
+
 /* classify: returns the SQLSTATE of an error, and sets a HINT or NULL. */
 static int
 classify(int code, const char *text, const char **hint)
 {
 	const RemoteErrorRule *rule = find_rule(code);
-	size_t		nrules = is_of_evaluation(code) ? lengthof(evaluation_rules) : 0;
+	const EvaluationRule *evaluation = find_evaluation_rule(code, text);
 
 	*hint = NULL;
-	for (size_t i = 0; i < nrules; i++)
+	if (evaluation != NULL)
 	{
-		if (strstr(text, evaluation_rules[i].part) != NULL)
-		{
-			*hint = evaluation_rules[i].hint;
-			return evaluation_rules[i].sqlstate;
-		}
+		*hint = evaluation->hint;
+		return evaluation->sqlstate;
 	}
 	for (size_t i = 0; i < lengthof(type_codes); i++)
 	{

@@ -588,10 +588,12 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
  * mongo_error_is_retryable: a read may be sent once more (Retryable Reads specification).
  * mongo_error_is_interruption: the command may have done a part of its work.
  * mongo_error_is_lost_cursor: the server has closed the cursor of a getMore.
+ * mongo_failure_is_refusal: the server does not do such a thing, so it has done no part of it.
  */
 extern bool mongo_error_is_retryable(int code);
 extern bool mongo_error_is_interruption(int code);
 extern bool mongo_error_is_lost_cursor(int code);
+extern bool mongo_failure_is_refusal(const MongoFailure *failure);
 
 /*
  * mongo_log_slow_request: after the reply to a request, logs the command if it took at least

@@ -79,7 +79,8 @@ note_lost_primary(MongoWrite *write)
  *		Returns what is known of the outcome of a write outside of MongoDB's transactions.
  *
  * A command that was not sent completely does not run.  If an operation may write any number of
- * documents, its error does not report how many it wrote before.
+ * documents, its error does not report how many it wrote before, unless MongoDB refuses such an
+ * operation.
  */
 static MongoWriteEnd
 classify_end(const MongoWrite *write)
@@ -90,7 +91,8 @@ classify_end(const MongoWrite *write)
 		return MONGO_WRITE_ANSWERED;
 	if (write->failure.lost)
 		return MONGO_WRITE_UNKNOWN;
-	if (find_write_error(&write->reply, &element) ? write->most < 0 :
+	if (find_write_error(&write->reply, &element) ?
+		write->most < 0 && !mongo_failure_is_refusal(&write->failure) :
 		mongo_error_is_interruption(write->failure.code))
 		return MONGO_WRITE_STOPPED;
 	return MONGO_WRITE_ANSWERED;
