@@ -351,7 +351,7 @@ typedef struct MongoUriRefusal
 
 /*
  * mongo_uri_refusal_of_text, mongo_uri_refusal
- *		Does a URI contain a secret, or specify how to authenticate?  NULL if it does not.
+ *		Does a URI contain a secret, or specify how to authenticate, or a proxy?  NULL if not.
  *
  * Every user of the database can read a server's options.  So such a URI is refused by DDL,
  * and again before use: an older version may have accepted it, and another version of

@@ -82,6 +82,8 @@ SELECT try('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (fetch_size
 SELECT try('CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (pasword ''x'')');
 SELECT try_server(format('%I ''x''', repeat('address', 9)));
 SELECT try('ALTER FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri ''x'')');
+-- as in postgres_fdw
+SELECT name || ': ' || try_server(format('%I ''x''', name)) FROM unnest(ARRAY['host', 'dbname', 'table_name']) AS name;
 
 -- how one logs in; what is secret belongs in a mapping
 SELECT options || ': ' || try_server(options) FROM unnest(ARRAY[
@@ -123,7 +125,8 @@ SELECT uri || ': ' || split_part(try_server(format('uri %L', uri)), E'\n', 1) FR
 	'mongodb://localhost/?directConnection=true&ssl=maybe&tlsInsecure']) AS uri;
 SELECT try_server(format('uri %L', uri)) FROM unnest(ARRAY[
 	'mongodb://ann:secret@localhost', 'mongodb://ann@localhost', 'mongodb://ann:sec/ret@localhost/',
-	'mongodb://localhost/?tls=true&tlsCertificateKeyFilePassword=secret']) AS uri;
+	'mongodb://localhost/?tls=true&tlsCertificateKeyFilePassword=secret',
+	'mongodb://localhost/?proxyHost=socks.example&proxyPort=1080', 'mongodb+srv://a.example/?PROXYPORT=1080']) AS uri;
 SELECT uri || ': ' || try_server(format('uri %L', uri)) FROM unnest(ARRAY[
 	'mongodb://localhost/?w=0', 'mongodb://localhost/?readPreference=nearest&W=0&wtimeoutMS=5',
 	'mongodb://localhost/?safe=false&journal=true']) AS uri;

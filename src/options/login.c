@@ -67,10 +67,15 @@ static const MongoUriRefusal mechanism = {
 	"authMechanism", "It belongs to the user, who is in a user mapping.",
 	"Use the options auth_mechanism and auth_properties."
 };
+static const MongoUriRefusal proxy = {
+	"a proxy", "mongo_fdw connects to MongoDB itself, without a SOCKS5 proxy.",
+	"Forward a local port to MongoDB, and use that as address and port."
+};
 
 /*
- * Parts of the names of options that contain secrets: libmongoc's own options, those of
- * other drivers (proxyPassword) and names that a user may guess.
+ * Parts of the names of options that are refused: those that contain secrets, which are
+ * libmongoc's own options, those of other drivers (proxyPassword) and names that a user may
+ * guess; and a proxy, which libmongoc would ignore with a warning, and connect directly.
  */
 static const struct
 {
@@ -86,6 +91,7 @@ static const struct
 	{"credential", &credentials},
 	{"token", &token},
 	{"authmechanism", &mechanism},
+	{"proxy", &proxy},
 };
 
 /* refused_name: return why an option of this name is refused, or NULL. */

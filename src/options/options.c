@@ -886,6 +886,19 @@ static const struct
 	{"path", "column_name"},
 };
 
+/* Names that postgres_fdw's options have, and libpq's. */
+static const struct
+{
+	const char *other;
+	const char *name;
+}			names_elsewhere[] =
+{
+	{"host", "address"},
+	{"user", "username"},
+	{"dbname", "database"},
+	{"table_name", "collection"},
+};
+
 /* given: return the value of an option, or NULL. */
 static const char *
 given(List *definitions, const char *name)
@@ -934,15 +947,22 @@ const MongoOption *
 mongo_require_option(const char *name, int object)
 {
 	const MongoOption *option = mongo_find_option(name, object);
+	const char *ours = NULL;
 	const char *owners;
 
 	if (option != NULL)
 		return option;
 	owners = owners_of_option(name);
+	for (size_t i = 0; i < lengthof(names_elsewhere); i++)
+	{
+		if (strcmp(names_elsewhere[i].other, name) == 0)
+			ours = names_elsewhere[i].name;
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 			 errmsg("invalid option \"%s\"", name),
 			 object == 0 ? errhint("There are no valid options in this context.") :
+			 ours != NULL ? errhint("Use the option \"%s\" of %s.", ours, owners_of_option(ours)) :
 			 owners != NULL ? errhint("It is an option of %s.", owners) :
 			 errhint("Valid options in this context are: %s", option_names(object))));
 }
