@@ -99,6 +99,27 @@ ALTER OPERATOR FAMILY objectid_ops USING btree ADD
 	FUNCTION 1 (text, text) objectid_cmp(text, text);
 
 --
+-- The connections of all sessions
+--
+
+CREATE FUNCTION mongo_fdw_stat_connections_get(OUT pid integer, OUT dbid oid, OUT serverid oid, OUT userid oid,
+	OUT host text, OUT state text, OUT state_change timestamptz, OUT connected_at timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+CREATE VIEW mongo_fdw_stat_connections AS
+SELECT c.pid, d.datname, pg_catalog.pg_get_userbyid(c.userid) AS user_name, f.srvname AS server_name, c.host, c.state,
+	c.state_change, c.connected_at, a.application_name, a.client_addr, a.wait_event, a.query_start, a.query
+FROM mongo_fdw_stat_connections_get() c
+LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) c.dbid
+LEFT JOIN pg_catalog.pg_foreign_server f ON f.oid OPERATOR(pg_catalog.=) c.serverid
+	AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) c.pid;
+
+GRANT SELECT ON mongo_fdw_stat_connections TO PUBLIC;
+
+--
 -- What to change after another mongo_fdw: a row for each finding, with the statement that mends it
 --
 

@@ -221,6 +221,13 @@ typedef struct MongoMembers
 	AdjustTimestampForTypmod((timestamp), (typmod))
 #endif
 
+/* PostgreSQL 17 lets extensions name what they wait for. */
+#if PG_VERSION_NUM >= 170000
+#define mongo_new_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define mongo_new_wait_event(name) ((void) (name), PG_WAIT_EXTENSION)
+#endif
+
 #include "driver_calls.h"
 
 #endif							/* MONGO_FDW_COMPAT_H */

@@ -146,6 +146,60 @@ typedef struct MongoActivityRow
 extern MongoActivityRow *mongo_activity_rows(bool of_queries, int *count);
 extern void mongo_activity_reset(bool of_queries);
 
+/* What a connection does. */
+typedef enum MongoConnectionState
+{
+	MONGO_CONNECTING,
+	MONGO_IDLE,
+	MONGO_OPEN_CURSOR,			/* idle, but a cursor opened on it is still
+								 * being read */
+	MONGO_ACTIVE,				/* leased */
+	MONGO_IN_TRANSACTION		/* leased by a MongoDB transaction */
+} MongoConnectionState;
+
+/* A connection of any session, in shared memory.  Its process writes it without a lock. */
+typedef struct MongoSharedConnection
+{
+	int			pid;			/* of the session; 0: the slot is free */
+	Oid			dbid;
+	Oid			serverid;
+	Oid			userid;			/* the role that uses it */
+	MongoConnectionState state;
+	TimestampTz state_change;	/* since when it is idle, or the start of the
+								 * statement that uses it */
+	TimestampTz connected_at;	/* 0: not yet */
+	char		host[128];		/* with its port; cut if it is longer */
+} MongoSharedConnection;
+
+/*
+ * mongo_shared_connections
+ *		Returns copies of the connections of all sessions of all databases, in the current
+ *		memory context, and sets *count.  Raises 55000 without shared memory.
+ */
+extern MongoSharedConnection *mongo_shared_connections(int *count);
+
+/* What a session waits for; PostgreSQL 17 and newer show the name in pg_stat_activity. */
+typedef enum MongoWaitEvent
+{
+	MONGO_WAIT_CONNECT,			/* for a server to connect to */
+	MONGO_WAIT_CONNECTION_LIMIT,	/* for max_connections */
+	MONGO_WAIT_REPLY,			/* for a reply, or until a command is sent */
+	MONGO_WAIT_CONFLICT,		/* for another transaction that has changed
+								 * the same document */
+	MONGO_WAIT_COMMIT,			/* before a commit is repeated */
+	MONGO_WAIT_SPLIT			/* until a parallel scan is split into ranges */
+} MongoWaitEvent;
+
+/*
+ * mongo_register_wait_events
+ *		Names the wait events, once in a session.  May raise.
+ *
+ * mongo_wait_event
+ *		Returns PostgreSQL's number for it, a general one before that.  Never raises.
+ */
+extern void mongo_register_wait_events(void);
+extern uint32 mongo_wait_event(MongoWaitEvent event);
+
 /*
  * The state of one user's writes to one server within a PostgreSQL transaction.
  *
@@ -348,13 +402,12 @@ typedef struct MongoConnectionInfo
 	const char *host;			/* with port, or the path of a socket; NULL:
 								 * lost */
 	const char *role;			/* as libmongoc calls it, such as RSPrimary */
-	bool		is_active;		/* leased */
-	bool		has_cursor;		/* a cursor opened on it is still being read */
+	MongoConnectionState state;
 	bool		is_valid;		/* its server and user mapping have not
 								 * changed */
 	bool		in_transaction; /* used by a MongoDB transaction */
 	TimestampTz connected_at;
-	TimestampTz idle_since;		/* 0: is_active */
+	TimestampTz idle_since;		/* 0: it is leased */
 	MongoTraffic traffic;
 	const char *compressor;		/* NULL: none has been used */
 	bool		has_tls;

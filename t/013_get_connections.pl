@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use IO::Socket::INET;
 use MongoFdwTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -86,6 +87,59 @@ like($session->ask($connections), qr/^mongodb/, 'a lost connection is noticed wh
 is($session->ask('SELECT mongo_fdw_disconnect(\'mongodb\')'), 't', 'and can be closed');
 is($session->ask($point), 'info 1', 'the next one works');
 $session->close;
+
+# --- the connections of all sessions -------------------------------------------------
+my $watch = MongoFdwTest::Session->new($node);
+my $shown = q{SELECT pid, datname, user_name, server_name, state, state_change > now() - interval '1 minute', query FROM mongo_fdw_stat_connections};
+is($watch->ask($shown), '', 'no session has one');
+$session = MongoFdwTest::Session->new($node);
+my $pid = $session->pid;
+$session->ask($point);
+is($watch->ask($shown), "$pid|postgres|$user|mongodb|idle|t|$point;", 'one of another session, and its last statement');
+is($watch->ask('SELECT host FROM mongo_fdw_stat_connections'), '127.0.0.1:' . $mongod->port, 'and where it leads to');
+$session->ask("BEGIN; DECLARE c CURSOR FOR SELECT id FROM points ORDER BY id; FETCH 150 FROM c");
+like($watch->ask($shown), qr/^$pid\|postgres\|$user\|mongodb\|(open cursor|active)\|t\|FETCH 150/, 'a cursor');
+$session->ask('CLOSE c; INSERT INTO in_set VALUES (9)');
+like($watch->ask("$shown ORDER BY server_name DESC LIMIT 1"), qr/^$pid\|postgres\|$user\|replica_set\|in transaction\|t\|INSERT INTO in_set/, 'a transaction');
+$session->ask('ROLLBACK');
+is($watch->ask('SELECT server_name, state FROM mongo_fdw_stat_connections ORDER BY 1'), "mongodb|idle\nreplica_set|idle", 'and after it');
+
+$mongod->block_commands(2500, 'find');
+$session->{in} .= "$point;\n";
+$session->{harness}->pump_nb;
+my $waits = '';
+for (my $deadline = time + 4; $waits !~ /active/ && time < $deadline; sleep 0.05)
+{
+	$waits = $watch->ask(q{SELECT state, wait_event, connected_at < query_start FROM mongo_fdw_stat_connections WHERE server_name = 'mongodb'});
+}
+is($waits, 'active|' . ($node->pg_version >= 17 ? 'MongoFdwReply' : 'Extension') . '|t', 'one that waits for a reply, since its statement began');
+$watch->ask("SELECT pg_cancel_backend($pid)");
+$mongod->unblock_commands;
+$session->ask('SELECT 1');
+
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+is($node->safe_psql('other', 'CREATE EXTENSION mongo_fdw; SELECT DISTINCT pid, datname, server_name FROM mongo_fdw_stat_connections'),
+	"$pid|postgres|", 'seen from another database');
+is($watch->ask('SET ROLE poor; SELECT count(*) FROM mongo_fdw_stat_connections'), 0, 'other roles\' are not');
+is($watch->ask('RESET ROLE; GRANT pg_read_all_stats TO poor; SET ROLE poor; SELECT DISTINCT pid FROM mongo_fdw_stat_connections'), $pid,
+	'except for pg_read_all_stats');
+$watch->ask('RESET ROLE');
+
+# a server that accepts connections and is silent
+my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die $!;
+$session->ask('ALTER SERVER mongodb OPTIONS (SET port \'' . $silent->sockport . "')");
+$session->{in} .= "$point;\n";
+$session->{harness}->pump_nb;
+for (my $deadline = time + 4; $waits !~ /connecting/ && time < $deadline; sleep 0.05)
+{
+	$waits = $watch->ask(q{SELECT state, wait_event, host, connected_at FROM mongo_fdw_stat_connections WHERE server_name = 'mongodb'});
+}
+is($waits, 'connecting|' . ($node->pg_version >= 17 ? 'MongoFdwConnect' : 'Extension') . '||', 'one that is being opened');
+$watch->ask("SELECT pg_terminate_backend($pid, 5000)");
+is($watch->ask($shown), '', 'none is left of a session that was terminated');
+$watch->ask('ALTER SERVER mongodb OPTIONS (SET port \'' . $mongod->port . "')");
+eval { $session->close };
+$watch->close;
 
 # --- max_connections ---------------------------------------------------------------
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD max_connections '2', ADD server_selection_timeout_ms '700')});

@@ -142,8 +142,12 @@ $_->close foreach @others;
 
 # not preloaded
 my $plain = new_postgres('not_preloaded');
-my ($status, undef, $stderr) = $plain->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM mongo_fdw_stat");
-like($stderr, qr/ERROR:  55000: mongo_fdw must be loaded via "shared_preload_libraries"/, 'without preloading there is an error');
+my ($status, undef, $stderr);
+foreach my $view ('mongo_fdw_stat', 'mongo_fdw_stat_connections')
+{
+	($status, undef, $stderr) = $plain->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM $view");
+	like($stderr, qr/ERROR:  55000: mongo_fdw must be loaded via "shared_preload_libraries"/, "without preloading there is an error: $view");
+}
 ($status, undef, $stderr) = $plain->psql('postgres', "CREATE SERVER s FOREIGN DATA WRAPPER mongo_fdw OPTIONS (max_connections '3')");
 like($stderr, qr/WARNING:  option "max_connections" has no effect yet.*HINT/s, 'and max_connections warns');
 

@@ -154,34 +154,53 @@ like($session->ask(q{ALTER SERVER mongodb OPTIONS (ADD appname 'x')}), qr/option
 $session->ask(q{ALTER SERVER mongodb OPTIONS (SET application_name '} . 'x' x 500 . q{')});
 is($session->ask($point), 'info 1', 'a long one is cut');
 
-# --- docs/operations.md: a slow find, the statement, and the backend ------------------
+# --- docs/operations.md: a slow command, the statement, and the backend ---------------
 my $page = slurp_file('docs/operations.md');
 my ($alter) = $page =~ /^(ALTER SERVER mongodb OPTIONS \(ADD comment .*?);/m;
 my ($slow) = $page =~ /^(SELECT p ->> 'ns'.*?);/ms;
 my ($running) = $page =~ /^(SELECT a\.pid.*?);/ms;
-$session->ask('ALTER SERVER mongodb OPTIONS (DROP comment)');
+my ($pipeline) = $page =~ /aggregate\((\[\{"\$currentOp.*\])\)$/m;
+my ($filter) = $page =~ /system\.profile\.find\((\{.*?\})\)/;
+$session->ask('ALTER SERVER mongodb OPTIONS (DROP comment, DROP application_name, ADD allow_javascript \'true\')');
 $session->ask($alter);
 $mongod->command('{"profile": 0}', 'db');
 $mongod->command('{"drop": "system.profile"}', 'db');
 $mongod->command('{"profile": 2}', 'db');
-$session->ask('SELECT id FROM points WHERE info = \'info 5\'');
-like($node->safe_psql('postgres', $slow), qr/^db\.points\|\d+\|pid=$pid user=$user query=-?\d+\|SELECT id FROM points WHERE info = \$1$/m,
-	'from the profiler to the statement');
+my %statements = (
+	query => [ 'SELECT id FROM points WHERE info = \'info 5\'', 'SELECT id FROM points WHERE info = $1', 1000 ],
+	count => [ 'SELECT count(*) FROM points WHERE id < 7', 'SELECT count(*) FROM points WHERE id < $1', '' ],
+	aggregate => [ 'SELECT sum(id) FROM points', 'SELECT sum(id) FROM points', 1000 ]);
+$session->ask("SET cpu_tuple_cost = 10; $_->[0]; RESET cpu_tuple_cost") foreach values %statements;
+my $slowest = $node->safe_psql('postgres', $slow);
+like($slowest, qr/^db\.points\|(query|command)\|\d+\|$_->[2]\d*\|pid=$pid user=$user query=-?\d+\|\Q$_->[1]\E$/m,
+	"from the profiler to the statement: $_->[0]") foreach values %statements;
+is(scalar(grep { $_->{ns} eq 'db.points' } @{ $mongod->command("{\"find\": \"system.profile\", \"filter\": $filter}", 'db')->{cursor}{firstBatch} }),
+	3, 'and without comments');
 
 my $busy = MongoFdwTest::Session->new($node);
 my $busy_pid = $busy->pid;
-$busy->{in} .= q{SELECT * FROM mongo_aggregate('mongodb', 'db', 'points', '[{"$match": {"$expr": {"$function": {"body": "function() { sleep(50); return true; }", "args": [], "lang": "js"}}}}]');} . "\n";
-$busy->{harness}->pump_nb;
-my $found = '';
-foreach (1 .. 100)
+my %long = (
+	aggregate => q{SELECT * FROM mongo_aggregate('mongodb', 'db', 'points', '[{"$match": {"$expr": {"$function": {"body": "function() { sleep(50); return true; }", "args": [], "lang": "js"}}}}]')},
+	count => q{SELECT count(*) FROM points p WHERE mongo_match(p, '{"$where": "sleep(50) || true"}')});
+foreach my $command (sort keys %long)
 {
-	$found = $node->safe_psql('postgres', $running);
-	last if $found ne '';
-	sleep 0.1;
+	my $count = 0;
+
+	$busy->{in} .= "$long{$command};\n";
+	$busy->{harness}->pump_nb;
+	foreach (1 .. 100)
+	{
+		my $reply = $mongod->command("{\"aggregate\": 1, \"pipeline\": $pipeline, \"cursor\": {}}");
+		$count = grep { $_->{command}{$command} } @{ $reply->{cursor}{firstBatch} };
+		last if $count;
+		sleep 0.1;
+	}
+	is($count, 1, "currentOp shows the $command, without a comment");
+	my $found = $node->safe_psql('postgres', $running);
+	like($found, qr/^$busy_pid\|$user\|\Q$long{$command}\E;\|db\.points\|\d*$/m, 'from currentOp to the backend');
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($busy_pid)");
+	like($busy->ask('SELECT 1'), qr/1|canceling/, 'which is cancelled');
 }
-like($found, qr/^$busy_pid\|$user\|SELECT \* FROM mongo_aggregate.*\|db\.points\|\d*$/m, 'from currentOp to the backend');
-$node->safe_psql('postgres', "SELECT pg_cancel_backend($busy_pid)");
-like($busy->ask('SELECT 1'), qr/1|canceling/, 'which is cancelled');
 $busy->close;
 
 # --- slow_command_ms ------------------------------------------------------------------

@@ -125,7 +125,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 			JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 			WHERE e.extname = 'mongo_fdw' AND p.proname LIKE 'mongo%' AND p.proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')
 			-- what views are made of
-			AND p.proname <> 'mongo_fdw_stat_get'}) ],
+			AND p.proname NOT IN ('mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get')}) ],
 		'functions');
 
 	# Lines of EXPLAIN: what it has in JSON beside PostgreSQL's own.

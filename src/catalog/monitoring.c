@@ -22,6 +22,7 @@
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(mongo_fdw_get_connections);
+PG_FUNCTION_INFO_V1(mongo_fdw_stat_connections_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_disconnect);
 PG_FUNCTION_INFO_V1(mongo_fdw_disconnect_all);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_get);
@@ -60,13 +61,19 @@ mapping_user(Oid mapping)
 	return OidIsValid(user) ? GetUserNameFromId(user, true) : "public";
 }
 
+static const char *const state_names[] = {
+	[MONGO_CONNECTING] = "connecting",
+	[MONGO_IDLE] = "idle",
+	[MONGO_OPEN_CURSOR] = "open cursor",
+	[MONGO_ACTIVE] = "active",
+	[MONGO_IN_TRANSACTION] = "in transaction",
+};
+
 /* put_connection: add a connection's row to the result. */
 static void
 put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 {
 	ForeignServer *server = GetForeignServerExtended(info->serverid, FSV_MISSING_OK);
-	const char *state = info->is_active ? (info->in_transaction ? "in transaction" : "active") :
-		info->has_cursor ? "open cursor" : "idle";
 	Datum		values[14];
 	bool		nulls[14] = {false};
 
@@ -74,7 +81,7 @@ put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 	values[1] = text_or_null(mapping_user(info->mapping), &nulls[1]);
 	values[2] = text_or_null(info->host, &nulls[2]);
 	values[3] = text_or_null(*info->role != '\0' ? info->role : NULL, &nulls[3]);
-	values[4] = CStringGetTextDatum(state);
+	values[4] = CStringGetTextDatum(state_names[info->state]);
 	values[5] = BoolGetDatum(info->is_valid);
 	values[6] = BoolGetDatum(info->in_transaction);
 	values[7] = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(GetCurrentTimestamp()),
@@ -101,6 +108,47 @@ mongo_fdw_get_connections(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(cell, mongo_connections())
 		put_connection(fcinfo, lfirst(cell));
+	return (Datum) 0;
+}
+
+/* may_see: may the caller see what the role does, as in PostgreSQL's own statistics? */
+static bool
+may_see(Oid userid)
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
+		has_privs_of_role(GetUserId(), userid);
+}
+
+/*
+ * mongo_fdw_stat_connections_get
+ *		Return a row for each connection of any session that the caller may see.
+ */
+Datum
+mongo_fdw_stat_connections_get(PG_FUNCTION_ARGS)
+{
+	int			count;
+	MongoSharedConnection *shown = mongo_shared_connections(&count);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < count; i++)
+	{
+		const MongoSharedConnection *row = &shown[i];
+		bool		nulls[8] = {false};
+		Datum		values[8] = {
+			Int32GetDatum(row->pid),
+			ObjectIdGetDatum(row->dbid),
+			ObjectIdGetDatum(row->serverid),
+			ObjectIdGetDatum(row->userid),
+			text_or_null(*row->host != '\0' ? row->host : NULL, &nulls[4]),
+			CStringGetTextDatum(state_names[row->state]),
+			TimestampTzGetDatum(row->state_change),
+			TimestampTzGetDatum(row->connected_at)
+		};
+
+		nulls[7] = row->connected_at == 0;
+		if (may_see(row->userid))
+			put_view_row(fcinfo, values, nulls);
+	}
 	return (Datum) 0;
 }
 
@@ -149,8 +197,7 @@ mongo_fdw_stat_get(PG_FUNCTION_ARGS)
 			Int64GetDatum(mongo_traffic_commands(&row->traffic))
 		};
 
-		if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
-			!has_privs_of_role(GetUserId(), row->userid))
+		if (!may_see(row->userid))
 			continue;
 		/* times in milliseconds, as in PostgreSQL's own statistics */
 		for (int j = 0; j < MONGO_COUNTERS; j++)

@@ -269,7 +269,7 @@ ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *us
 			ConditionVariableBroadcast(&shared->split_done);
 			break;
 		}
-		ConditionVariableSleep(&shared->split_done, PG_WAIT_EXTENSION);
+		ConditionVariableSleep(&shared->split_done, mongo_wait_event(MONGO_WAIT_SPLIT));
 	}
 	ConditionVariableCancelSleep();
 }

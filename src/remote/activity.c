@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * activity.c
- *		Counters of the traffic with MongoDB, in shared memory.
+ *		Counters of the traffic with MongoDB, and the connections of all sessions, in shared
+ *		memory; wait events.
  *
  * One hash table contains the counts of servers and users, those of queries, and the number of
  * connections to each server.  Rows of servers are never removed.  If the table is full, a new
@@ -57,6 +58,12 @@ struct MongoActivity
 static LWLock *lock = NULL;		/* protects the table, not the rows' counts */
 static HTAB *rows;
 
+/* Connections that a session has on average before some are not shown. */
+#define SHOWN_PER_SESSION	4
+
+/* Slots are taken under the lock. */
+static MongoSharedConnection *shown;
+
 uint64
 mongo_traffic_commands(const MongoTraffic *traffic)
 {
@@ -72,12 +79,20 @@ mongo_traffic_commands(const MongoTraffic *traffic)
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
+/* most_shown: returns the number of slots for connections. */
+static int
+most_shown(void)
+{
+	return MaxBackends * SHOWN_PER_SESSION;
+}
+
 static void
 request_memory(void)
 {
 	if (previous_request_hook)
 		previous_request_hook();
 	RequestAddinShmemSpace(hash_estimate_size(MOST_ROWS, sizeof(MongoActivity)));
+	RequestAddinShmemSpace(mul_size(most_shown(), sizeof(MongoSharedConnection)));
 	RequestNamedLWLockTranche("mongo_fdw", 1);
 }
 
@@ -88,12 +103,17 @@ find_memory(void)
 		.keysize = sizeof(ActivityKey),
 		.entrysize = sizeof(MongoActivity)
 	};
+	Size		size = mul_size(most_shown(), sizeof(MongoSharedConnection));
+	bool		found;
 
 	if (previous_startup_hook)
 		previous_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	rows = ShmemInitHash("mongo_fdw activity", MOST_ROWS, MOST_ROWS, &control,
 						 HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
+	shown = ShmemInitStruct("mongo_fdw connections", size, &found);
+	if (!found)
+		memset(shown, 0, size);
 	LWLockRelease(AddinShmemInitLock);
 	lock = &(GetNamedLWLockTranche("mongo_fdw"))->lock;
 }
@@ -321,21 +341,48 @@ try_enter(MongoActivity *server, int limit)
 	return true;
 }
 
-void
-mongo_connection_limit_leave(MongoActivity **counted)
+/* show: takes a slot for a connection, NULL if none is free. */
+static MongoSharedConnection *
+show(Oid serverid, Oid userid)
 {
-	if (*counted == NULL)
-		return;
-	pg_atomic_fetch_sub_u32(&(*counted)->connections, 1);
-	ConditionVariableBroadcast(&(*counted)->closed);
-	*counted = NULL;
+	MongoSharedConnection *slot = NULL;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < most_shown() && slot == NULL; i++)
+	{
+		if (shown[i].pid == 0)
+			slot = &shown[i];
+	}
+	if (slot != NULL)
+		*slot = (MongoSharedConnection) {
+			.pid = MyProcPid,
+			.dbid = MyDatabaseId,
+			.serverid = serverid,
+			.userid = userid,
+			.state = MONGO_CONNECTING,
+			.state_change = GetCurrentTimestamp()
+		};
+	LWLockRelease(lock);
+	return slot;
 }
 
 void
-mongo_connection_limit_enter(MongoActivity **counted, Oid serverid, const char *server_name,
-							 int limit, int timeout_ms)
+mongo_connection_limit_leave(MongoConnection *connection)
 {
-	MongoActivity *server = mongo_activity_row(serverid, InvalidOid);
+	if (connection->shared != NULL)
+		connection->shared->pid = 0;
+	connection->shared = NULL;
+	if (connection->counted == NULL)
+		return;
+	pg_atomic_fetch_sub_u32(&connection->counted->connections, 1);
+	ConditionVariableBroadcast(&connection->counted->closed);
+	connection->counted = NULL;
+}
+
+void
+mongo_connection_limit_enter(MongoConnection *connection, Oid userid, int limit, int timeout_ms)
+{
+	MongoActivity *server = mongo_activity_row(connection->serverid, InvalidOid);
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
 	if (server == NULL)
@@ -348,14 +395,45 @@ mongo_connection_limit_enter(MongoActivity **counted, Oid serverid, const char *
 		if (left <= 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
-					 errmsg("too many connections to server \"%s\"", server_name),
+					 errmsg("too many connections to server \"%s\"", connection->server_name),
 					 errdetail("The sessions of this database have %d, which is the option \"max_connections\" of the server, and none was closed within %d milliseconds.",
 							   limit, timeout_ms),
 					 errhint("Raise max_connections, close idle connections sooner by idle_timeout or keep_connections, or let a session have fewer by async_connections.")));
-		(void) ConditionVariableTimedSleep(&server->closed, left, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&server->closed, left,
+										   mongo_wait_event(MONGO_WAIT_CONNECTION_LIMIT));
 	}
-	*counted = server;
+	connection->counted = server;
 	ConditionVariableCancelSleep();
+	connection->shared = show(connection->serverid, userid);
+}
+
+/* -------------------------------- wait events -------------------------------- */
+
+static const char *const wait_event_names[] = {
+	[MONGO_WAIT_CONNECT] = "MongoFdwConnect",
+	[MONGO_WAIT_CONNECTION_LIMIT] = "MongoFdwConnectionLimit",
+	[MONGO_WAIT_REPLY] = "MongoFdwReply",
+	[MONGO_WAIT_CONFLICT] = "MongoFdwWriteConflict",
+	[MONGO_WAIT_COMMIT] = "MongoFdwCommit",
+	[MONGO_WAIT_SPLIT] = "MongoFdwSplit",
+};
+
+static uint32 wait_events[lengthof(wait_event_names)];
+
+void
+mongo_register_wait_events(void)
+{
+	for (size_t i = 0; i < lengthof(wait_events); i++)
+	{
+		if (wait_events[i] == 0)
+			wait_events[i] = mongo_new_wait_event(wait_event_names[i]);
+	}
+}
+
+uint32
+mongo_wait_event(MongoWaitEvent event)
+{
+	return wait_events[event] != 0 ? wait_events[event] : PG_WAIT_EXTENSION;
 }
 
 /* --------------------------------- the views -------------------------------- */
@@ -396,6 +474,24 @@ mongo_activity_rows(bool of_queries, int *count)
 		copy->calls = pg_atomic_read_u64(&row->calls);
 		for (int i = 0; i < MONGO_COUNTERS; i++)
 			copy->traffic.counters[i] = pg_atomic_read_u64(&row->counters[i]);
+	}
+	LWLockRelease(lock);
+	return result;
+}
+
+MongoSharedConnection *
+mongo_shared_connections(int *count)
+{
+	MongoSharedConnection *result;
+
+	require_memory();
+	result = palloc(sizeof(MongoSharedConnection) * most_shown());
+	*count = 0;
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < most_shown(); i++)
+	{
+		if (shown[i].pid != 0)
+			result[(*count)++] = shown[i];
 	}
 	LWLockRelease(lock);
 	return result;

@@ -579,7 +579,7 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
 		}
 
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 SELECTION_PAUSE_MS, PG_WAIT_EXTENSION);
+						 SELECTION_PAUSE_MS, mongo_wait_event(MONGO_WAIT_CONNECT));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -614,11 +614,17 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 	/* close our own idle connections before waiting for other sessions */
 	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
 		mongo_pool_close_idle(user->serverid);
-	mongo_connection_limit_enter(&connection->counted, user->serverid, server->servername,
-								 options->max_connections, selection_timeout(uri));
+	mongo_connection_limit_enter(connection, user->userid, options->max_connections,
+								 selection_timeout(uri));
 	select_and_connect(connection, uri);
 	prepare_read_preference(connection);
 	connection->connected_at = GetCurrentTimestamp();
+	if (connection->shared != NULL)
+	{
+		connection->shared->connected_at = connection->connected_at;
+		strlcpy(connection->shared->host, transport->data_stream->host_and_port,
+				sizeof(connection->shared->host));
+	}
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 }
 

@@ -300,7 +300,7 @@ mongo_connection_close(MongoConnection *connection)
 		return;
 
 	dlist_delete(&connection->node);
-	mongo_connection_limit_leave(&connection->counted);
+	mongo_connection_limit_leave(connection);
 	if (connection->transport.wait_error != NULL)
 		FreeErrorData(connection->transport.wait_error);
 	bson_free(connection->request.data);

@@ -83,7 +83,7 @@ leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &connections)
-		mongo_connection_limit_leave(&dlist_container(MongoConnection, node, iter.cur)->counted);
+		mongo_connection_limit_leave(dlist_container(MongoConnection, node, iter.cur));
 }
 
 /*
@@ -99,6 +99,7 @@ initialize_pool(void)
 		return;
 	mongo_register_transaction_callbacks();
 	mongo_initialize_library();
+	mongo_register_wait_events();
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_connections, (Datum) 0);
 	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_connections, (Datum) 0);
 	on_shmem_exit(leave_limits, (Datum) 0);
@@ -189,6 +190,25 @@ mongo_pool_close_idle(Oid serverid)
 	(void) close_unused(serverid, InvalidOid, NULL);
 }
 
+/* state_of: returns what the connection does. */
+static MongoConnectionState
+state_of(const MongoConnection *connection)
+{
+	return connection->leases > 0 ?
+		(connection->in_transaction ? MONGO_IN_TRANSACTION : MONGO_ACTIVE) :
+		connection->cursors > 0 ? MONGO_OPEN_CURSOR : MONGO_IDLE;
+}
+
+void
+mongo_connection_show_state(const MongoConnection *connection)
+{
+	if (connection->shared == NULL)
+		return;
+	connection->shared->state = state_of(connection);
+	connection->shared->state_change = connection->leases > 0 ?
+		GetCurrentStatementStartTimestamp() : connection->idle_since;
+}
+
 /* ---------------------------- cursors of leases ----------------------------- */
 
 /* forget_cursor: records that the lease has no cursor any more. */
@@ -198,8 +218,11 @@ forget_cursor(MongoLease *lease)
 	if (lease->cursor.id == 0)
 		return;
 	lease->cursor.id = 0;
-	if (lease->home != NULL && --lease->home->cursors == 0 && lease->home->retired)
-		needs_sweep = true;
+	if (lease->home != NULL && --lease->home->cursors == 0)
+	{
+		needs_sweep |= lease->home->retired;
+		mongo_connection_show_state(lease->home);
+	}
 	lease->home = NULL;
 }
 
@@ -384,7 +407,7 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 	{
 		/* other leases may keep it until they find that out */
 		lease->connection->broken = true;
-		mongo_connection_limit_leave(&lease->connection->counted);
+		mongo_connection_limit_leave(lease->connection);
 	}
 	mongo_lease_put(lease);
 	/* the cause has probably broken the idle ones, too */
@@ -512,6 +535,7 @@ hold(MongoLease *lease, MongoConnection *connection)
 	lease->connection = connection;
 	connection->leases = 1;
 	mongo_activity_use(lease->activity);
+	mongo_connection_show_state(connection);
 	kill_orphans(connection);
 }
 
@@ -722,6 +746,7 @@ mongo_lease_put(MongoLease *lease)
 		return;
 	}
 	connection->idle_since = GetCurrentTimestamp();
+	mongo_connection_show_state(connection);
 	dlist_move_head(&connections, &connection->node);
 	if (!connection->options->keep_connections || connection->options->idle_timeout > 0 || connection->retired ||
 		count_connections(lease, &last) > 1)
@@ -874,8 +899,7 @@ mongo_connections(void)
 		info->mapping = connection->umid;
 		info->host = stream != NULL ? pstrdup(stream->host_and_port) : NULL;
 		info->role = pstrdup(connection->server_type);
-		info->is_active = connection->leases > 0;
-		info->has_cursor = connection->cursors > 0;
+		info->state = state_of(connection);
 		info->is_valid = !connection->retired;
 		info->in_transaction = connection->in_transaction;
 		info->connected_at = connection->connected_at;

@@ -242,21 +242,6 @@ extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options,
 extern void mongo_uri_offer_compressors(mongoc_uri_t *uri);
 extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 
-/* --------------- activity.c: the connections of all sessions ------------------ */
-
-/*
- * mongo_connection_limit_has_room: tells whether all sessions together have fewer than 'limit'
- * connections to the server.  True if the limit is 0, and without shared memory.
- * mongo_connection_limit_enter: counts a new connection, and sets *counted, unless there is no
- * shared memory.  At the limit, waits up to timeout_ms for another one to be closed, then raises
- * 53300; raises 57014 when cancelled.
- * mongo_connection_limit_leave: stops counting a connection, and sets *counted to NULL.
- */
-extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
-extern void mongo_connection_limit_enter(MongoActivity **counted, Oid serverid,
-										 const char *server_name, int limit, int timeout_ms);
-extern void mongo_connection_limit_leave(MongoActivity **counted);
-
 /* ------------------- wire.c: send a command, receive its reply --------------- */
 
 #define OP_REPLY			1	/* answers libmongoc's first "hello" */
@@ -376,6 +361,7 @@ typedef struct MongoConnection
 	const char *comment;		/* from mongo_trace_prepare(); NULL: none is
 								 * sent */
 	MongoActivity *counted;		/* shared memory that counts it, or NULL */
+	MongoSharedConnection *shared;	/* shared memory that shows it, or NULL */
 	MongoTraffic flushed;		/* the part of the transport's traffic that
 								 * shared memory has */
 	TimestampTz connected_at;
@@ -716,6 +702,21 @@ extern void mongo_append_saved_field(bson_t *document, const char *field,
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
 
+/* --------------- activity.c: the connections of all sessions ------------------ */
+
+/*
+ * mongo_connection_limit_has_room: tells whether all sessions together have fewer than 'limit'
+ * connections to the server.  True if the limit is 0, and without shared memory.
+ * mongo_connection_limit_enter: counts a new connection, and shows it to all sessions if a slot
+ * is free, unless there is no shared memory.  At the limit, waits up to timeout_ms for another one
+ * to be closed, then raises 53300; raises 57014 when cancelled.
+ * mongo_connection_limit_leave: stops counting and showing a connection.
+ */
+extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
+extern void mongo_connection_limit_enter(MongoConnection *connection, Oid userid, int limit,
+										 int timeout_ms);
+extern void mongo_connection_limit_leave(MongoConnection *connection);
+
 /* ------------------ pool.c: leases of pooled connections --------------------- */
 
 /*
@@ -855,9 +856,13 @@ extern void mongo_lease_serve_others(MongoLease *lease);
 extern void mongo_pool_sweep(void);
 
 /*
+ * mongo_connection_show_state: shows all sessions what the connection does.  Called when that
+ * changes.
+ *
  * mongo_pool_close_idle: closes unused connections: all (InvalidOid) if too many files are open,
  * or those to one server if it has too many connections.
  */
+extern void mongo_connection_show_state(const MongoConnection *connection);
 extern void mongo_pool_close_idle(Oid serverid);
 
 /* ------------------ write.c: one write, and its outcome ---------------------- */

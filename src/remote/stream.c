@@ -170,7 +170,9 @@ wait_for_events(MongoTransport *transport, WaitEventSet *set, mongoc_stream_poll
 		long		left = time_left(transport, end);
 
 		INSTR_TIME_SET_CURRENT(start);
-		noccurred = WaitEventSetWait(set, left, occurred, lengthof(occurred), PG_WAIT_EXTENSION);
+		noccurred = WaitEventSetWait(set, left, occurred, lengthof(occurred),
+									 mongo_wait_event(transport->data_stream != NULL ?
+													  MONGO_WAIT_REPLY : MONGO_WAIT_CONNECT));
 		INSTR_TIME_SET_CURRENT(stop);
 		INSTR_TIME_SUBTRACT(stop, start);
 		mongo_traffic_add(&transport->traffic, MONGO_COUNT_WAIT_US,

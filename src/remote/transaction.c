@@ -119,6 +119,7 @@ begin_transaction(MongoSession *session)
 	session->begun = true;
 	session->lease = lease;
 	connection->in_transaction = true;
+	mongo_connection_show_state(connection);
 }
 
 bool
@@ -339,7 +340,7 @@ static void
 pause_commit(void)
 {
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 COMMIT_PAUSE_MS, PG_WAIT_EXTENSION);
+					 COMMIT_PAUSE_MS, mongo_wait_event(MONGO_WAIT_COMMIT));
 	ResetLatch(MyLatch);
 }
 

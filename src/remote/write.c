@@ -489,7 +489,7 @@ mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
 	}
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 Min(PAUSE_MS << Min(attempt, 4), LONGEST_PAUSE_MS),
-					 PG_WAIT_EXTENSION);
+					 mongo_wait_event(MONGO_WAIT_CONFLICT));
 	ResetLatch(MyLatch);
 	mongo_lease_check_interrupts(lease);
 	CHECK_FOR_INTERRUPTS();
