@@ -225,3 +225,67 @@ BEGIN
 	END LOOP;
 END;
 $report$;
+
+--
+-- Comments, also on what version 1.0 has, in PostgreSQL's words where it has such objects itself
+--
+
+COMMENT ON FOREIGN DATA WRAPPER mongo_fdw IS 'MongoDB''s collections as tables';
+COMMENT ON FUNCTION mongo_fdw_handler() IS 'foreign-data wrapper handler';
+COMMENT ON FUNCTION mongo_fdw_validator(text[], oid) IS 'foreign-data wrapper options validator';
+COMMENT ON FUNCTION mongo_fdw_version() IS 'version of mongo_fdw as a number, such as 20000 for 2.0.0';
+
+COMMENT ON FUNCTION objectid_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION objectid_out(objectid) IS 'I/O';
+COMMENT ON FUNCTION objectid_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION objectid_send(objectid) IS 'I/O';
+COMMENT ON FUNCTION objectid_cmp(objectid, objectid) IS 'less-equal-greater';
+COMMENT ON FUNCTION objectid_cmp(objectid, text) IS 'less-equal-greater';
+COMMENT ON FUNCTION objectid_cmp(text, objectid) IS 'less-equal-greater';
+COMMENT ON FUNCTION objectid_cmp(text, text) IS 'less-equal-greater, as ObjectIds';
+COMMENT ON FUNCTION objectid_sortsupport(internal) IS 'sort support';
+COMMENT ON FUNCTION objectid_hash(objectid) IS 'hash';
+COMMENT ON FUNCTION objectid_hash_extended(objectid, bigint) IS 'hash';
+COMMENT ON FUNCTION bytea(objectid) IS 'the 12 bytes of an ObjectId';
+COMMENT ON FUNCTION objectid(bytea) IS 'the ObjectId of 12 bytes';
+COMMENT ON FUNCTION timestamptz(objectid) IS 'the second in which an ObjectId was generated';
+COMMENT ON FUNCTION objectid_eq(objectid, objectid) IS 'implementation of = operator';
+COMMENT ON FUNCTION objectid_eq(objectid, text) IS 'implementation of = operator';
+COMMENT ON FUNCTION objectid_eq(text, objectid) IS 'implementation of = operator';
+COMMENT ON FUNCTION objectid_ne(objectid, objectid) IS 'implementation of <> operator';
+COMMENT ON FUNCTION objectid_ne(objectid, text) IS 'implementation of <> operator';
+COMMENT ON FUNCTION objectid_ne(text, objectid) IS 'implementation of <> operator';
+COMMENT ON FUNCTION objectid_lt(objectid, objectid) IS 'implementation of < operator';
+COMMENT ON FUNCTION objectid_le(objectid, objectid) IS 'implementation of <= operator';
+COMMENT ON FUNCTION objectid_gt(objectid, objectid) IS 'implementation of > operator';
+COMMENT ON FUNCTION objectid_ge(objectid, objectid) IS 'implementation of >= operator';
+COMMENT ON OPERATOR = (objectid, objectid) IS 'equal';
+COMMENT ON OPERATOR = (objectid, text) IS 'equal';
+COMMENT ON OPERATOR = (text, objectid) IS 'equal';
+COMMENT ON OPERATOR <> (objectid, objectid) IS 'not equal';
+COMMENT ON OPERATOR <> (objectid, text) IS 'not equal';
+COMMENT ON OPERATOR <> (text, objectid) IS 'not equal';
+COMMENT ON OPERATOR < (objectid, objectid) IS 'less than';
+COMMENT ON OPERATOR <= (objectid, objectid) IS 'less than or equal';
+COMMENT ON OPERATOR > (objectid, objectid) IS 'greater than';
+COMMENT ON OPERATOR >= (objectid, objectid) IS 'greater than or equal';
+
+COMMENT ON FUNCTION mongo_command(name, text, json) IS 'run a command of MongoDB, and return its reply';
+COMMENT ON FUNCTION mongo_command(name, text, text) IS 'run a command of MongoDB, and return its reply';
+COMMENT ON FUNCTION mongo_aggregate(name, text, text, json, json) IS 'run an aggregation pipeline, and return its documents';
+COMMENT ON FUNCTION mongo_aggregate(name, text, text, text, json) IS 'run an aggregation pipeline, and return its documents';
+COMMENT ON FUNCTION mongo_match(record, json) IS 'test a row of a foreign table by a match document of MongoDB';
+COMMENT ON FUNCTION mongo_score(record) IS 'text score of a document that mongo_match() has found';
+COMMENT ON FUNCTION mongo_fdw_check(regclass, integer) IS 'where a foreign table and a sample of its collection differ';
+COMMENT ON FUNCTION mongo_fdw_alteration(regclass, text[]) IS 'statement that brings a foreign table up to date with its collection, or NULL';
+COMMENT ON FUNCTION mongo_fdw_refresh(regnamespace, name, text, boolean, text[]) IS 'statements that bring an imported schema up to date with its databases';
+COMMENT ON FUNCTION mongo_fdw_migration_report(integer) IS 'what to change in a database that came from another mongo_fdw';
+COMMENT ON FUNCTION mongo_fdw_get_connections() IS 'connections of this session';
+COMMENT ON FUNCTION mongo_fdw_disconnect(text) IS 'close this session''s connections to a foreign server that are not in use';
+COMMENT ON FUNCTION mongo_fdw_disconnect_all() IS 'close all connections of this session that are not in use';
+COMMENT ON FUNCTION mongo_fdw_stat_get(boolean) IS 'counters for the views mongo_fdw_stat and mongo_fdw_stat_statements';
+COMMENT ON FUNCTION mongo_fdw_stat_connections_get() IS 'connections for the view mongo_fdw_stat_connections';
+COMMENT ON FUNCTION mongo_fdw_stat_reset() IS 'reset the counters of mongo_fdw_stat';
+COMMENT ON FUNCTION mongo_fdw_stat_statements_reset() IS 'reset the counters of mongo_fdw_stat_statements';
+COMMENT ON TABLE mongo_fdw_statistics_data IS 'rows of the view mongo_fdw_statistics';
+COMMENT ON VIEW mongo_fdw_stat_connections IS 'connections of all sessions with MongoDB, and their statements';
