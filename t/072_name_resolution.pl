@@ -21,8 +21,11 @@ system("$compiler -shared -fPIC -O1 -o $shim t/lib/slow_resolver.c -ldl") == 0
   or plan skip_all => 'slow_resolver.c could not be compiled';
 
 my $mongod = MongoFdwTest::ReplicaSet->new(1)->primary;
+my $certificates = make_certificates();
+my $atlas = MongoFdwTest::Mongod->new(tls => $certificates, auth => 1);
 my $node;
 {
+	local $ENV{SERVICE_PORT} = $atlas->port;
 	local $ENV{LD_PRELOAD} = join ':', grep { $_ } $ENV{LD_PRELOAD}, $shim;
 	local $ENV{SLOW_RESOLVER_LOG} = $log;
 	$node = new_postgres('resolver');
@@ -116,6 +119,23 @@ foreach my $server (qw(brief brief_service))
 
 my (undef, $stderr) = run('SELECT id FROM no_service.points');
 like($stderr, qr/ERROR:  08001.*Failed to look up SRV/s, 'a service that is not there is libmongoc\'s to report');
+
+# A service with records of both types, as Atlas has: the port, TLS, the database of the user.
+$atlas->insert('db', 'points', '[{"_id": 1, "id": 1}]');
+my %unsaid = (address => undef, port => undef, ssl => undef, ca_file => undef);
+create_server($node, 'atlas', $atlas, %unsaid, uri => "mongodb+srv://cluster.service.test/?tlsCAFile=$certificates/ca.pem&retryWrites=true&w=majority");
+create_server($node, 'stranger', $atlas, %unsaid, uri => "mongodb+srv://cluster.service.test/?tlsCAFile=$certificates/other_ca.pem",
+	server_selection_timeout_ms => 1000);
+foreach my $server (qw(atlas stranger))
+{
+	$node->safe_psql('postgres', "CREATE FOREIGN TABLE at_$server (id int) SERVER $server OPTIONS (database 'db', collection 'points')");
+}
+asked();
+is($node->safe_psql('postgres', q{SELECT id FROM at_atlas; SELECT host, tls FROM mongo_fdw_get_connections()}),
+	"1\nnode.service.test:" . $atlas->port . '|t', 'a service: its host, with TLS and a password');
+like(asked(), qr/^_mongodb\._tcp\.cluster\.service\.test other\ncluster\.service\.test other\n/, 'and its records are asked for in another thread first');
+(undef, $stderr) = run('SELECT id FROM at_stranger');
+like($stderr, qr/ERROR:  08001.*certificate/s, 'a service whose certificate another authority has signed is refused');
 
 # Two hosts, one of which cannot be resolved.
 my ($stdout) = run('SELECT count(*) FROM several.points');

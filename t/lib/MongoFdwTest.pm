@@ -278,7 +278,7 @@ sub make_certificates
 				"/CN=mongo_fdw test $ca", '-keyout', "$folder/$ca.key", '-out', "$folder/$ca.pem" ], @quiet)
 		  or die "openssl: $output";
 	}
-	append_to_file("$folder/extensions", "subjectAltName = IP:127.0.0.1, DNS:localhost\n");
+	append_to_file("$folder/extensions", "subjectAltName = IP:127.0.0.1, DNS:localhost, DNS:node.service.test\n");
 	foreach my $name ('server', 'client')
 	{
 		IPC::Run::run([ qw(openssl req -newkey rsa:2048 -nodes -subj), "/O=mongo_fdw $name/CN=$name",
