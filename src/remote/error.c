@@ -73,6 +73,7 @@ static const RemoteErrorRule rules[] =
 	{89, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NetworkTimeout */
 	{91, ERRCODE_ADMIN_SHUTDOWN, true, NULL},	/* ShutdownInProgress */
 	{112, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* WriteConflict */
+	{115, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotSupported */
 	{121, ERRCODE_CHECK_VIOLATION, false, NULL},	/* DocumentValidationFailure */
 	{133, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* FailedToSatisfyReadPreference */
 	{134, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* ReadConcernMajorityNotAvailableYet */
@@ -218,6 +219,8 @@ static const struct
 	/* FerretDB */
 	{"$match :: caused by :: The operator", "expr", false},
 	{"not implemented", NULL, false},
+	{"is not yet supported", NULL, false},
+	{"collation is not supported", "collation", false},
 };
 
 /* Hints for causes of a failed connection, recognized by a part of the message. */

@@ -344,6 +344,9 @@ BEHAVIOURS = {
                                 errmsg="Invalid $project :: caused by :: Unrecognized expression '$dateTrunc'"),
     'unknown_accumulator': error(code=15952, codeName='Location15952', errmsg="unknown group operator '$top'"),
     'lacks_collation': error(code=238, codeName='NotImplemented', errmsg='find: support for field "collation" with value &{map[locale:1]} is not implemented yet'),
+    # of FerretDB 2
+    'lacks_collation_of_find': error(code=1, codeName='InternalError', errmsg='collation is not supported in the find command yet.'),
+    'lacks_collation_of_update': error(code=115, codeName='CommandNotSupported', errmsg="BSON field 'update.updates.collation' is not yet supported"),
     'lacks_operator': error(code=238, codeName='NotImplemented', errmsg='Invalid $match :: caused by :: The operator $eq is not implemented yet'),
     'lacks_stage': error(code=238, codeName='NotImplemented', errmsg='`aggregate` stage "$sample" is not implemented yet'),
     'error_without_code': error(errmsg='something went wrong'),
