@@ -6,7 +6,7 @@
 #	TESTS="sql/*.sql"		as for "make test"; all without it
 #	FRESH=1					makes new roots; by default, packages of an earlier run are reused
 #
-# The rows that were run are written to README's table.  The exit status is 0 only if
+# The rows that were run are written to the table of docs/testing.md.  The exit status is 0 only if
 # all of them passed.
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/roots.sh"
@@ -103,6 +103,6 @@ for wanted in ${ONLY:-$(awk '{print $1}' <<<"$ROWS")}; do
 	read -r row suite major mongod old_suite old_major <<<"$(grep "^$wanted " <<<"$ROWS")"
 	[ -n "$row" ] || fail "there is no row \"$wanted\""
 	run_row "$row" "$suite" "$major" "$mongod" "$old_suite" "$old_major" || FAILED+=" $row"
-	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/README.md" "$RESULTS/$row"
+	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/docs/testing.md" "$RESULTS/$row"
 done
 [ -z "$FAILED" ] || fail "failed:$FAILED"

@@ -1,4 +1,4 @@
-"""Write the results of a run of the matrix into README's table of versions.
+"""Write the results of a run of the matrix into the table of versions in docs/testing.md.
 
 A result is one line: versions of PostgreSQL, libmongoc and MongoDB, the system, tests
 passed and failed, and the value of TESTS, between bars.  It replaces the row of the same
@@ -34,14 +34,14 @@ def order(row):
 
 
 def main():
-    readme, result = sys.argv[1:]
+    page, result = sys.argv[1:]
     with open(result, encoding="utf-8") as file:
         *cells, tests = file.read().rstrip("\n").split("|")
     postgresql, libmongoc, mongodb, system, passed, failed = cells
     row = [postgresql, libmongoc, mongodb, system.replace("GNU/Linux ", ""),
            tests_in_words(tests), f"{int(passed):,}", f"{int(failed):,}"]
 
-    with open(readme, encoding="utf-8") as file:
+    with open(page, encoding="utf-8") as file:
         text = file.read()
     before, rest = text.split(BEGIN)
     table, after = rest.split(END)
@@ -49,7 +49,7 @@ def main():
             for line in table.strip().split("\n")[len(HEAD):]]
     rows = [other for other in rows if other[:4] != row[:4]] + [row]
     lines = [*HEAD, *("| " + " | ".join(cells) + " |" for cells in sorted(rows, key=order))]
-    with open(readme, "w", encoding="utf-8") as file:
+    with open(page, "w", encoding="utf-8") as file:
         file.write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
 
 

@@ -366,6 +366,11 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	is($stderr, '', 'README: without a word of complaint');
 	like($stdout, qr/^\{"_id": "paid", "orders": \d+\}$/m, 'README: the pipeline gives its rows');
 
+	# The query that README begins with, and its command.
+	my ($first, $command) = $readme =~ /^```\n(SELECT .*?;)\n```\n.*?^```\n(\{.*?)^```$/ms;
+	my ($sent) = $node->safe_psql('readme', "SET search_path = shop; EXPLAIN (VERBOSE, COSTS OFF) $first") =~ /Remote Command: (.*)/;
+	is($sent, join(' ', split ' ', $command), 'README: the first query\'s command is the one shown');
+
 	# The plan that README shows.
 	my ($query, $plan) = $readme =~ /^EXPLAIN \(VERBOSE, COSTS OFF\) (.*?);\n\n(.*?)^```$/ms;
 	my $shown = $node->safe_psql('readme', "EXPLAIN (VERBOSE, COSTS OFF) $query");
