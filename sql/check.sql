@@ -48,6 +48,21 @@ SELECT * FROM mongo_fdw_check('checked');
 ALTER FOREIGN TABLE checked OPTIONS (SET collection 'written_nowhere');
 SELECT * FROM mongo_fdw_check('checked');
 
+-- Names that are nearly right.
+CREATE FOREIGN TABLE near_documents (__doc jsonb) SERVER checked OPTIONS (database 'mongo_fdw_nearest', collection 'orders');
+DELETE FROM near_documents;
+INSERT INTO near_documents SELECT jsonb_build_object('_id', n, 'createdAt', n, 'adress', jsonb_build_object('zipCode', n), 'b', n) FROM generate_series(1, 3) n;
+CREATE FOREIGN TABLE near (_id int, createdat int, adress int OPTIONS (path 'adress.zip_code'), bb int, "createdAt " text OPTIONS (path 'created'))
+	SERVER checked OPTIONS (database 'mongo_fdw_nearest', collection 'Order');
+ANALYZE near;
+SELECT finding, detail FROM mongo_fdw_check('near');
+ALTER FOREIGN TABLE near OPTIONS (SET collection 'orders');
+ANALYZE near;
+SELECT finding, field, "column", detail FROM mongo_fdw_check('near') ORDER BY 1, 2;
+ALTER FOREIGN TABLE near ALTER createdat OPTIONS (ADD path 'createdAt'), ALTER adress OPTIONS (SET path 'adress.zipCode');
+ANALYZE near;
+DELETE FROM near_documents;
+
 -- Whose table it is.
 SELECT mongo_fdw_check('pg_class');
 SELECT mongo_fdw_check('mongo_fdw_statistics');

@@ -48,6 +48,7 @@ typedef struct Sample
 	MongoRowDecoder *decoder;
 	Datum	   *values;
 	bool	   *isnull;
+	Bitmapset  *unseen;			/* numbers of columns that were NULL so far */
 
 	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
 	int			target;
@@ -182,6 +183,11 @@ keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
 	memset(sample->isnull, true, sizeof(bool) * descriptor->natts);
 	mongo_row_decode(sample->decoder, data, length, sample->values, sample->isnull);
 
+	for (int i = bms_next_member(sample->unseen, -1); i > 0; i = bms_next_member(sample->unseen, i))
+	{
+		if (!sample->isnull[i - 1])
+			sample->unseen = bms_del_member(sample->unseen, i);
+	}
 	MemoryContextSwitchTo(sample->sample_context);
 	sample->rows[position] = heap_form_tuple(descriptor, sample->values,
 											 sample->isnull);
@@ -255,7 +261,10 @@ open_sample(Sample *sample)
 	const bson_t *project = NULL;
 
 	for (int i = 0; i < ncolumns; i++)
+	{
 		attributes = lappend_int(attributes, wanted[i].index + 1);
+		sample->unseen = bms_add_member(sample->unseen, wanted[i].index + 1);
+	}
 	sample->decoder = mongo_row_decoder_create(CurrentMemoryContext, options->database,
 											   options->collection, wanted, ncolumns,
 											   options->canonical_json);
@@ -302,6 +311,8 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
 	read_sample(&sample, open_sample(&sample));
+	if (sample.nrows > 0 && !bms_is_empty(sample.unseen))
+		warn_of_missing_fields(relation, sample.user, sample.unseen);
 
 	/* the count may be inexact; the number of documents read is exact */
 	*totalrows = sample.sampled_there ? Max(sample.total, sample.nrows) : sample.read;

@@ -149,6 +149,24 @@ extern double sampled_field_counts(const SampledField *field, double counts[BSON
 								   uint32 *types);
 extern uint32 sampled_field_last_type(const FieldSample *sample, const SampledField *field);
 
+/*
+ * Names that were probably meant by another one: the same in other cases, or a few letters
+ * changed.  NULL if there is none.  Palloc'd or static, in the database's encoding.
+ *
+ * nearest_collection: of the database; also NULL if the user may not list collections.
+ * nearest_field: the path of a field that no column reads, beside the one at this path (UTF-8).
+ */
+extern const char *nearest_collection(UserMapping *user, const char *database, const char *name);
+extern const char *nearest_field(FieldSample *sample, const char *path);
+
+/*
+ * warn_of_missing_fields
+ *		Raises a WARNING for each of these attribute numbers if no document of a small sample has
+ *		the column's field, but a similar one.
+ */
+extern void warn_of_missing_fields(Relation relation, UserMapping *user,
+								   const Bitmapset *attributes);
+
 /* import_is_array_of_documents: and of nothing else, with members that can be columns? */
 extern bool import_is_array_of_documents(const SampledField *field);
 
@@ -289,9 +307,9 @@ extern IndexListing index_list(UserMapping *user, const char *database,
  *
  * 'sample' is what reading the sample has caused.
  *
- * Raises a NOTICE for a collection that does not exist, or whose indexes MongoDB does
- * not list.  The former statistics remain if this raises an error, or if the transaction
- * is rolled back.  Raises what index_list() raises.
+ * Raises a WARNING for a collection that does not exist, and a NOTICE for one whose indexes
+ * MongoDB does not list.  The former statistics remain if this raises an error, or if the
+ * transaction is rolled back.  Raises what index_list() raises.
  */
 extern void mongo_store_statistics(Relation relation, UserMapping *user,
 								   const MongoTableOptions *options, double documents,

@@ -260,6 +260,14 @@ check_documents(Check *check, int sample)
 
 /* ------------------------------ the result --------------------------------- */
 
+/* perhaps: a detail, with a name that was probably meant; both may be NULL. */
+static const char *
+perhaps(const char *detail, const char *meant)
+{
+	return meant == NULL ? detail :
+		psprintf("%s%sperhaps \"%s\"", detail == NULL ? "" : detail, detail == NULL ? "" : ", ", meant);
+}
+
 static void
 report_columns(const Check *check)
 {
@@ -277,7 +285,8 @@ report_columns(const Check *check)
 		else if (check->sample->documents > 0 &&
 				 sampled_field_counts(column->field, counts, &types) == 0)
 			add_finding(check, "column without field", column->column.path,
-						column->column.name, 0, 0, NULL);
+						column->column.name, 0, 0,
+						perhaps(NULL, nearest_field(check->sample, column->column.path)));
 	}
 }
 
@@ -377,7 +386,9 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 						 &indexes, &refusal);
 	if (listing == INDEXES_OF_NOTHING)
 		add_finding(&check, "collection does not exist", NULL, NULL, -1, 0,
-					psprintf("%s.%s", check.options->database, check.options->collection));
+					perhaps(psprintf("%s.%s", check.options->database, check.options->collection),
+							nearest_collection(check.user, check.options->database,
+											   check.options->collection)));
 	else
 	{
 		prepare(&check);

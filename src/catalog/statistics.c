@@ -577,13 +577,18 @@ mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOpt
 	bool		isnull[COLUMN_COUNT] = {false};
 	MongoStatistics indexes;
 	const char *refusal;
+	const char *meant = NULL;
 	IndexListing listing = index_list(user, options->database, options->collection,
 									  &indexes, &refusal);
 
 	if (listing == INDEXES_OF_NOTHING)
-		ereport(NOTICE,
+		meant = nearest_collection(user, options->database, options->collection);
+	if (listing == INDEXES_OF_NOTHING)
+		ereport(WARNING,
 				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
-						collection, RelationGetRelationName(relation))));
+						collection, RelationGetRelationName(relation)),
+				 meant == NULL ? 0 :
+				 errhint("Perhaps the collection \"%s\" is meant: set the table's option collection.", meant)));
 	else if (listing == INDEXES_REFUSED)
 		ereport(NOTICE,
 				(errmsg("could not list the indexes of collection \"%s\"", collection),
