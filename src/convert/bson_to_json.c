@@ -35,7 +35,7 @@ typedef enum JsonItem
 	JSON_NULL
 } JsonItem;
 
-typedef struct JsonOutput
+typedef struct MongoJsonOutput
 {
 	MongoReadContext *context;	/* receives type mismatches */
 	bool		canonical;
@@ -51,11 +51,11 @@ typedef struct JsonOutput
 	JsonbParseState *state;
 	JsonbValue *result;			/* of the outermost container */
 	JsonbValue	scalar;			/* the whole value, if it is a scalar */
-} JsonOutput;
+} MongoJsonOutput;
 
 /* text_separate: append the comma before a key or an element that is not the first. */
 static inline void
-text_separate(JsonOutput *output)
+text_separate(MongoJsonOutput *output)
 {
 	if (output->need_comma)
 	{
@@ -119,7 +119,7 @@ append_escaped(StringInfo text, const char *string, uint32 length)
 
 /* put_into_text: append a token to a text. */
 static void
-put_into_text(JsonOutput *output, JsonItem item, const char *string, uint32 length, int64 integer)
+put_into_text(MongoJsonOutput *output, JsonItem item, const char *string, uint32 length, int64 integer)
 {
 	StringInfo	text = output->text;
 	char		digits[MAXINT8LEN + 1];
@@ -168,7 +168,7 @@ put_into_text(JsonOutput *output, JsonItem item, const char *string, uint32 leng
 
 /* put_into_jsonb: add a token to a jsonb. */
 static void
-put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
+put_into_jsonb(MongoJsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
 {
 	static const JsonbIteratorToken tokens[] = {
 		[JSON_BEGIN_OBJECT] = WJB_BEGIN_OBJECT, [JSON_BEGIN_ARRAY] = WJB_BEGIN_ARRAY,
@@ -233,7 +233,7 @@ put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 lengt
  *		'integer'.
  */
 static inline void
-put_item(JsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
+put_item(MongoJsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
 {
 	if (output->text != NULL)
 		put_into_text(output, item, text, length, integer);
@@ -242,19 +242,19 @@ put_item(JsonOutput *output, JsonItem item, const char *text, uint32 length, int
 }
 
 static inline void
-put_text(JsonOutput *output, JsonItem item, const char *text, uint32 length)
+put_text(MongoJsonOutput *output, JsonItem item, const char *text, uint32 length)
 {
 	put_item(output, item, text, length, 0);
 }
 
 static inline void
-put_integer(JsonOutput *output, JsonItem item, int64 integer)
+put_integer(MongoJsonOutput *output, JsonItem item, int64 integer)
 {
 	put_item(output, item, NULL, 0, integer);
 }
 
 static inline void
-put_mark(JsonOutput *output, JsonItem item)
+put_mark(MongoJsonOutput *output, JsonItem item)
 {
 	put_item(output, item, NULL, 0, 0);
 }
@@ -272,11 +272,11 @@ put_mark(JsonOutput *output, JsonItem item)
 #define INT64_LIMIT				9223372036854775808.0	/* 2^63 */
 #define YEAR_10000_MILLIS		INT64CONST(253402300800000)
 
-static bool put_value(JsonOutput *output, const bson_iter_t *iter);
+static bool put_value(MongoJsonOutput *output, const bson_iter_t *iter);
 
 /* open_wrapper: output "{key:". */
 static inline void
-open_wrapper(JsonOutput *output, const char *key)
+open_wrapper(MongoJsonOutput *output, const char *key)
 {
 	put_mark(output, JSON_BEGIN_OBJECT);
 	put_text(output, JSON_KEY, key, strlen(key));
@@ -284,14 +284,14 @@ open_wrapper(JsonOutput *output, const char *key)
 
 /* put_buffer: output a string that is in the caller's buffer, so a jsonb needs a copy. */
 static inline void
-put_buffer(JsonOutput *output, const char *text)
+put_buffer(MongoJsonOutput *output, const char *text)
 {
 	put_text(output, JSON_STRING, output->text == NULL ? pstrdup(text) : text, strlen(text));
 }
 
 /* put_wrapper: output {key: text}, where both are ASCII. */
 static void
-put_wrapper(JsonOutput *output, const char *key, const char *text)
+put_wrapper(MongoJsonOutput *output, const char *key, const char *text)
 {
 	open_wrapper(output, key);
 	put_buffer(output, text);
@@ -300,7 +300,7 @@ put_wrapper(JsonOutput *output, const char *key, const char *text)
 
 /* put_checked: output a key or string of the document; a mismatch if it is invalid. */
 static pg_attribute_always_inline bool
-put_checked(JsonOutput *output, JsonItem item, const bson_iter_t *iter, const char *text,
+put_checked(MongoJsonOutput *output, JsonItem item, const bson_iter_t *iter, const char *text,
 			uint32 length)
 {
 	if (!mongo_text_is_valid(text, length))
@@ -312,7 +312,7 @@ put_checked(JsonOutput *output, JsonItem item, const bson_iter_t *iter, const ch
 
 /* put_container: output a document or array, from an iterator at its start. */
 static bool
-put_container(JsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
+put_container(MongoJsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
 {
 	check_stack_depth();
 
@@ -358,7 +358,7 @@ double_text(double number)
 }
 
 static void
-put_double(JsonOutput *output, double number)
+put_double(MongoJsonOutput *output, double number)
 {
 	const char *text = isnan(number) ? "NaN" : !isinf(number) ? double_text(number) :
 		number > 0 ? "Infinity" : "-Infinity";
@@ -371,7 +371,7 @@ put_double(JsonOutput *output, double number)
 
 /* put_number: output an integer, plain or as a wrapper with this key. */
 static void
-put_number(JsonOutput *output, const char *key, bool wrapped, int64 number)
+put_number(MongoJsonOutput *output, const char *key, bool wrapped, int64 number)
 {
 	char		text[MAXINT8LEN + 1];
 
@@ -423,7 +423,7 @@ iso_date_text(int64 millis, char *text)
 }
 
 static void
-put_date(JsonOutput *output, int64 millis)
+put_date(MongoJsonOutput *output, int64 millis)
 {
 	char		text[64];
 
@@ -439,7 +439,7 @@ put_date(JsonOutput *output, int64 millis)
 
 /* put_binary: output {$binary: {base64: ..., subType: ...}}. */
 static void
-put_binary(JsonOutput *output, const bson_iter_t *iter)
+put_binary(MongoJsonOutput *output, const bson_iter_t *iter)
 {
 	const uint8_t *bytes;
 	uint32_t	length;
@@ -465,7 +465,7 @@ put_binary(JsonOutput *output, const bson_iter_t *iter)
 }
 
 static bool
-put_code_with_scope(JsonOutput *output, const bson_iter_t *iter)
+put_code_with_scope(MongoJsonOutput *output, const bson_iter_t *iter)
 {
 	uint32_t	length;
 	uint32_t	scope_length;
@@ -490,7 +490,7 @@ put_code_with_scope(JsonOutput *output, const bson_iter_t *iter)
 
 /* put_rare: output a value of a rare type, by way of a document that is its wrapper. */
 static bool
-put_rare(JsonOutput *output, const bson_iter_t *iter)
+put_rare(MongoJsonOutput *output, const bson_iter_t *iter)
 {
 	bool		canonical = output->canonical;
 	const bson_t *wrapper;
@@ -552,7 +552,7 @@ put_rare(JsonOutput *output, const bson_iter_t *iter)
 
 /* put_value: output the value at 'iter'; false if it contains a mismatch. */
 static bool
-put_value(JsonOutput *output, const bson_iter_t *iter)
+put_value(MongoJsonOutput *output, const bson_iter_t *iter)
 {
 	bson_iter_t child;
 	bson_decimal128_t decimal;
@@ -615,7 +615,7 @@ mongo_read_json(MONGO_READ_ARGS)
 {
 	uint32		length = iter->next_off - iter->off;
 	StringInfoData json;
-	JsonOutput	output = {.context = context, .canonical = context->canonical_json, .text = &json};
+	MongoJsonOutput output = {.context = context, .canonical = context->canonical_json, .text = &json};
 	const char *converted;
 
 	/*
@@ -644,7 +644,7 @@ mongo_read_json(MONGO_READ_ARGS)
 bool
 mongo_read_jsonb(MONGO_READ_ARGS)
 {
-	JsonOutput	output = {.context = context, .canonical = context->canonical_json};
+	MongoJsonOutput output = {.context = context, .canonical = context->canonical_json};
 
 	if (!put_value(&output, iter))
 		return false;
@@ -657,7 +657,7 @@ mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
 {
 	MongoReadContext context = {0};
 	StringInfoData json;
-	JsonOutput	output = {.context = &context, .text = &json, .spaced = spaced, .limit = limit};
+	MongoJsonOutput output = {.context = &context, .text = &json, .spaced = spaced, .limit = limit};
 	const char *text;
 	uint32		length;
 
