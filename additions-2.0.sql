@@ -133,6 +133,8 @@ DECLARE
 	option record;
 	wrappers oid[];
 	unreachable text[] := '{}';
+	decoded text;
+	reason text;
 BEGIN
 	-- the extension may be in any schema
 	PERFORM set_config('search_path', format('pg_catalog, %s, pg_temp', extnamespace::regnamespace), true)
@@ -160,17 +162,26 @@ BEGIN
 		FOR option IN SELECT option_name AS name, option_value AS value FROM pg_options_to_table(subject.options) LOOP
 			BEGIN
 				PERFORM mongo_fdw_validator(ARRAY[option.name || '=' || option.value], subject.catalog);
-			EXCEPTION WHEN OTHERS THEN
-				RETURN QUERY SELECT subject.name, 'option that is not accepted', SQLERRM,
-					format('%s OPTIONS (DROP %I);', subject.alter, option.name);
+			EXCEPTION
+				-- the caller might not set it, but it is there
+				WHEN insufficient_privilege THEN NULL;
+				WHEN OTHERS THEN
+					RETURN QUERY SELECT subject.name, 'option that is not accepted', SQLERRM,
+						format('%s OPTIONS (DROP %I);', subject.alter, option.name);
 			END;
 			IF option.name IN ('username', 'password') AND option.value ~ '%[0-9A-Fa-f]{2}' THEN
+				BEGIN
+					SELECT convert_from(string_agg(CASE length(part[1]) WHEN 3 THEN decode(substr(part[1], 2), 'hex')
+							ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY place), 'UTF8')
+						INTO decoded
+						FROM regexp_matches(option.value, '(%[0-9A-Fa-f]{2}|.)', 'gs') WITH ORDINALITY AS parts (part, place);
+				-- not text in UTF-8
+				EXCEPTION WHEN data_exception THEN
+					decoded := NULL;
+				END;
 				RETURN QUERY SELECT subject.name, 'percent-encoded ' || option.name,
 					'It is sent as it stands, and was decoded before.',
-					format('%s OPTIONS (SET %I %L);', subject.alter, option.name,
-						(SELECT convert_from(string_agg(CASE length(part[1]) WHEN 3 THEN decode(substr(part[1], 2), 'hex')
-							ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY place), 'UTF8')
-							FROM regexp_matches(option.value, '(%[0-9A-Fa-f]{2}|.)', 'gs') WITH ORDINALITY AS parts (part, place)));
+					CASE WHEN decoded IS NOT NULL THEN format('%s OPTIONS (SET %I %L);', subject.alter, option.name, decoded) END;
 			END IF;
 		END LOOP;
 	END LOOP;
@@ -214,13 +225,19 @@ BEGIN
 					HAVING array_agg(d->>'_id') = '{objectId}';
 			END IF;
 		EXCEPTION
-			WHEN invalid_authorization_specification OR invalid_password THEN
+			-- it would be the same for the server's other tables, perhaps after a long wait
+			WHEN invalid_authorization_specification OR invalid_password OR too_many_connections
+				OR sqlclient_unable_to_establish_sqlconnection THEN
+				GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
 				unreachable := unreachable || subject.srvname::text;
-				RETURN QUERY SELECT format('server %I', subject.srvname), 'MongoDB refuses the login', SQLERRM,
-					CASE WHEN NOT subject.has_database
+				RETURN QUERY SELECT format('server %I', subject.srvname),
+					CASE WHEN starts_with(SQLSTATE, '28') THEN 'MongoDB refuses the login' ELSE 'MongoDB cannot be reached' END,
+					concat_ws(': ', SQLERRM, nullif(reason, '')),
+					CASE WHEN starts_with(SQLSTATE, '28') AND NOT subject.has_database
 						THEN format('ALTER SERVER %I OPTIONS (ADD authentication_database %L);', subject.srvname, subject.database) END;
 			WHEN OTHERS THEN
-				RETURN QUERY SELECT object, 'cannot be read', SQLERRM, NULL;
+				GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
+				RETURN QUERY SELECT object, 'cannot be read', concat_ws(': ', SQLERRM, nullif(reason, '')), NULL;
 		END;
 	END LOOP;
 END;

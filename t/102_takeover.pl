@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use IO::Socket::INET;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -115,5 +116,41 @@ user mapping of public for server s: percent-encoded password -> ALTER USER MAPP
 EOF
 is($ask->('SELECT count(*), count(n), count(t) FROM "Mixed"'), '3|1|1', 'and after it all is readable');
 is($ask->('SELECT count(*) FROM points'), '20', 'through the login that was mended');
+
+# odd names, dropped columns, a server that is silent, a password that is no text
+my $silent = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1') or die $!;
+my $silent_port = $silent->sockport;
+my $odd = q{"a ""b' c"};
+$mongod->insert('shop', q{o'd"d}, '[{"_id": "x", "n": 2.5}]');
+$ask->(qq{
+	CREATE ROLE $odd;
+	CREATE SCHEMA $odd;
+	CREATE SERVER $odd FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port', ca_file '/none', authentication_database 'shop');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER $odd OPTIONS (username 'local', password 'a:b\@c');
+	CREATE USER MAPPING FOR $odd SERVER $odd OPTIONS (username 'x', password '100%25%ff');
+	CREATE FOREIGN TABLE $odd.$odd (gone int, _id name, $odd int OPTIONS (path 'n')) SERVER $odd OPTIONS (database 'shop', collection 'o''d"d');
+	ALTER FOREIGN TABLE $odd.$odd DROP COLUMN gone;
+	UPDATE pg_attribute SET attfdwoptions = attfdwoptions || ARRAY['odd "one=1'] WHERE attrelid = \$\$$odd.$odd\$\$::regclass AND attname LIKE 'a%';
+	CREATE SERVER silent FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$silent_port', connect_timeout_ms '700', server_selection_timeout_ms '700');
+	CREATE USER MAPPING FOR PUBLIC SERVER silent} . join('', map { "; CREATE FOREIGN TABLE silent_$_ (a int) SERVER silent" } 1 .. 20));
+my $report = q{SELECT object, finding, detail, alteration FROM extensions.mongo_fdw_migration_report() WHERE object ~ 'silent|"' AND object !~ 'Mixed' ORDER BY 1, 2};
+my $start = time;
+my $found = $ask->($report);
+cmp_ok(time - $start, '<', 8, 'a server that is silent is waited for once');
+is($found =~ s/could not connect to server "silent": .*?\|/.../r, <<"EOF" =~ s/\n\z//r, 'what the report says of odd names');
+column $odd of table $odd.$odd|option that is not accepted|invalid option "odd "one"|ALTER FOREIGN TABLE $odd.$odd ALTER COLUMN $odd OPTIONS (DROP "odd ""one");
+server silent|MongoDB cannot be reached|...
+table $odd.$odd|values that do not fit|$odd {Double} for example where _id is "x"|ALTER FOREIGN TABLE $odd.$odd OPTIONS (ADD type_mismatch 'null');
+user mapping of a "b' c for server $odd|percent-encoded password|It is sent as it stands, and was decoded before.|
+EOF
+$ask->($_) foreach map { (split /\|/)[3] // () } grep { /OPTIONS \(/ } split /\n/, $found;
+is($ask->(qq{SELECT count(*), count($odd) FROM $odd.$odd}), '1|0', 'and after it all is readable');
+
+# by a role that may not read, nor name files
+$ask->('CREATE ROLE stranger; GRANT USAGE ON SCHEMA extensions TO stranger');
+like($ask->("SET ROLE stranger; SELECT DISTINCT finding FROM extensions.mongo_fdw_migration_report() ORDER BY 1"), qr/^__doc has another form\ncannot be read\z/,
+	'a role without privileges is not told to drop an option that only others may set');
+like($ask->("SET ROLE stranger; SELECT detail FROM extensions.mongo_fdw_migration_report() WHERE object = 'table public.points'"), qr/^permission denied for foreign table points$/,
+	'but that it may not read');
 
 done_testing();
