@@ -6,32 +6,11 @@
 use strict;
 use warnings;
 
-use Cwd;
-use File::Basename qw(dirname);
 use MongoFdwTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-# initialised
-#	A cluster that differs from another in its version only: in PostgreSQL 18 the
-#	default for checksums has changed.
-sub initialised
-{
-	my ($name, %where) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name, %where);
-
-	$node->init(extra => ['--data-checksums']);
-	$node->append_conf('postgresql.conf', "timezone = 'UTC'\nlog_timezone = 'UTC'\n");
-	return $node;
-}
-
 my $mongod = MongoFdwTest::Mongod->new;
-my $old = initialised('old', $ENV{PG_OLD_BIN} ? (install_path => dirname($ENV{PG_OLD_BIN})) : ());
-my $new = initialised('new');
-my ($old_bin, $new_bin) = map { $_->config_data('--bindir') } $old, $new;
-my @majors = map { $_->config_data('--version') =~ /(\d+)/ } $old, $new;
-plan skip_all => 'pg_upgrade is not installed' unless -x "$new_bin/pg_upgrade";
+my ($old, $new) = clusters_for_upgrade();
 
 $old->start;
 $old->safe_psql('postgres', 'CREATE EXTENSION mongo_fdw');
@@ -51,12 +30,7 @@ my $before = $old->safe_psql('postgres', $learned);
 like($before, qr/^later\|db\.points\|.*"id_1"/, 'ANALYZE has learned something');
 $old->stop;
 
-my $folder = getcwd;
-chdir($old->basedir) || die "could not change to the folder of the old cluster: $!";
-command_ok([ "$new_bin/pg_upgrade", '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
-		'--old-bindir', $old_bin, '--new-bindir', $new_bin, '--socketdir', $new->host,
-		'--old-port', $old->port, '--new-port', $new->port ], 'pg_upgrade from ' . join(' to ', @majors));
-chdir($folder) || die "could not change back: $!";
+pg_upgrade($old, $new);
 $new->start;
 
 is($new->safe_psql('postgres', $learned), $before, 'it is known in the new cluster');

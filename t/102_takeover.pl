@@ -12,18 +12,27 @@ use Test::More;
 
 my $mongod = MongoFdwTest::Mongod->new(auth => 1);
 my $node = new_postgres('takeover');
-my $folder = $node->config_data('--sharedir') . '/extension';
-my $leftover = "$folder/mongo_fdw--1.1.sql";
 my $tables = 50;
 
+# leave_script
+#	Puts the script of the other one's 1.1 into the folder of this PostgreSQL.
+my %leftovers;
+END { unlink $_ foreach keys %leftovers }
+
+sub leave_script
+{
+	my $script = $_[0]->config_data('--sharedir') . '/extension/mongo_fdw--1.1.sql';
+
+	append_to_file($script, q{
+		CREATE FUNCTION mongo_fdw_handler() RETURNS fdw_handler AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+		CREATE FUNCTION mongo_fdw_validator(text[], oid) RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+		CREATE FOREIGN DATA WRAPPER mongo_fdw HANDLER mongo_fdw_handler VALIDATOR mongo_fdw_validator;
+		CREATE FUNCTION mongo_fdw_version() RETURNS pg_catalog.int4 STRICT AS 'MODULE_PATHNAME' LANGUAGE C;
+	}) unless $leftovers{$script}++;
+}
+
 # a new installation ignores what another one has left behind
-append_to_file($leftover, q{
-	CREATE FUNCTION mongo_fdw_handler() RETURNS fdw_handler AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-	CREATE FUNCTION mongo_fdw_validator(text[], oid) RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-	CREATE FOREIGN DATA WRAPPER mongo_fdw HANDLER mongo_fdw_handler VALIDATOR mongo_fdw_validator;
-	CREATE FUNCTION mongo_fdw_version() RETURNS pg_catalog.int4 STRICT AS 'MODULE_PATHNAME' LANGUAGE C;
-});
-END { unlink $leftover if defined $leftover }
+leave_script($node);
 
 is($node->safe_psql('postgres', q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.0', 'a new installation');
 is($node->safe_psql('postgres', 'SELECT mongo_fdw_version()'), '20000', 'and its version');
@@ -32,7 +41,7 @@ is($node->safe_psql('postgres', 'SELECT mongo_fdw_version()'), '20000', 'and its
 my $members = q{
 	SELECT pg_describe_object(classid, objid, objsubid), CASE classid
 		WHEN 'pg_proc'::regclass THEN (SELECT concat(proacl, proisstrict, provolatile, proparallel, proleakproof, prosrc, prosqlbody IS NULL) FROM pg_proc WHERE oid = objid)
-		WHEN 'pg_class'::regclass THEN (SELECT concat(relacl, pg_get_viewdef(oid)) FROM pg_class WHERE oid = objid) END,
+		WHEN 'pg_class'::regclass THEN (SELECT concat(coalesce(relacl, acldefault('r', relowner)), pg_get_viewdef(oid)) FROM pg_class WHERE oid = objid) END,
 		obj_description(objid, classid::regclass::name)
 	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
 		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'mongo_fdw') ORDER BY 1};
@@ -42,29 +51,39 @@ unlike($new, qr/^(?!cast |operator (?:class|family) ).*\|$/m, 'all but casts and
 
 $mongod->insert('shop', 'points', '[' . join(', ', map { sprintf('{"_id": {"$oid": "%024x"}, "id": %d, "info": "x"}', $_, $_) } 1 .. 20) . ']');
 $node->safe_psql('postgres', 'CREATE ROLE reader');
-my $definition = q{_id name, id int, info text};
-foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0')
+# make_database
+#	Makes a database with so many tables by the other's 1.0 or 1.1, or by our 1.0; returns a
+#	function that asks it.
+sub make_database
 {
-	my ($whose, $version) = split ' ', $from;
+	my ($cluster, $from, $count) = @_;
 	my $database = $from =~ s/\W/_/gr;
-	my $ask = sub { $node->safe_psql($database, @_) };
-
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$ask->('CREATE EXTENSION mongo_fdw VERSION ' . ($whose eq 'ours' ? q('1.0') : q('1.1')));
-	$ask->(q{ALTER EXTENSION mongo_fdw DROP FUNCTION mongo_fdw_version(); DROP FUNCTION mongo_fdw_version();
-		UPDATE pg_extension SET extversion = '1.0' WHERE extname = 'mongo_fdw'}) if $from eq 'theirs 1.0';
+	my $ask = sub { $cluster->safe_psql($database, @_) };
 	my ($port, %login) = ($mongod->port, %{ $mongod->mapping });
+
+	$cluster->safe_psql('postgres', "CREATE DATABASE $database");
+	$ask->('CREATE EXTENSION mongo_fdw VERSION ' . ($from =~ /^ours/ ? q('1.0') : q('1.1')));
+	$ask->(q{ALTER EXTENSION mongo_fdw DROP FUNCTION mongo_fdw_version(); DROP FUNCTION mongo_fdw_version();
+		UPDATE pg_extension SET extversion = '1.0' WHERE extname = 'mongo_fdw'}) if $from =~ /^theirs 1.0/;
 	$ask->(qq{
 		CREATE SERVER mongo_server FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port', authentication_database 'admin');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER mongo_server OPTIONS (username '$login{username}', password '$login{password}');
 		CREATE SCHEMA app});
 	$ask->(join(";\n", map { qq{
-		CREATE FOREIGN TABLE app.t$_ ($definition) SERVER mongo_server OPTIONS (database 'shop', collection 'points');
+		CREATE FOREIGN TABLE app.t$_ (_id name, id int, info text) SERVER mongo_server OPTIONS (database 'shop', collection 'points');
 		CREATE VIEW app.v$_ AS SELECT id, info FROM app.t$_ WHERE id <= $_;
-		GRANT SELECT ON app.t$_, app.v$_ TO reader } } 1 .. $tables)
+		GRANT SELECT ON app.t$_, app.v$_ TO reader } } 1 .. $count)
 	  . '; CREATE MATERIALIZED VIEW app.m AS SELECT count(*) FROM app.v7');
-	my $state = q{SELECT relname, relkind, relacl, pg_get_viewdef(c.oid), ftoptions FROM pg_class c LEFT JOIN pg_foreign_table ON ftrelid = c.oid
-		WHERE relnamespace = 'app'::regnamespace ORDER BY 1};
+	return $ask;
+}
+
+# The tables and views, with definitions and privileges; pg_upgrade orders options anew.
+my $state = q{SELECT relname, relkind, relacl, pg_get_viewdef(c.oid), ARRAY(SELECT unnest(ftoptions) ORDER BY 1)
+	FROM pg_class c LEFT JOIN pg_foreign_table ON ftrelid = c.oid WHERE relnamespace = 'app'::regnamespace ORDER BY 1};
+
+foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0')
+{
+	my $ask = make_database($node, $from, $tables);
 	my $before = $ask->($state);
 	is($ask->('SELECT count(*) FROM app.v7'), '7', "$from: our library serves its tables");
 
@@ -152,5 +171,38 @@ like($ask->("SET ROLE stranger; SELECT DISTINCT finding FROM extensions.mongo_fd
 	'a role without privileges is not told to drop an option that only others may set');
 like($ask->("SET ROLE stranger; SELECT detail FROM extensions.mongo_fdw_migration_report() WHERE object = 'table public.points'"), qr/^permission denied for foreign table points$/,
 	'but that it may not read');
+
+# --- pg_upgrade, before ALTER EXTENSION and after it ------------------------------------------
+my ($old, $upgraded) = clusters_for_upgrade();
+leave_script($old);
+$old->start;
+$old->safe_psql('postgres', 'CREATE ROLE reader');
+my %state_of;
+foreach my $from ('theirs 1.0', 'theirs 1.1', 'theirs 1.0 taken over', 'theirs 1.1 taken over')
+{
+	my $ask = make_database($old, $from, 10);
+	$ask->('ALTER EXTENSION mongo_fdw UPDATE; ANALYZE app.t3') if $from =~ /taken/;
+	$state_of{$from} = $ask->($state);
+}
+$old->stop;
+pg_upgrade($old, $upgraded);
+$upgraded->start;
+foreach my $from (sort keys %state_of)
+{
+	my $ask = sub { $upgraded->safe_psql($from =~ s/\W/_/gr, @_) };
+
+	is($ask->('SELECT count(*) FROM app.v7'), '7', "$from, upgraded: its tables are served");
+	if ($from =~ /taken/)
+	{
+		is($ask->('SELECT documents FROM mongo_fdw_statistics'), '20', "$from, upgraded: what ANALYZE has learned");
+	}
+	else
+	{
+		$ask->('ALTER EXTENSION mongo_fdw UPDATE');
+	}
+	is($ask->($members), $new, "$from, upgraded: the catalog is that of a new installation");
+	is($ask->($state), $state_of{$from}, "$from, upgraded: tables, views and grants are the same");
+	is($ask->('REFRESH MATERIALIZED VIEW app.m; SELECT count FROM app.m'), '7', "$from, upgraded: a materialized view");
+}
 
 done_testing();

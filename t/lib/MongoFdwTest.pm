@@ -14,7 +14,7 @@ package MongoFdwTest;
 use strict;
 use warnings;
 
-use Cwd qw(abs_path);
+use Cwd qw(abs_path getcwd);
 use Exporter 'import';
 use Fcntl;
 use File::Basename qw(dirname);
@@ -31,6 +31,7 @@ our @EXPORT = qw(
   background_query milliseconds_between make_certificates
   run_pgbench sanitized random_amount random_seed
   python run_program run_tests_of start_fake
+  clusters_for_upgrade pg_upgrade
 );
 
 my @inherited;    # files
@@ -158,6 +159,41 @@ sub new_postgres
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION mongo_fdw');
 	return $node;
+}
+
+# clusters_for_upgrade
+#	Returns two clusters that are not running and differ in their versions only: of the
+#	one to upgrade from, whose programs PG_OLD_BIN names, and of the one that is tested.
+sub clusters_for_upgrade
+{
+	my @clusters = (
+		PostgreSQL::Test::Cluster->new('old', $ENV{PG_OLD_BIN} ? (install_path => dirname($ENV{PG_OLD_BIN})) : ()),
+		PostgreSQL::Test::Cluster->new('new'));
+
+	foreach my $node (@clusters)
+	{
+		# in PostgreSQL 18 the default for checksums has changed
+		$node->init(extra => ['--data-checksums']);
+		$node->append_conf('postgresql.conf', "timezone = 'UTC'\nlog_timezone = 'UTC'\n");
+	}
+	return @clusters;
+}
+
+# pg_upgrade
+#	Tests that pg_upgrade succeeds with such clusters.
+sub pg_upgrade
+{
+	my ($old, $new) = @_;
+	my ($old_bin, $new_bin) = map { $_->config_data('--bindir') } $old, $new;
+	my @majors = map { $_->config_data('--version') =~ /(\d+)/ } $old, $new;
+	my $folder = getcwd;
+
+	# where it writes its log
+	chdir($old->basedir) || die "could not change to the folder of the old cluster: $!";
+	command_ok([ "$new_bin/pg_upgrade", '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
+			'--old-bindir', $old_bin, '--new-bindir', $new_bin, '--socketdir', $new->host,
+			'--old-port', $old->port, '--new-port', $new->port ], 'pg_upgrade from ' . join(' to ', @majors));
+	chdir($folder) || die "could not change back: $!";
 }
 
 # create_server
