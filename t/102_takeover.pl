@@ -181,7 +181,7 @@ leave_script($old);
 $old->start;
 $old->safe_psql('postgres', 'CREATE ROLE reader');
 my %state_of;
-foreach my $from ('theirs 1.0', 'theirs 1.1', 'theirs 1.0 taken over', 'theirs 1.1 taken over')
+foreach my $from ('theirs 1.1', 'theirs 1.0 taken over')
 {
 	my $ask = make_database($old, $from, 10);
 	$ask->('ALTER EXTENSION mongo_fdw UPDATE; ANALYZE app.t3') if $from =~ /taken/;
