@@ -97,7 +97,8 @@ endif
 COMPRESSORS := $(shell for name in snappy zlib libzstd; do \
 	pkg-config --exists $$name 2>/dev/null && echo $$name; done)
 
-PG_CFLAGS = -MMD -MP
+# PostgreSQL 15's headers are not C23, which is GCC 15's default.
+PG_CFLAGS = -MMD -MP $(if $(filter 15,$(MAJORVERSION)),-std=gnu17)
 
 # -isystem: warnings are for our code, not for the headers it is built with.
 PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \

