@@ -20,6 +20,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
 #include "utils/palloc.h"
 
@@ -50,7 +51,8 @@ typedef struct MongoColumns
 											 * table; otherwise NULL */
 	const char *prefix;			/* NULL: the document itself */
 	const char *array;			/* not NULL: columns read its elements */
-	bool		whole;			/* the element itself, not its fields */
+	int			element;		/* MONGO_ANY_ELEMENT or MONGO_UNWOUND_ELEMENT:
+								 * the element itself; 0: what is inside it */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
 
@@ -67,7 +69,11 @@ extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 
 /* mongo_columns_of_element: returns such a copy that reads the elements of an array. */
 extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const char *array,
-											  bool whole);
+											  int element);
+
+/* mongo_columns_with_path: returns such a copy in which this column has another path. */
+extern MongoColumns *mongo_columns_with_path(const MongoColumns *columns, const Var *column,
+											 const char *path);
 
 /* mongo_unused_field: returns 'name', or a longer name if a column without a prefix reads it. */
 extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
@@ -413,6 +419,17 @@ extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
  */
 extern Node *mongo_equivalent_condition(Node *node, bool wanted);
 
+/*
+ * mongo_condition_of_element
+ *		Returns what EXISTS over the elements of an array, a planned subquery of one function, asks
+ *		of an element; NULL if it is something else.
+ *
+ * In the condition, the column that contains the array stands for the element, with its type.
+ * What else refers to the table 'varno' is left out.  *array is the function's argument.
+ */
+extern Expr *mongo_condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno,
+										Node **array);
+
 /* ------------------- The field that an expression reads ------------------- */
 
 /*
@@ -472,6 +489,7 @@ typedef struct MongoTranslation
 	bool		need_exact;		/* a superset is useless: translate exactly */
 	List	   *known_conditions;	/* conditions, or RestrictInfos, that are
 									 * true of all rows needed */
+	const List *subplans;		/* Plan *, of SubPlans; NIL: none is known */
 	List	   *computed;		/* MongoComputed *, searched first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), parallel */
@@ -548,6 +566,21 @@ typedef struct MongoCondition
  */
 extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
 												Expr *clause, bson_t *match);
+
+/*
+ * mongo_translate_for_element
+ *		Translates the clause, in which the columns read the elements of the array at 'path', for
+ *		one element.
+ *
+ * With 'element' 0, 'match' becomes a filter of what is inside the element, for $elemMatch.
+ * With MONGO_ANY_ELEMENT or MONGO_UNWOUND_ELEMENT it becomes a filter of the document, for
+ * clauses on the element itself.  It matches a superset.  Otherwise as
+ * mongo_translate_condition(); not shippable, too, if the clause may be true without an
+ * element.
+ */
+extern MongoCondition mongo_translate_for_element(MongoTranslation *translation,
+												  const MongoColumns *columns, const char *path,
+												  int element, Expr *clause, bson_t *match);
 
 /*
  * Pipeline tables, whose rows are computed from the documents by stages: first those of the

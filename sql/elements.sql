@@ -29,7 +29,7 @@ DECLARE
 BEGIN
 	SET LOCAL mongo_fdw.explain_remote = on;
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) ' || query LOOP
-		IF line ~ 'Scan on' THEN
+		IF line ~ 'Foreign Scan on' THEN
 			RETURN NEXT 'rows: ' || substring(line FROM 'rows=(\d+)');
 		ELSIF line ~ 'Remote Command' THEN
 			RETURN NEXT regexp_replace(line, '^.*?"filter" : |, "(projection|collation|batchSize)".*$', '', 'g');
@@ -155,6 +155,43 @@ INSERT INTO e_posts VALUES (1006, NULL, '{NULL,NaN}');
 SELECT _id FROM e_posts WHERE _id > 999 AND sizes[2] = ANY ('{7.1,NaN}'::numeric[]) ORDER BY _id;
 SELECT _id FROM e_posts WHERE _id > 999 AND sizes[2] = ANY ((SELECT '{NaN}'::numeric[])::numeric[]) ORDER BY _id;
 SELECT _id FROM e_posts WHERE _id > 999 AND sizes && '{NaN,8}'::numeric[] ORDER BY _id;
+-- EXISTS over the elements: the conditions on one are an $elemMatch, or on the field if they ask for the element itself
+SET client_min_messages = warning;
+CREATE FOREIGN TABLE e_lines (_id int, lines jsonb, tags text[], j jsonb) SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_lines');
+CREATE FOREIGN TABLE e_lines_raw (_id int, tags jsonb, doc json OPTIONS (path 'j')) SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_lines');
+RESET client_min_messages;
+DELETE FROM e_lines;
+INSERT INTO e_lines SELECT n, jsonb_build_array(jsonb_build_object('sku', 's' || n % 100, 'qty', n % 7), jsonb_build_object('sku', 's' || n % 90, 'qty', n % 3)),
+	ARRAY['t' || n % 100, 't' || n % 90], jsonb_build_object('s', 's' || n % 90, 'list', jsonb_build_array(n % 50, 's' || n % 50)) FROM generate_series(1, 500) n;
+INSERT INTO e_lines VALUES (501, '["s50", ["s50"], {"sku": ["s50"]}, [{"sku": "s50"}], null]', '{{t50,a},{b,NULL}}', '{"list": [["s7"], {"s": "z"}], "s": "a"}'), (502, '[]', '{}', NULL), (503, NULL, NULL, NULL);
+SELECT mongo_command('elements', 'mongo_fdw_regress', '{"createIndexes": "written_lines", "indexes": [{"key": {"lines.sku": 1, "lines.qty": 1}, "name": "lines"}, {"key": {"tags": 1}, "name": "tags"}, {"key": {"j.list": 1}, "name": "list"}]}') ->> 'ok' AS ok;
+\pset format unaligned
+\pset tuples_only on
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT 1 FROM jsonb_array_elements(lines) e WHERE e ->> 'sku' = 's50' AND e -> 'qty' = '1' LIMIT 1)$$);
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e @> '{"sku": "s50"}' OR e -> 'sku' = '"s51"')$$);
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM unnest(tags) t WHERE t = 't50')$$);
+SELECT e_seen($$SELECT _id FROM e_lines_raw WHERE EXISTS (SELECT FROM jsonb_array_elements_text(tags) t WHERE t IN ('t50', 't51')) AND _id < 501$$);
+SELECT e_seen($$SELECT _id FROM e_lines_raw WHERE EXISTS (SELECT FROM jsonb_array_elements(tags) t WHERE t = '"t50"')$$);
+SELECT e_seen($$SELECT _id FROM e_lines_raw WHERE EXISTS (SELECT FROM json_array_elements_text(doc -> 'list') t WHERE t = '7')$$);
+-- of values that the subquery is given, or finds itself; what else it says of the table is left out
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e ->> 'sku' = 's50' AND e ->> 'x' IS DISTINCT FROM (SELECT 'a') AND e ->> 'sku' <> j ->> 's')$$);
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e ->> 'sku' = (SELECT 's50'))$$);
+SELECT o.s, (SELECT count(*) FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e ->> 'sku' = o.s)) FROM (VALUES ('s50'), ('s99'), (NULL)) o (s);
+SELECT count(l._id) FROM (VALUES ('s50'), ('s99')) o (s) JOIN e_lines l ON l._id < 70 AND EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e ->> 'sku' = o.s AND l._id > 0);
+SELECT g, (SELECT count(*) FROM e_lines l WHERE l._id = g % 10 AND EXISTS (SELECT FROM unnest(tags) t WHERE t = 't' || g)) FROM generate_series(1, 300) g WHERE g IN (1, 7, 17, 300);
+SELECT sum(n) FROM (SELECT (SELECT count(*) FROM e_lines l WHERE l._id = g % 10 AND EXISTS (SELECT FROM unnest(tags) t WHERE t = 't' || g % 20)) AS n FROM generate_series(1, 300) g OFFSET 0) s;
+-- nothing is known of an element that is known of what contains it
+SELECT _id FROM e_lines WHERE j ->> 's' COLLATE "C" < 'b' AND EXISTS (SELECT FROM jsonb_array_elements(j -> 'list') e WHERE e ->> 's' COLLATE "C" > 'a');
+-- only where it is true, of one function, of an element of which something must be
+SELECT e_seen($$SELECT _id FROM e_lines WHERE NOT EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e ->> 'sku' <> 's50' AND e IS NOT NULL) AND _id > 490$$);
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE coalesce(e ->> 'sku', 's') = 's')$$);
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM unnest(tags) t, unnest(tags) u WHERE t = 't50' AND u = 'a')$$);
+SELECT e_seen($$SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE e @> '"s50"' OR e @> '["s50"]')$$);
+SELECT e_seen($$UPDATE e_lines SET tags = NULL WHERE EXISTS (SELECT FROM unnest(tags) t WHERE t = 'b')$$);
+SELECT _id FROM e_lines WHERE EXISTS (SELECT FROM jsonb_array_elements(lines) e WHERE EXISTS (SELECT FROM jsonb_array_elements(CASE jsonb_typeof(e) WHEN 'array' THEN e END) i WHERE i ->> 'sku' = 's50'));
+\pset format aligned
+\pset tuples_only off
+DELETE FROM e_lines;
 DELETE FROM e_orders;
 DROP FUNCTION e_seen;
 SET client_min_messages = warning;

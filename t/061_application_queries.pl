@@ -13,19 +13,22 @@ my $count = 10000;
 my $any = 2 * $count;    # only the answer counts
 create_server($node, 'mongodb', $mongod);
 my $columns = '_id objectid NOT NULL, n int, created timestamptz, name text, status text, total numeric(10,2), '
-  . 'icu text COLLATE "und-x-icu", turkish text COLLATE "tr-x-icu"';
+  . 'icu text COLLATE "und-x-icu", turkish text COLLATE "tr-x-icu", lines jsonb, words text[]';
 $node->safe_psql('postgres', qq{
 	CREATE SCHEMA foreigners;
 	CREATE FOREIGN TABLE foreigners.t ($columns) SERVER mongodb OPTIONS (database 'db', collection 't');
 	CREATE SCHEMA locals;
 	CREATE TABLE locals.t ($columns);
-	INSERT INTO locals.t SELECT *, name, name FROM (SELECT lpad(to_hex(g), 24, '0')::objectid, g, timestamptz '2024-01-01' + g / 3 * interval '1 minute' AS created,
+	INSERT INTO locals.t SELECT *, name, name,
+			jsonb_build_array(jsonb_build_object('sku', 's' || n % 1000, 'qty', n % 7), jsonb_build_object('sku', 's' || n % 900, 'qty', n % 3)),
+			ARRAY['w' || n % 1000, 'w' || n % 900]
+		FROM (SELECT lpad(to_hex(g), 24, '0')::objectid, g AS n, timestamptz '2024-01-01' + g / 3 * interval '1 minute' AS created,
 		(ARRAY['Bob ', 'bob ', 'BOB ', 'Kim ', 'M' || chr(304) || 'a ', chr(8490) || 'im '])[1 + g % 6] || g AS name,
 		CASE WHEN g % 50 > 0 THEN 's' || g % 1000 END, CASE WHEN g % 100 > 0 THEN g % 2000 / 4.0 END
 		FROM generate_series(1, $count) g) s;
 	INSERT INTO foreigners.t SELECT * FROM locals.t;
 	ANALYZE locals.t});
-foreach my $key (['created', '_id'], ['name'], ['status'], ['total'])
+foreach my $key (['created', '_id'], ['name'], ['status'], ['total'], ['lines.sku', 'lines.qty'], ['words'])
 {
 	my $fields = join(', ', map { qq("$_": 1) } @$key);
 	$mongod->command(qq({"createIndexes": "t", "indexes": [{"key": {$fields}, "name": "by_$key->[0]"}]}), 'db');
@@ -102,6 +105,12 @@ examines($any, "SELECT count(*) FROM t WHERE coalesce(total, $_) <> 105 AND NOT 
 examines($any, "SELECT count(*) FROM t WHERE NOT (coalesce(total, $_) = 105)") foreach 0, 105;
 examines(210, "SELECT count(*) FROM t WHERE coalesce(status, 's1') = 's1'");
 examines($any, q{SELECT count(*) FROM t WHERE coalesce(name, 'abc') LIKE 'abc\\'});
+
+# elements of arrays
+examines(22, "SELECT n FROM t WHERE EXISTS (SELECT 1 FROM jsonb_array_elements(lines) e WHERE e->>'sku' = 's77') ORDER BY n");
+examines(15, "SELECT n FROM t WHERE EXISTS (SELECT 1 FROM jsonb_array_elements(lines) e WHERE e->>'sku' = 's77' AND e->'qty' = '2') ORDER BY n");
+examines(22, "SELECT n FROM t WHERE EXISTS (SELECT 1 FROM unnest(words) w WHERE w = 'w77') ORDER BY n");
+examines($any, "SELECT count(*) FROM t WHERE NOT EXISTS (SELECT 1 FROM jsonb_array_elements(lines) e WHERE e->>'sku' = 's77')");
 
 # upper and lower case
 foreach my $column (qw(name icu turkish))

@@ -252,32 +252,6 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
  */
 
 /*
- * translate_for_element
- *		Translates the clause again, for one element of the array at 'path': for its fields, or
- *		with 'whole' for the element itself.  NULL if query predicates cannot test that, or if
- *		a row without the element may pass.
- */
-static const bson_t *
-translate_for_element(MongoTranslation *translation, const MongoRelation *relation,
-					  const char *path, bool whole, Expr *clause)
-{
-	MongoTranslation within = *translation;
-	MongoMark	before = mongo_mark(translation);
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-	MongoCondition condition;
-
-	within.columns = mongo_columns_of_element(relation->columns, path, whole);
-	within.use_expressions = within.need_exact = false;
-	condition = mongo_translate_condition(&within, clause, match);
-	translation->parameters = within.parameters;
-	translation->predicates = within.predicates;
-	if (condition.exactness != MONGO_NOT_SHIPPABLE && condition.strict)
-		return match;
-	mongo_return_to(translation, before);
-	return NULL;
-}
-
-/*
  * mongo_elements_add
  *		Adds a condition on documents: an element at path number 'number' may satisfy 'clause',
  *		a condition on the rows after unwinding it.
@@ -289,7 +263,7 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 				   Expr *clause)
 {
 	const char *path = list_nth(elements->paths, number);
-	const bson_t *match;
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
 	ListCell   *cell;
 
 	/* elements of elements, at the same path */
@@ -298,15 +272,17 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 		if (foreach_current_index(cell) != number && strcmp(lfirst(cell), path) == 0)
 			return;
 	}
-	match = translate_for_element(elements->translation, relation, path, false, clause);
-	if (match != NULL)
+	if (mongo_translate_for_element(elements->translation, relation->columns, path, 0, clause,
+									match).exactness != MONGO_NOT_SHIPPABLE)
 	{
-		elements->within[number] = lappend(elements->within[number], unconstify(bson_t *, match));
+		elements->within[number] = lappend(elements->within[number], match);
 		return;
 	}
-	match = translate_for_element(elements->translation, relation, path, true, clause);
-	if (match != NULL)
-		elements->conditions = lappend(elements->conditions, unconstify(bson_t *, match));
+	bson_reinit(match);
+	if (mongo_translate_for_element(elements->translation, relation->columns, path,
+									MONGO_UNWOUND_ELEMENT, clause,
+									match).exactness != MONGO_NOT_SHIPPABLE)
+		elements->conditions = lappend(elements->conditions, match);
 }
 
 /* enclosing_array: returns the number of the array whose elements contain this one, or -1. */

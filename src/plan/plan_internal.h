@@ -75,6 +75,7 @@ typedef struct MongoRelation
 	const bson_t *fit;			/* what documents must match that 'skip' does
 								 * not leave out; NULL: nothing */
 	bool		skips_locally;	/* PostgreSQL has to leave out some, too */
+	const List *subplans;		/* Plan *, of the subqueries in restrictions */
 	List	   *known;			/* MongoClause *, of restrictions without
 								 * parameters, whose translation for the
 								 * estimate the plan uses again */

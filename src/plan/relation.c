@@ -119,6 +119,7 @@ create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	relation->relid = foreigntableid;
 	relation->serverid = baserel->serverid;
 	relation->userid = baserel->userid ? baserel->userid : GetUserId();
+	relation->subplans = root->glob->subplans;
 	relation->options = mongo_table_options(foreigntableid);
 	relation->columns = mongo_columns_create(CurrentMemoryContext, foreigntableid,
 											 baserel->relid, baserel->max_attr);
@@ -139,6 +140,7 @@ mongo_translation_of(const MongoRelation *relation)
 														MONGO_FEATURE_EXPR);
 	translation.disabled = relation->options->pushdown_disable;
 	translation.known_conditions = relation->restrictions;
+	translation.subplans = relation->subplans;
 	return translation;
 }
 

@@ -126,8 +126,12 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 		if (list_member_ptr(keys, rinfo) || has_exec_param((Node *) rinfo->clause, NULL) ||
 			mongo_translate_restriction(&translation, baserel, rinfo, match).exactness == MONGO_NOT_SHIPPABLE)
 			continue;
-		/* documents that no row needs must not cause an error */
-		if (mongo_cannot_fail(match))
+
+		/*
+		 * documents that no row needs must not cause an error, and a subquery
+		 * may refer to an outer value as well
+		 */
+		if (mongo_cannot_fail(match) && !has_exec_param((Node *) translation.parameters, NULL))
 			conditions = lappend(conditions, rinfo);
 	}
 	return conditions;

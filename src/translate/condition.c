@@ -30,6 +30,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
@@ -161,6 +162,16 @@ make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, O
 	};
 }
 
+/* is_contained_object: is it @> with a constant object? */
+static bool
+is_contained_object(Oid operator, const Node *value)
+{
+	const Const *constant = (const Const *) value;
+
+	return get_opcode(operator) == F_JSONB_CONTAINS && IsA(value, Const) && !constant->constisnull &&
+		JB_ROOT_IS_OBJECT(DatumGetJsonbP(constant->constvalue));
+}
+
 /* translate_json_test: @>, ? and the like on json: a superset, so only if TRUE is wanted. */
 static MongoCondition
 translate_json_test(MongoTranslation *translation, const MongoField *field, Oid operator,
@@ -169,7 +180,11 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	MongoCondition result = not_shippable;
 	MongoPredicate predicate;
 
-	if (!wanted || !mongo_path_is_addressable(field->path))
+	/* what an element itself contains can only be told of an object */
+	if (field->path[0] == '\0' ? !is_contained_object(operator, value) :
+		!mongo_path_is_addressable(field->path))
+		return result;
+	if (!wanted || field->element != 0)
 		return result;
 	result.strict = true;
 	if (IsA(value, Const))
@@ -704,6 +719,72 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	return (MongoCondition) {.exactness = MONGO_EXACT};
 }
 
+MongoCondition
+mongo_translate_for_element(MongoTranslation *translation, const MongoColumns *columns,
+							const char *path, int element, Expr *clause, bson_t *match)
+{
+	MongoTranslation within = *translation;
+	MongoMark	before = mongo_mark(translation);
+	MongoCondition result;
+
+	within.columns = mongo_columns_of_element(columns, path, element);
+	within.use_expressions = within.need_exact = false;
+	result = mongo_translate_condition(&within, clause, match);
+	translation->parameters = within.parameters;
+	translation->predicates = within.predicates;
+	translation->compares_text = within.compares_text;
+	result.exactness = Min(result.exactness, MONGO_SUPERSET);
+	if (result.exactness != MONGO_NOT_SHIPPABLE && result.strict)
+		return result;
+	mongo_return_to(translation, before);
+	return not_shippable;
+}
+
+/* translate_exists: EXISTS over the elements of an array: a superset, so only if TRUE is wanted. */
+static MongoCondition
+translate_exists(MongoTranslation *translation, const SubPlan *node, bool wanted, bson_t *match)
+{
+	const MongoColumns *columns = translation->columns;
+	List	   *outer_conditions = translation->known_conditions;
+	MongoCondition result = not_shippable;
+	bool		is_json;
+	bson_t	   *inside;
+	MongoField	field;
+	Node	   *array;
+	Expr	   *clause;
+
+	if (!wanted || translation->need_exact || node->plan_id > list_length(translation->subplans) ||
+		columns == NULL || columns->next != NULL || columns->prefix != NULL || columns->array != NULL)
+		return result;
+	clause = mongo_condition_of_element(node, list_nth(translation->subplans, node->plan_id - 1),
+										columns->varno, &array);
+	if (clause == NULL || !mongo_field_of_node(translation->columns, array, &field) ||
+		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
+		return result;
+	columns = mongo_columns_with_path(columns, linitial_node(Var, pull_var_clause(array, 0)), field.path);
+
+	/*
+	 * what is known of the array is not known of an element, which has the
+	 * same Var
+	 */
+	translation->known_conditions = NIL;
+	is_json = !OidIsValid(get_base_element_type(field.type));
+	inside = bson_create_in(CurrentMemoryContext);
+	if (is_json && mongo_translate_for_element(translation, columns, field.path, 0, clause,
+											   inside).exactness != MONGO_NOT_SHIPPABLE)
+	{
+		bson_append_template(match, "{@1: {$elemMatch: @2}}", bson_utf8(field.path),
+							 bson_document(inside));
+		result = (MongoCondition) {.exactness = MONGO_SUPERSET, .strict = true};
+	}
+	else
+		result = mongo_translate_for_element(translation, columns, field.path,
+											 is_json ? MONGO_UNWOUND_ELEMENT : MONGO_ANY_ELEMENT,
+											 clause, match);
+	translation->known_conditions = outer_conditions;
+	return result;
+}
+
 /* condition_by_tag: writes a condition by query predicates, by the type of its node. */
 static MongoCondition
 condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
@@ -729,6 +810,8 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 		case T_BooleanTest:
 			return translate_boolean_test(translation, (BooleanTest *) node, wanted,
 										  match);
+		case T_SubPlan:
+			return translate_exists(translation, (SubPlan *) node, wanted, match);
 		default:
 			return not_shippable;
 	}

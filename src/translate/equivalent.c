@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * equivalent.c
- *		Conditions that are the same as others which indexes serve.
+ *		Conditions in other words, which indexes serve.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
@@ -191,4 +192,140 @@ mongo_equivalent_condition(Node *node, bool wanted)
 		return (Node *) make_comparison(distinct->opno, linitial(distinct->args),
 										lsecond(distinct->args), distinct->inputcollid);
 	return NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * EXISTS over the elements of an array.
+ *
+ * PostgreSQL makes it a SubPlan, with a plan that scans a function.  What the function is given
+ * are parameters there, whose values are expressions here.
+ *-------------------------------------------------------------------------
+ */
+
+/* The functions that return the elements of an array, and whether as text. */
+static const struct
+{
+	Oid			function;
+	bool		to_text;
+}			element_functions[] =
+{
+	{F_JSONB_ARRAY_ELEMENTS, false},
+	{F_JSONB_ARRAY_ELEMENTS_TEXT, true},
+	{F_JSON_ARRAY_ELEMENTS, false},
+	{F_JSON_ARRAY_ELEMENTS_TEXT, true},
+	{F_UNNEST_ANYARRAY, false},
+};
+
+/* A subquery whose expressions become expressions of the query around it. */
+typedef struct ElementSearch
+{
+	const SubPlan *subquery;
+	Index		scanrelid;		/* of the function in the subquery */
+	Index		varno;			/* of the table that has the array */
+	bool		has_init_plans; /* whose values are known in the subquery only */
+	Node	   *element;		/* stands for the element; NULL: there is none */
+	bool		failed;
+} ElementSearch;
+
+/* value_of_parameter: returns what the subquery is given for a parameter, or the parameter. */
+static Node *
+value_of_parameter(Param *param, ElementSearch *search)
+{
+	ListCell   *number;
+	ListCell   *value;
+
+	forboth(number, search->subquery->parParam, value, search->subquery->args)
+	{
+		if (param->paramkind != PARAM_EXEC || lfirst_int(number) != param->paramid)
+			continue;
+
+		/* the table's columns stand for the element, and not for themselves */
+		if (search->element != NULL && bms_is_member(search->varno, pull_varnos(NULL, lfirst(value))))
+			search->failed = true;
+		return lfirst(value);
+	}
+	search->failed |= param->paramkind == PARAM_EXEC && search->has_init_plans;
+	return (Node *) param;
+}
+
+/* take_out: replaces parameters and the element; an expression tree mutator. */
+static Node *
+take_out(Node *node, ElementSearch *search)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param))
+		return value_of_parameter((Param *) node, search);
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, take_out, search);
+	if (search->element != NULL && ((Var *) node)->varattno == 1 &&
+		((Var *) node)->varno == (int) search->scanrelid && exprType(node) == exprType(search->element))
+		return search->element;
+	search->failed = true;
+	return node;
+}
+
+/* element_of: returns the column that contains the array as if it were an element, or its text. */
+static Node *
+element_of(Node *array, bool to_text)
+{
+	Oid			element = get_element_type(exprType(array));
+	List	   *columns = pull_var_clause(array, 0);
+	Var		   *result;
+	Const	   *no_keys;
+
+	if (list_length(columns) != 1)
+		return NULL;
+	result = copyObject(linitial_node(Var, columns));
+	result->vartype = OidIsValid(element) ? element : exprType(array);
+	if (!to_text)
+		return (Node *) result;
+	no_keys = makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+						PointerGetDatum(construct_empty_array(TEXTOID)), false, false);
+	return (Node *) makeFuncExpr(result->vartype == JSONBOID ? F_JSONB_EXTRACT_PATH_TEXT :
+								 F_JSON_EXTRACT_PATH_TEXT, TEXTOID, list_make2(result, no_keys),
+								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
+Expr *
+mongo_condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno, Node **array)
+{
+	const FunctionScan *scan;
+	ElementSearch search = {subquery, .varno = varno};
+	const FuncExpr *call;
+	size_t		i = 0;
+	List	   *conditions = NIL;
+	ListCell   *cell;
+
+	if (subquery->subLinkType != EXISTS_SUBLINK)
+		return NULL;
+	search.has_init_plans = plan->initPlan != NIL;
+
+	/* above the scan are conditions that concern no element */
+	if (IsA(plan, Result) && outerPlan(plan) != NULL)
+		plan = outerPlan(plan);
+	scan = (const FunctionScan *) plan;
+	if (!IsA(plan, FunctionScan) || list_length(scan->functions) != 1)
+		return NULL;
+	search.scanrelid = scan->scan.scanrelid;
+	call = (FuncExpr *) linitial_node(RangeTblFunction, scan->functions)->funcexpr;
+	while (i < lengthof(element_functions) &&
+		   !(IsA(call, FuncExpr) && element_functions[i].function == call->funcid))
+		i++;
+	if (i == lengthof(element_functions))
+		return NULL;
+	*array = take_out(linitial(call->args), &search);
+	search.element = search.failed ? NULL : element_of(*array, element_functions[i].to_text);
+	if (search.element == NULL)
+		return NULL;
+
+	foreach(cell, plan->qual)
+	{
+		Node	   *condition = take_out(lfirst(cell), &search);
+
+		if (!search.failed)
+			conditions = lappend(conditions, condition);
+		search.failed = false;
+	}
+	return conditions == NIL ? NULL : make_ands_explicit(conditions);
 }

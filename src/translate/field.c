@@ -40,7 +40,7 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
 	columns->derivation = NULL;
 	columns->prefix = NULL;
 	columns->array = NULL;
-	columns->whole = false;
+	columns->element = 0;
 	columns->next = NULL;
 	return columns;
 }
@@ -65,12 +65,26 @@ mongo_columns_under(const MongoColumns *columns, const char *prefix)
 }
 
 MongoColumns *
-mongo_columns_of_element(const MongoColumns *columns, const char *array, bool whole)
+mongo_columns_of_element(const MongoColumns *columns, const char *array, int element)
 {
 	MongoColumns *copy = mongo_columns_under(columns, NULL);
 
 	copy->array = array;
-	copy->whole = whole;
+	copy->element = element;
+	return copy;
+}
+
+MongoColumns *
+mongo_columns_with_path(const MongoColumns *columns, const Var *column, const char *path)
+{
+	MongoColumns *copy = mongo_columns_under(columns, NULL);
+	MongoColumnOptions *options = palloc(sizeof(MongoColumnOptions));
+
+	*options = *columns->options[column->varattno - 1];
+	options->path = (char *) path;
+	copy->options = palloc(sizeof(MongoColumnOptions *) * columns->natts);
+	memcpy(copy->options, columns->options, sizeof(MongoColumnOptions *) * columns->natts);
+	copy->options[column->varattno - 1] = options;
 	return copy;
 }
 
@@ -216,26 +230,27 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 /*
  * enter_element: changes the field from one of the document to one of the array element that
  * the columns read.  MongoDB looks into an array that is a field's value, but not into one
- * that is an element.
+ * that is an element.  An empty path, which no predicate has, is that of a json element whose
+ * members are read.
  */
 static bool
 enter_element(MongoField *field)
 {
 	const char *array = field->columns->array;
 	MongoTypeKind kind = mongo_type_kind(field->operator_type);
+	bool		is_json = kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB;
+	bool		is_whole;
 
 	if (array == NULL)
 		return true;
-	if (!mongo_path_is_under(field->path, array) ||
-		(field->path[strlen(array)] == '\0') != field->columns->whole)
+	if (!mongo_path_is_under(field->path, array))
 		return false;
-	if (!field->columns->whole)
-		field->path += strlen(array) + 1;
-	else if (kind == MONGO_KIND_OTHER || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB)
-		return false;
-	else
-		field->element = MONGO_UNWOUND_ELEMENT;
-	return true;
+	is_whole = field->path[strlen(array)] == '\0';
+	field->element = field->columns->element;
+	if (field->element != 0)
+		return is_whole && kind != MONGO_KIND_OTHER;
+	field->path += strlen(array) + (is_whole ? 0 : 1);
+	return !is_whole || is_json;
 }
 
 const Var  *
@@ -359,7 +374,7 @@ mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes
  */
 
 /*
- * The accessors, by the operator's function.
+ * The accessors, by their functions, which can also be called.
  *
  * jsonb's -> with an index is not among them: index 0 of a scalar, which jsonb stores as an
  * array of one element, gives the scalar itself, and no path expresses that.  #> and
@@ -464,6 +479,13 @@ is_json(Oid type)
 	return type == JSONBOID || type == JSONOID;
 }
 
+/* without_dot: a path inside an array's element begins at the element, whose path is empty. */
+static const char *
+without_dot(const char *path)
+{
+	return path[0] == '.' ? path + 1 : path;
+}
+
 /* subscripted_field: finds the field of subscripts, column['a'][0]. */
 static bool
 subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *field)
@@ -483,7 +505,9 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 		if (!append_keys(&path, lfirst(cell), NULL))
 			return false;
 	}
-	field->path = path.data;
+	if (field->element != 0)
+		return false;
+	field->path = without_dot(path.data);
 	field->index_uses = 0;
 	field->unindexed = true;
 	return true;
@@ -497,29 +521,36 @@ static bool
 accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *field)
 {
 	int			wrapper = MONGO_WRAPPER_NONE;
-	OpExpr	   *accessor = (OpExpr *) node;
+	List	   *args = NIL;
 	StringInfoData path;
 	size_t		i = 0;
-	Oid			function;
+	Oid			function = InvalidOid;
 
-	if (!IsA(node, OpExpr) || list_length(accessor->args) != 2)
-		return false;
-	function = get_opcode(accessor->opno);
+	if (IsA(node, OpExpr))
+	{
+		function = get_opcode(((OpExpr *) node)->opno);
+		args = ((OpExpr *) node)->args;
+	}
+	else if (IsA(node, FuncExpr))
+	{
+		function = ((FuncExpr *) node)->funcid;
+		args = ((FuncExpr *) node)->args;
+	}
 	while (i < lengthof(accessors) && accessors[i].function != function)
 		i++;
-	if (i == lengthof(accessors) ||
-		!mongo_field_of_node(columns, linitial(accessor->args), field) ||
+	if (i == lengthof(accessors) || list_length(args) != 2 ||
+		!mongo_field_of_node(columns, linitial(args), field) ||
 		!is_json(field->operator_type))
 		return false;
 
 	initStringInfo(&path);
 	appendStringInfoString(&path, field->path);
-	if (!append_keys(&path, lsecond(accessor->args),
-					 wrapped && accessors[i].to_text ? &wrapper : NULL) ||
-		wrapped != (wrapper != MONGO_WRAPPER_NONE))
+	if (!append_keys(&path, lsecond(args), wrapped && accessors[i].to_text ? &wrapper : NULL) ||
+		wrapped != (wrapper != MONGO_WRAPPER_NONE) ||
+		(field->element != 0 && strcmp(path.data, field->path) != 0))
 		return false;
 
-	field->path = path.data;
+	field->path = without_dot(path.data);
 	field->wrapper = wrapper;
 	field->typmod = -1;
 	field->index_uses = 0;

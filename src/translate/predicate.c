@@ -74,6 +74,12 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 		return MONGO_NOT_SHIPPABLE;
 	if (OidIsValid(predicate->json_test))
 		return MONGO_SUPERSET;
+
+	/* only a comparison finds the elements of arrays in arrays */
+	if (predicate->field.element == MONGO_ANY_ELEMENT &&
+		(predicate->field.wrapper != MONGO_WRAPPER_NONE || predicate->field.zone != NULL ||
+		 OidIsValid(predicate->field.cast_type)))
+		return MONGO_NOT_SHIPPABLE;
 	if (predicate->field.wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->field.cast_type))
 		return mongo_json_cast_exactness(predicate);
 	if (predicate->field.zone != NULL)

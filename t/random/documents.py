@@ -172,6 +172,7 @@ COLUMNS = [
 ELEMENT_COLUMNS = [Column(name, sql_type + "[]", elements.array_values(name), [])
                  for name, (sql_type, _, _) in elements.ARRAYS.items()]
 ELEMENT_COLUMNS.append(Column("jd", "jsonb", elements.json_document, []))
+ELEMENT_COLUMNS.append(Column("js", "json", elements.json_list, []))
 
 HOSTILE = [0, 1, 100000, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
            Decimal128("1E+400"), Decimal128("3.00"), "a", "5", "true", True, False, [], [1], [5, None], ["a"], [[1]],

@@ -2,6 +2,7 @@
 from bson import Decimal128, Int64, ObjectId, Regex
 
 import dates
+from execution import PARAMETER
 
 # A column, the type of its elements, values in documents and literals of conditions.
 ARRAYS = {
@@ -11,6 +12,8 @@ ARRAYS = {
            ["0", "1", "5", "7", "-1", "100", "2147483647", "NULL"]),
     "an": ("numeric(12,2)", [0.1, 1, Decimal128("1.005"), 2.675, Decimal128("7.10"), float("nan")],
            ["0.1", "1", "1.01", "2.68", "7.1", "'NaN'", "1e6", "NULL"]),
+    "ad": ("timestamptz", [dates.EPOCH + dates.datetime.timedelta(hours=hours) for hours in (0, 5, 23, 24, 475000, 475001, 475024)],
+           ["'1970-01-01 00:00+00'", "'1970-01-01 05:00+00'", "'2024-03-09 16:00+00'", "'1970-01-02'", "NULL"]),
     "af": ("double precision", [0.0, -0.0, 1.5, 1, float("nan"), float("inf"), 1e300],
            ["0", "1.5", "'NaN'", "1", "'-Infinity'", "NULL"]),
 }
@@ -95,6 +98,11 @@ def list_value(rng, depth=0):
     return [list_value(rng, depth + 1) for _ in range(rng.randint(0, 2))]
 
 
+def line(rng):
+    """Returns a document whose values can be cast."""
+    return {key: rng.choice(values) for key, values in (("n", NUMBERS), ("w", WHOLE), ("f", FLAGS), ("sku", SKUS)) if rng.random() < 0.8}
+
+
 def at_value(rng):
     """Returns a Date, which is text in JSON, or a document that looks like one."""
     value = dates.stored(rng)
@@ -140,10 +148,15 @@ def text_range_condition(rng):
     return "%s %s %s AND %s %s (%s)" % (left, rng.choice([">", ">=", "<"]), bounds[0], bounds[1], rng.choice([">", ">=", "<"]), left)
 
 
+def json_list(rng):
+    return [list_value(rng) for _ in range(rng.randint(0, 3))] if rng.random() < 0.95 else list_value(rng)
+
+
 def json_document(rng):
     document = {"whole": rng.choice(WHOLE), "number": rng.choice(NUMBERS), "flag": rng.choice(FLAGS), "text": rng.choice(STRINGS),
                 "pure": rng.choice([0, 1, -1, 4.5, 0.1, 5, 1e3, Int64(7)]), "truth": rng.random() < 0.5,
                 "list": [list_value(rng) for _ in range(rng.randint(0, 3))], "at": at_value(rng), "day": day_value(rng),
+                "lines": [line(rng) for _ in range(rng.randint(0, 3))], "counts": [rng.choice(NUMBERS) for _ in range(rng.randint(0, 3))],
                 "ref": rng.choice([ObjectId("65a000000000000000000001"), ObjectId("65a000000000000000000002"), "65a000000000000000000001", None, {"$oid": "a"}, [ObjectId("65a000000000000000000001")]]),
                 "price": rng.choice([Decimal128("0.1"), Decimal128("7.10"), Decimal128("NaN"), Decimal128("Infinity"), Decimal128("-1"),
                                      Decimal128("5"), 5, 0.1, "5", [Decimal128("5")], {"$numberDecimal": "5"}])}
@@ -316,7 +329,65 @@ def flag_condition(rng):
     return rng.choice(["%s", "NOT %s", "%s = true", "%s IS TRUE", "%s IS NOT TRUE", "%s <> true", "%s IS FALSE", "%s = (SELECT false)"]) % left
 
 
+# Conditions on e, an element of jsonb or json; for jsonb only; on its text; and of a line.
+TEXTS_ASKED = ["'a'", "'b'", "'5'", "'true'", "''", "'z'", "'0.1'", "'{'", "'[1]'", "NULL", "(SELECT 'a')", "(SELECT '5')"]
+JSON_ELEMENT = ["(e ->> 'sku') {o} {t}", "(e ->> 'sku') {o} {t}", "(e ->> 'qty') {o} {t}", "(e ->> 'sku') IN ({t}, {t}, {t})", "(e ->> 'sku') LIKE 'a%'", "(e ->> '0') = {t}",
+                "(e ->> 'sku') COLLATE \"C\" {r} {t}", "(e ->> 'sku') COLLATE \"C\" BETWEEN '0' AND {t}", "(e ->> 'sku') IS NULL", "(e ->> 'sku') IS NOT NULL", "(e -> 'sku' ->> 'x') = {t}",
+                "(e #>> '{{}}') {o} {t}", "(e #>> '{{0,sku}}') = {t}", "(e #>> '{{sku,0}}') = {t}", "(e #>> '{{0}}') = {t}", "coalesce(e ->> 'sku', 'a') = {t}", "(e ->> 'sku') IS NOT DISTINCT FROM {t}",
+                "(e ->> 'sku') = (jd ->> 'text')", "((e ->> 'sku') = {t} OR (jd ->> 'text') = {t} OR (jd ->> 'sku') = {t})", "(e ->> 'sku') = ({p})::text", "(e -> 'sku' ->> '$oid') = '65a000000000000000000001'", "(e ->> 'sku') ILIKE 'A'", "(e #>> '{{}}') COLLATE \"C\" {r} {t}",
+                "(e ->> 'sku') = ANY (ARRAY[{t}, {t}])", "(e ->> 'sku') <> ALL (ARRAY[{t}, {t}])", "length(e ->> 'sku') = 1"]
+JSONB_ELEMENT = JSON_ELEMENT + ["e {o} '{j}'", "(e -> 'sku') {o} '{j}'", "e @> '{c}'", "e @> '{c}'", "e @> (SELECT '{c}'::jsonb)", "e ? 'sku'", "(e -> 'sku') @> '{c}'", "(e -> 'sku') ? 'x'",
+                                "e @? '$.sku ? (@ == \"a\")'", "e['sku'] = '{j}'", "e['sku']['x'] = '\"a\"'", "jsonb_extract_path_text(e, 'sku', 'x') = {t}"]
+TEXT_ELEMENT = ["e {o} {t}", "e {o} {t}", "e = ({p})::text", "e IN ({t}, {t})", "e LIKE 'a%'", "e COLLATE \"C\" {r} {t}", "e IS NULL", "coalesce(e, 'a') = {t}", "e = ANY (ARRAY[{t}, {t}])", "lower(e) = 'a'", "e <> ALL (ARRAY[{t}])"]
+LINE = ["(e ->> 'n')::float8 {r} {n}::float8", "(e ->> 'n')::numeric {o} {n}", "(e ->> 'w')::int8 {r} {w}", "(e ->> 'w')::int8 IN ({w}, {w})", "(e ->> 'w')::int8 {r} {p}", "(e ->> 'w')::int8 = {p}", "(e ->> 'f')::boolean", "NOT (e ->> 'f')::boolean", "(e ->> 'sku') = {t}",
+        "(e ->> 'n')::numeric BETWEEN {n} AND {n}", "(e ->> 'f')::boolean IS NOT TRUE", "coalesce((e ->> 'w')::int8, 5) = {w}"]
+COUNT = ["{e}::float8 {r} {n}::float8", "{e}::numeric {o} {n}", "{e}::numeric BETWEEN {n} AND {n}", "{e}::float8 IN ({n}, {n})", "{e}::numeric {o} {p}", "{e} = '5'"]
+ELEMENTS_ASKED = ['"a"', "5", "null", "true", "{}", '{"sku": "a"}', '{"sku": 5, "qty": "a"}', "[]", '["a"]', "[[5]]", '{"x": "a"}', '{"sku": {"x": "a"}}', "9007199254740993", '[{"sku": "a"}]', '{"0": "a"}']
+
+
+def element_clause(rng, forms):
+    """Returns some of these conditions, combined."""
+    parts = []
+    for _ in range(rng.choice([1, 1, 2, 2, 3])):
+        part = rng.choice(forms).format(o=rng.choice(OPERATORS), r=rng.choice(["<", "<=", ">", ">="]), t=rng.choice(TEXTS_ASKED), j=rng.choice(ELEMENTS_ASKED),
+                                        c=rng.choice(ELEMENTS_ASKED), n=rng.choice(["0", "0.1", "5", "-2.5", "1e300", "4.5"]), w=rng.choice(["0", "1", "5", "7", "-1", "9007199254740993"]), p=PARAMETER)
+        parts.append(part if rng.random() < 0.9 else "NOT (%s)" % part)
+    return rng.choice([" AND ", " AND ", " AND ", " OR "]).join(parts)
+
+
+def exists_condition(rng):
+    """Returns EXISTS over the elements of an array."""
+    kind = rng.random()
+    where = "jsonb_typeof(%s) = 'array' AND "
+    if kind < 0.3:
+        name = rng.choice(list(ARRAYS))
+        where, function, array = "", "unnest", '"%s"' % name
+        forms = ["e %s %s" % (rng.choice(OPERATORS if name != "at" else ["=", "<>"]), value(rng, name)), "e IN (%s, %s)" % (value(rng, name), value(rng, name)), "e IS NULL",
+                 "e = ANY (ARRAY[%s]::%s[])" % (value(rng, name), ARRAYS[name][0].split("(")[0]), "e = (%s)::text::%s" % (PARAMETER, ARRAYS[name][0])]
+        if name == "ad":
+            forms = forms[:-1] + ["e::date = '%s'" % rng.choice(["1970-01-01", "1970-01-02", "2024-03-09"]), "date_trunc('year', e) > '2000-01-01'"]
+        clause = element_clause(rng, [form.replace("{", "{{").replace("}", "}}") for form in forms])
+    elif kind < 0.45:
+        array, where = "js", "json_typeof(%s) = 'array' AND "
+        function = rng.choice(["json_array_elements", "json_array_elements_text"])
+        clause = element_clause(rng, TEXT_ELEMENT if function.endswith("text") else JSON_ELEMENT)
+    elif kind < 0.55:
+        array = "(jd -> 'counts')"
+        function, element = rng.choice([("jsonb_array_elements_text", "e"), ("jsonb_array_elements", "(e #>> '{{}}')")])
+        clause = element_clause(rng, [form.replace("{e}", element) for form in COUNT])
+    elif kind < 0.65:
+        array, function = rng.choice(["(jd -> 'lines')", "(jd #> '{lines}')"]), "jsonb_array_elements"
+        clause = element_clause(rng, LINE)
+    else:
+        array = rng.choice(["(jd -> 'list')", "(jd #> '{list}')", "jd['list']", "(jd -> 'text')", "(jd #> '{list,0}')"])
+        function = rng.choice(["jsonb_array_elements", "jsonb_array_elements", "jsonb_array_elements_text"])
+        clause = element_clause(rng, TEXT_ELEMENT if function.endswith("text") else JSONB_ELEMENT)
+    if where:
+        where %= array
+    return "(%sEXISTS (SELECT %s FROM %s(%s) AS e WHERE %s%s))" % (where, rng.choice(["1", "*", "e", ""]), function, array, clause, rng.choice(["", "", "", " LIMIT 1"]))
+
+
 def json_condition(rng):
-    condition = rng.choice([cast_condition, cast_condition, text_condition, contained_condition, contained_condition, key_condition, flag_condition,
+    condition = rng.choice([exists_condition, exists_condition, exists_condition, cast_condition, cast_condition, text_condition, contained_condition, contained_condition, key_condition, flag_condition,
                             text_range_condition, path_condition, path_condition, wrapped_condition, written_date_condition])(rng)
     return condition if rng.random() < 0.85 else "NOT (%s)" % condition
