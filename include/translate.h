@@ -240,9 +240,11 @@ typedef enum MongoPredicateForm
 	MONGO_PREDICATE_ALL,		/* column <> ALL (array) */
 	MONGO_PREDICATE_EVERY,		/* column @> array: each value equals some
 								 * element */
-	MONGO_PREDICATE_BETWEEN		/* column OP the first of two values; the
+	MONGO_PREDICATE_BETWEEN,	/* column OP the first of two values; the
 								 * second is a bound on the other side that
 								 * another condition tests */
+	MONGO_PREDICATE_MATCH		/* mongo_match(row, value), or with "<>" where
+								 * that is false */
 } MongoPredicateForm;
 
 /* The largest query filter in bytes that MongoDB accepts; rendering stops soon after. */
@@ -257,6 +259,7 @@ typedef struct MongoPredicate
 	int			strategy;		/* of the operator, see translate.h */
 	MongoPredicateForm form;
 	Oid			value_type;		/* of the value, or of the array's elements */
+	Oid			relid;			/* of the table, for MONGO_PREDICATE_MATCH */
 	bool		tests_fit;		/* it may be true only if the field fits */
 	bool		without_nan;	/* another condition already excludes NaN */
 } MongoPredicate;
@@ -285,9 +288,9 @@ extern MongoPredicate *mongo_predicate_from_list(List *list);
  * Commands that a plan contains, and the values that execution binds.
  *
  * In the filters of a template, {$parameter: N} stands for a predicate whose value is known
- * when the scan starts.  {$verbatim: ...} stands for the stages of an array, or for the
- * members of a document.  These come from the user, so binding does not search them for
- * parameters.
+ * when the scan starts.  {$verbatim: ...} stands for the stages of an array, for the members
+ * of a document, or for such a predicate if it is a number.  These come from the user, so
+ * binding does not search them for parameters, and they may fail.
  */
 
 #define MONGO_VERBATIM_KEY	"$verbatim"
@@ -841,8 +844,8 @@ extern bool mongo_cannot_fail(const bson_t *document);
 
 /* ---------------- mongo_match() and mongo_score() ----------------- */
 
-/* Does the expression call mongo_match()?  An expression tree walker that uses no context. */
-extern bool mongo_names_match(Node *node, void *context);
+/* Does it match the row of that table, an Index *, by mongo_match()?  An expression tree walker. */
+extern bool mongo_names_match(Node *node, void *varno);
 
 /* mongo_is_score: is the node mongo_score() of the whole row of that range table entry? */
 extern bool mongo_is_score(const Node *node, Index varno);

@@ -70,10 +70,55 @@ CREATE FOREIGN TABLE m_near (_id int, distance float8) SERVER matching OPTIONS (
 	pipeline '[{"$geoNear": {"near": {"type": "Point", "coordinates": [4, 4]}, "distanceField": "distance", "key": "loc"}}]');
 SELECT _id, round(distance) AS metres FROM m_near WHERE distance < 200000 ORDER BY distance;
 
--- never evaluated by PostgreSQL
 ALTER FOREIGN TABLE m_people DROP COLUMN wrong;
-SELECT mongo_match(p, '{"age": 21}') FROM m_people p;
+
+-- values that are known when the scan starts
 SELECT name FROM m_people p WHERE mongo_match(p, (SELECT '{"age": 21}'::json));
+SET plan_cache_mode = force_generic_plan;
+PREPARE m_matching (json) AS SELECT count(*) FROM m_people p WHERE mongo_match(p, $1) AND age > 20;
+PREPARE m_others (json) AS SELECT count(*) FROM m_people p WHERE NOT mongo_match(p, $1);
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE m_matching ('{}');
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE m_others ('{}');
+EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) EXECUTE m_others ('{"address": {"$exists": true}}');
+EXECUTE m_matching ('{"phones": {"$size": 2}}');
+EXECUTE m_matching ('{}');
+EXECUTE m_others ('{}');
+EXECUTE m_matching (NULL);
+EXECUTE m_others (NULL);
+DO $$
+DECLARE
+	d json := '{"phones": {"$size": 2}}';
+	n int;
+BEGIN
+	FOR i IN 1 .. 7 LOOP
+		SELECT count(*) INTO n FROM m_people p WHERE mongo_match(p, d);
+		RAISE NOTICE '% match %', n, d;
+		d := json_build_object('age', 20 + i);
+	END LOOP;
+END $$;
+SELECT d, (SELECT min(name) FROM m_people p WHERE mongo_match(p, d)) FROM (VALUES ('{"age": 21}'::json), (NULL), ('{"age": {"$lt": 23}}')) v (d);
+-- of other tables' rows, for each of which the table is scanned, and the whole row read
+SELECT v.n, p.name FROM (VALUES (1, '{"age": 21}'::json), (2, NULL), (3, '{"age": {"$mod": [20, 3]}}')) v (n, d) LEFT JOIN m_people p ON mongo_match(p, d) AND p.age > v.n ORDER BY 1, 2;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT p.name, q.name FROM m_people p JOIN m_people q ON q.age = p.age + 1 AND mongo_match(q, json_build_object('age', p.age + 1)) WHERE p.age < 23;
+SELECT p.name, q.name FROM m_people p JOIN m_people q ON q.age = p.age + 1 AND mongo_match(q, json_build_object('age', p.age + 1)) WHERE p.age < 23 ORDER BY 1;
+SELECT n FROM generate_series(20, 23) n WHERE NOT EXISTS (SELECT FROM m_people p WHERE mongo_match(p, json_build_object('age', n)) AND p.age = n);
+-- by the rules for constants
+EXECUTE m_matching ('[1]');
+EXECUTE m_matching ('5');
+EXECUTE m_matching ('{"$where": "true"}');
+EXECUTE m_others ('{"$or": [{"$expr": {"\u0024function": {"body": "function() {return true}", "args": [], "lang": "js"}}}]}');
+EXECUTE m_matching ('{"$parameter": 0}');
+EXECUTE m_others ('{"$verbatim": 0, "age": 7}');
+EXECUTE m_matching ('{"$expr": "$$p0"}');
+EXECUTE m_matching (json_build_object('name', repeat('x', 17000000)));
+EXECUTE m_matching ((repeat('{"a":', 1000) || 1 || repeat('}', 1000))::json);
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
+-- never evaluated by PostgreSQL
+SELECT mongo_match(p, '{"age": 21}') FROM m_people p;
+SELECT name FROM m_people p WHERE mongo_match(p, json_build_object('name', p.name));
+SELECT name, d FROM m_people p LEFT JOIN (VALUES ('{"age": 21}'::json), ('{}')) v (d) ON mongo_match(p, d);
 SET mongo_fdw.enable_pushdown = off;
 SELECT name FROM m_people p WHERE mongo_match(p, '{"age": 21}');
 RESET mongo_fdw.enable_pushdown;

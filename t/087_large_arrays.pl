@@ -48,8 +48,9 @@ $node->safe_psql('postgres', q{ALTER FOREIGN TABLE docs OPTIONS (ADD insert_mode
 (undef, undef, $stderr) = $node->psql('postgres', 'INSERT INTO docs (_id, tags) SELECT 3, array_agg(repeat(\'t\', 1000)) FROM generate_series(1, 400)');
 like($stderr, qr/could not insert into foreign table "docs", row 1\nDETAIL:  MongoDB error (?:10334|17419|17420)/, 'one that an upsert would make larger');
 gives('SELECT _id, tags IS NULL, length(filler) FROM docs WHERE _id > 2', '3|t|16500000', 'stays');
+gives('SELECT _id FROM docs d WHERE mongo_match(d, (SELECT json_build_object(\'filler\', repeat(\'f\', 16500000)))) AND _id > 2', '3', 'a match document of this size');
 (undef, undef, $stderr) = $node->psql('postgres',
-	'SELECT _id FROM docs d WHERE mongo_match(d, (SELECT \'{}\'::json))');
-like($stderr, qr/mongo_match\(\) can only be tested by MongoDB/, 'a match document that is not known');
+	'SELECT _id FROM docs d WHERE mongo_match(d, (SELECT json_build_object(\'filler\', repeat(\'f\', 40000000))))');
+like($stderr, qr/command for MongoDB is too large/, 'and a larger one');
 
 done_testing();

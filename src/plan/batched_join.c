@@ -579,7 +579,8 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 
 /*
  * is_ours: is it a foreign table of this extension in which keys can be looked up?  Not if it
- * is known to be empty; then its other properties are not set.
+ * is known to be empty; then its other properties are not set.  Nor if a join clause needs a
+ * scan for each outer row.
  */
 static bool
 is_ours(RelOptInfo *rel)
@@ -587,6 +588,7 @@ is_ours(RelOptInfo *rel)
 	return rel->reloptkind == RELOPT_BASEREL && rel->fdwroutine != NULL &&
 		rel->fdwroutine->GetForeignRelSize == mongo_get_foreign_rel_size &&
 		rel->fdw_private != NULL && !IS_DUMMY_REL(rel) &&
+		!((const MongoRelation *) rel->fdw_private)->matches_outer &&
 		bms_is_empty(rel->lateral_relids);
 }
 

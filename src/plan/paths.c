@@ -82,7 +82,7 @@ find_parameterization(Relids required_outer, List **found)
 
 /*
  * try_parameterization: can this join clause be tested by MongoDB once the
- * outer row is known, and found through an index?
+ * outer row is known, and found through an index, or only there?
  */
 static List *
 try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo,
@@ -110,7 +110,8 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 
 	parameterization = find_parameterization(required_outer, &found);
 	parameterization->served |= mongo_index_finds(root, baserel, list_make1(&condition),
-												  &share, &unique);
+												  &share, &unique) ||
+		mongo_names_match((Node *) rinfo->clause, &baserel->relid);
 	parameterization->unique |= unique;
 	parameterization->sought = mongo_note_sought(parameterization->sought, rinfo, &condition);
 	return found;
@@ -226,10 +227,14 @@ void
 mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 						Oid foreigntableid pg_attribute_unused())
 {
+	const MongoRelation *relation = baserel->fdw_private;
+	MongoEstimate plain = mongo_estimate_plain_scan(baserel);
 	List	   *parameterizations = NIL;
 	ListCell   *cell;
 
-	add_path(baserel, mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
+	if (relation->matches_outer)
+		plain.total_cost += MONGO_COST_UNTESTABLE;
+	add_path(baserel, mongo_foreign_path(root, baserel, NULL, plain,
 										 NIL, baserel->lateral_relids,
 										 mongo_enable_pushdown ?
 										 mongo_local_order(root, baserel, baserel->reltarget->exprs,
@@ -239,10 +244,12 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		mongo_keep_out_of_workers(baserel);
 		return;
 	}
-	if (!add_wanted_order(root, baserel, root->query_pathkeys))
-		add_begun_order(root, baserel, root->query_pathkeys);
-	add_merge_orders(root, baserel);
-
+	if (!relation->matches_outer)
+	{
+		if (!add_wanted_order(root, baserel, root->query_pathkeys))
+			add_begun_order(root, baserel, root->query_pathkeys);
+		add_merge_orders(root, baserel);
+	}
 	foreach(cell, baserel->joininfo)
 		parameterizations = try_parameterization(root, baserel,
 												 lfirst_node(RestrictInfo, cell),
@@ -252,7 +259,8 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	foreach(cell, parameterizations)
 		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
 	mongo_keep_out_of_workers(baserel);
-	mongo_add_parallel_paths(root, baserel);
+	if (!relation->matches_outer)
+		mongo_add_parallel_paths(root, baserel);
 }
 
 /* ------ Paths over one foreign table that give its rows in an order ------- */

@@ -115,7 +115,7 @@ mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
 		return NULL;
 	if (rel->reloptkind == RELOPT_JOINREL)
 		return relation->pipeline;
-	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) ||
+	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) || relation->matches_outer ||
 		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
 		return NULL;
 	return mongo_exact_pipeline(rel);

@@ -97,7 +97,9 @@ typedef struct MongoRelation
 	double		round_trip_time;	/* to the server, ms */
 	double		bandwidth;		/* bytes a second */
 	const struct MongoJoin *join;	/* NULL: a table */
-	bool		names_match;	/* a restriction is mongo_match() */
+	bool		names_match;	/* mongo_match() is in a restriction, or in a
+								 * join clause: */
+	bool		matches_outer;	/* only a scan for each outer row can test it */
 	Expr	   *score;			/* mongo_score() of it, or NULL */
 	const char *score_field;	/* its field in the documents */
 } MongoRelation;
@@ -509,6 +511,8 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 										 * field is picked */
 #define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
 											 * less for add_path() */
+#define MONGO_COST_UNTESTABLE		1e10	/* - a scan of rows that a clause
+											 * cannot be tested on */
 #define MONGO_COST_PRECEDING		20	/* - commands: the most that a scan
 										 * takes that begins before the query
 										 * reads it, perhaps in vain */

@@ -82,7 +82,7 @@ reads_column(const PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attn
 	{
 		Node	   *clause = (Node *) lfirst_node(RestrictInfo, cell)->clause;
 
-		if (!mongo_names_match(clause, NULL))
+		if (!mongo_names_match(clause, unconstify(Index *, &baserel->relid)))
 			pull_varattnos(clause, baserel->relid, &used);
 	}
 	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) ||
@@ -215,6 +215,20 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 	return (MongoCondition) {.exactness = MONGO_NOT_SHIPPABLE};
 }
 
+/* clauses_name_match: do any of these RestrictInfos match the table's row by mongo_match()? */
+static bool
+clauses_name_match(const List *rinfos, RelOptInfo *baserel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rinfos)
+	{
+		if (mongo_names_match((Node *) lfirst_node(RestrictInfo, cell)->clause, &baserel->relid))
+			return true;
+	}
+	return false;
+}
+
 /*
  * classify_restrictions: finds the restrictions that MongoDB can test, and from them estimates
  * the number of documents returned and examined.
@@ -228,6 +242,10 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	bool		unique = false;
 	ListCell   *cell;
 
+	relation->matches_outer = clauses_name_match(baserel->joininfo, baserel);
+	relation->names_match = relation->matches_outer || clauses_name_match(baserel->baserestrictinfo, baserel);
+	/* the translation checks a privilege of this user */
+	root->glob->dependsOnRole |= relation->names_match;
 	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	translation = mongo_translation_of(relation);
 	relation->all_exact = !relation->skips_locally;
@@ -237,9 +255,6 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
-		/* the translation checks a privilege of this user */
-		if (mongo_names_match((Node *) rinfo->clause, NULL))
-			relation->names_match = root->glob->dependsOnRole = true;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
 		if (condition.exactness != MONGO_EXACT)

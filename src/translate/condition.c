@@ -14,28 +14,18 @@
 #include <math.h>
 
 #include "access/stratnum.h"
-#include "catalog/dependency.h"
-#include "catalog/pg_foreign_server.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
-#include "commands/extension.h"
-#include "fmgr.h"
-#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
-
-static bool mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
-								  bool wanted, bson_t *match);
 
 /*-------------------------------------------------------------------------
  * SQL conditions as query filters.
@@ -58,13 +48,11 @@ static const MongoCondition not_shippable = {.exactness = MONGO_NOT_SHIPPABLE};
  */
 #define MAX_DEPTH	64
 
-/* append_placeholder: appends a parameter of the command that stands for the predicate. */
-static void
-append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
-				   Node *value, bson_t *match)
+void
+mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
+						 Node *value, const char *key, bson_t *match)
 {
-	BSON_APPEND_INT32(match, MONGO_PARAMETER_KEY,
-					  list_length(translation->parameters));
+	BSON_APPEND_INT32(match, key, list_length(translation->parameters));
 	translation->parameters = lappend(translation->parameters, value);
 	translation->predicates = lappend(translation->predicates,
 									  mongo_predicate_to_list(predicate));
@@ -144,7 +132,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 		mongo_predicate_render(predicate, ((Const *) value)->constvalue,
 							   ((Const *) value)->constisnull, match);
 	else
-		append_placeholder(translation, predicate, value, match);
+		mongo_append_placeholder(translation, predicate, value, MONGO_PARAMETER_KEY, match);
 	return result;
 }
 
@@ -198,7 +186,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 		predicate = make_predicate(field, MONGO_PREDICATE_EVERY,
 								   BTEqualStrategyNumber, exprType(value), InvalidOid);
 		predicate.json_test = operator;
-		append_placeholder(translation, &predicate, value, match);
+		mongo_append_placeholder(translation, &predicate, value, MONGO_PARAMETER_KEY, match);
 		result.exactness = MONGO_SUPERSET;
 	}
 	return result;
@@ -898,143 +886,4 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 	if (result.exactness == MONGO_NOT_SHIPPABLE)
 		mongo_return_to(translation, before);
 	return result;
-}
-
-/*-------------------------------------------------------------------------
- * mongo_match() uses a query filter of the user's as a condition; mongo_score() is the text
- * score of a document that it matches.
- *-------------------------------------------------------------------------
- */
-
-PG_FUNCTION_INFO_V1(mongo_match);
-PG_FUNCTION_INFO_V1(mongo_score);
-
-/*
- * mongo_match(row record, match json) -> boolean
- *		Called only if the condition has not been sent to MongoDB: raises an error.
- */
-Datum
-mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("mongo_match() can only be tested by MongoDB"),
-			 errdetail("It must be a condition of WHERE on the row of a foreign table, with a constant match document, and may not be tested on rows that a policy or a security barrier hides."),
-			 errhint("In EXPLAIN (VERBOSE), \"Filter\" shows what PostgreSQL tests.")));
-}
-
-/*
- * mongo_score(row record) -> double precision
- *		Called only if the score has not been requested from MongoDB: raises an error.
- */
-Datum
-mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("mongo_score() can only be computed by MongoDB"),
-			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that does not also read the whole row."),
-			 errhint("Compute it in a subquery that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
-}
-
-/* is_function: is it this extension's function of that name? */
-static bool
-is_function(Oid function, const char *expected)
-{
-	const char *name = get_func_name(function);
-
-	return name != NULL && strcmp(name, expected) == 0 &&
-		getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("mongo_fdw", true);
-}
-
-/* is_row: is it the whole row of the only table, below no join or array? */
-static bool
-is_row(const MongoColumns *columns, Node *node)
-{
-	const Var  *var = (const Var *) node;
-
-	return columns != NULL && columns->next == NULL && columns->prefix == NULL &&
-		columns->array == NULL &&
-		IsA(node, Var) && var->varlevelsup == 0 && var->varattno == 0 &&
-		var->varno == (int) columns->varno;
-}
-
-/*
- * check_usage: requires USAGE on the server, as mongo_aggregate() does, since the filter may
- * test fields that are not columns.
- */
-static void
-check_usage(Oid relid)
-{
-	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
-	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid, GetUserId(),
-									  ACL_USAGE);
-
-	if (acl != ACLCHECK_OK)
-		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
-}
-
-bool
-mongo_names_match(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcresulttype == BOOLOID &&
-		is_function(((FuncExpr *) node)->funcid, "mongo_match"))
-		return true;
-	return expression_tree_walker(node, mongo_names_match, context);
-}
-
-bool
-mongo_is_score(const Node *node, Index varno)
-{
-	const FuncExpr *call = (const FuncExpr *) node;
-	const Var  *var;
-
-	if (node == NULL || !IsA(node, FuncExpr) || call->funcresulttype != FLOAT8OID ||
-		list_length(call->args) != 1 || !IsA(linitial(call->args), Var))
-		return false;
-	var = linitial_node(Var, call->args);
-	return var->varno == (int) varno && var->varattno == 0 && var->varlevelsup == 0 &&
-		is_function(call->funcid, "mongo_score");
-}
-
-/*
- * mongo_translate_match
- *		If this is mongo_match(table, constant) over the only table of the translation, writes
- *		to 'match' where it is true (wanted) or false.
- *
- * MongoDB checks the filter's contents.  Raises 22023 if it is not a document, 42501 without
- * USAGE on the server, and 42501 for JavaScript as mongo_append_pipeline() does.
- */
-static bool
-mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
-					  bool wanted, bson_t *match)
-{
-	const Const *constant;
-	bson_t	   *holder;
-	bson_iter_t document;
-	bson_value_t verbatim;
-
-	if (list_length(node->args) != 2 || !is_row(translation->columns, linitial(node->args)) ||
-		!IsA(lsecond(node->args), Const) || !is_function(node->funcid, "mongo_match"))
-		return false;
-	constant = lsecond_node(Const, node->args);
-	if (constant->constisnull)
-		return false;
-
-	check_usage(translation->columns->relid);
-	holder = bson_create_in(CurrentMemoryContext);
-	mongo_append_kept_json(holder, "match", constant->constvalue);
-	if (!bson_iter_init_find(&document, holder, "match") ||
-		!BSON_ITER_HOLDS_DOCUMENT(&document))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the match document of mongo_match() must be a JSON object")));
-	mongo_check_javascript(mongo_table_options(translation->columns->relid), &document,
-						   "mongo_match()");
-	verbatim = *bson_iter_value(&document);
-	bson_append_template(match, wanted ? "{" MONGO_VERBATIM_KEY ": @1}" :
-						 "{$nor: [{" MONGO_VERBATIM_KEY ": @1}]}", verbatim);
-	return true;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * json.c
- *		Conditions on the text of values inside json and jsonb, and on casts of that text.
+ *		Conditions on the text of values inside json and jsonb, and on casts of that text; JSON of
+ *		the user's that becomes a part of a command.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,10 +16,19 @@
 #include <math.h>
 
 #include "access/stratnum.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
+#include "commands/extension.h"
+#include "fmgr.h"
+#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -705,4 +715,166 @@ mongo_append_kept_json(bson_t *document, const char *key, Datum json)
 	mongo_append_datum(document, key, -1, json, false, JSONOID, -1);
 	if (level > 0)
 		AtEOXact_GUC(true, level);
+}
+
+/*-------------------------------------------------------------------------
+ * mongo_match() uses a query filter of the user's as a condition; mongo_score() is the text
+ * score of a document that it matches.
+ *-------------------------------------------------------------------------
+ */
+
+PG_FUNCTION_INFO_V1(mongo_match);
+PG_FUNCTION_INFO_V1(mongo_score);
+
+/*
+ * mongo_match(row record, match json) -> boolean
+ *		Called only if the condition has not been sent to MongoDB: raises an error.
+ */
+Datum
+mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("mongo_match() can only be tested by MongoDB"),
+			 errdetail("It must be a condition of WHERE on the row of a foreign table, with a match document that does not depend on it, and may not be tested on rows that a policy or a security barrier hides."),
+			 errhint("In EXPLAIN (VERBOSE), \"Filter\" shows what PostgreSQL tests.")));
+}
+
+/*
+ * mongo_score(row record) -> double precision
+ *		Called only if the score has not been requested from MongoDB: raises an error.
+ */
+Datum
+mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("mongo_score() can only be computed by MongoDB"),
+			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that does not also read the whole row."),
+			 errhint("Compute it in a subquery that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
+}
+
+/* is_function: is it this extension's function of that name? */
+static bool
+is_function(Oid function, const char *expected)
+{
+	const char *name = get_func_name(function);
+
+	return name != NULL && strcmp(name, expected) == 0 &&
+		getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("mongo_fdw", true);
+}
+
+/* is_row: is it the whole row of the only table, below no join or array? */
+static bool
+is_row(const MongoColumns *columns, Node *node)
+{
+	const Var  *var = (const Var *) node;
+
+	return columns != NULL && columns->next == NULL && columns->prefix == NULL &&
+		columns->array == NULL &&
+		IsA(node, Var) && var->varlevelsup == 0 && var->varattno == 0 &&
+		var->varno == (int) columns->varno;
+}
+
+/*
+ * check_usage: requires USAGE on the server, as mongo_aggregate() does, since the filter may
+ * test fields that are not columns.
+ */
+static void
+check_usage(Oid relid)
+{
+	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
+	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid, GetUserId(),
+									  ACL_USAGE);
+
+	if (acl != ACLCHECK_OK)
+		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
+}
+
+bool
+mongo_names_match(Node *node, void *varno)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcresulttype == BOOLOID &&
+		is_function(((FuncExpr *) node)->funcid, "mongo_match") &&
+		bms_is_member(*(Index *) varno, pull_varnos(NULL, linitial(((FuncExpr *) node)->args))))
+		return true;
+	return expression_tree_walker(node, mongo_names_match, varno);
+}
+
+bool
+mongo_is_score(const Node *node, Index varno)
+{
+	const FuncExpr *call = (const FuncExpr *) node;
+	const Var  *var;
+
+	if (node == NULL || !IsA(node, FuncExpr) || call->funcresulttype != FLOAT8OID ||
+		list_length(call->args) != 1 || !IsA(linitial(call->args), Var))
+		return false;
+	var = linitial_node(Var, call->args);
+	return var->varno == (int) varno && var->varattno == 0 && var->varlevelsup == 0 &&
+		is_function(call->funcid, "mongo_score");
+}
+
+/*
+ * match_document: returns the match document as BSON.  MongoDB checks its contents; raises
+ * 22023 if it is not a document, and 42501 for JavaScript as mongo_append_pipeline() does.
+ */
+static bson_value_t
+match_document(Oid relid, Datum json)
+{
+	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_iter_t document;
+
+	mongo_append_kept_json(holder, "match", json);
+	if (!bson_iter_init_find(&document, holder, "match") ||
+		!BSON_ITER_HOLDS_DOCUMENT(&document))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the match document of mongo_match() must be a JSON object")));
+	mongo_check_javascript(mongo_table_options(relid), &document, "mongo_match()");
+	return *bson_iter_value(&document);
+}
+
+bool
+mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool wanted,
+					  bson_t *match)
+{
+	MongoPredicate predicate = {
+		.form = MONGO_PREDICATE_MATCH,
+		.strategy = wanted ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL,
+		.value_type = JSONOID
+	};
+	const Const *constant;
+
+	if (list_length(node->args) != 2 || !is_row(translation->columns, linitial(node->args)) ||
+		!is_function(node->funcid, "mongo_match") ||
+		!mongo_is_local_value(translation, lsecond(node->args)))
+		return false;
+	predicate.relid = translation->columns->relid;
+	check_usage(predicate.relid);
+	constant = lsecond(node->args);
+	if (!IsA(constant, Const))
+		mongo_append_placeholder(translation, &predicate, lsecond(node->args), MONGO_VERBATIM_KEY, match);
+	else if (constant->constisnull)
+		mongo_append_nothing(match, "_id");
+	else
+		bson_append_template(match, wanted ? "{" MONGO_VERBATIM_KEY ": @1}" :
+							 "{$nor: [{" MONGO_VERBATIM_KEY ": @1}]}",
+							 match_document(predicate.relid, constant->constvalue));
+	return true;
+}
+
+MongoMatch
+mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match)
+{
+	bson_value_t document = match_document(predicate->relid, json);
+	bson_t		members;
+
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+		bson_append_template(match, "{$nor: [@1]}", document);
+	else if (bson_view(&members, document.value.v_doc.data, document.value.v_doc.data_len))
+		bson_concat(match, &members);
+	return MONGO_MATCH_SOME;
 }

@@ -489,12 +489,16 @@ MongoMatch
 mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 					   bson_t *match)
 {
-	const MongoComparison *comparison = comparison_of(predicate);
+	const MongoComparison *comparison;
 	bool		excludes_arrays;
 	bson_t	   *condition;
 	BsonArray	conditions;
 	MongoMatch	result;
 
+	if (predicate->form == MONGO_PREDICATE_MATCH)
+		return isnull ? mongo_append_nothing(match, "_id") :
+			mongo_render_match(predicate, value, match);
+	comparison = comparison_of(predicate);
 	if (comparison == NULL)
 		elog(ERROR, "no comparison for type %u", predicate->field.type);
 	if (isnull)

@@ -70,6 +70,12 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 {
 	const char *operator = mongo_find_operators[predicate->strategy];
 
+	if (predicate->form == MONGO_PREDICATE_MATCH)
+	{
+		bson_append_template(match, predicate->strategy == BTEqualStrategyNumber ?
+							 "{$and: [@1]}" : "{$nor: [@1]}", bson_utf8(name));
+		return;
+	}
 	if (predicate->form == MONGO_PREDICATE_ANY)
 		operator = "$in";
 	else if (predicate->form == MONGO_PREDICATE_ALL)
@@ -94,7 +100,8 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	bson_t	   *list;
 
 	if (binding->widened == NULL || predicate->form == MONGO_PREDICATE_SCALAR ||
-		predicate->form == MONGO_PREDICATE_BETWEEN || binding->isnull[parameter] ||
+		predicate->form == MONGO_PREDICATE_BETWEEN || predicate->form == MONGO_PREDICATE_MATCH ||
+		binding->isnull[parameter] ||
 		toast_raw_datum_size(value) < LONG_VALUE_SIZE)
 		return false;
 
@@ -259,7 +266,8 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 	BsonArray	array = {.bson = &value};
 	bson_iter_t fields;
 
-	if (place == IN_MATCH && strcmp(key, MONGO_PARAMETER_KEY) == 0)
+	if (place == IN_MATCH && BSON_ITER_HOLDS_INT32(field) &&
+		(strcmp(key, MONGO_PARAMETER_KEY) == 0 || strcmp(key, MONGO_VERBATIM_KEY) == 0))
 		return bind_parameter(binding, bson_iter_int32(field), bound);
 	if (place == IN_MATCH && strcmp(key, MONGO_VERBATIM_KEY) == 0)
 	{

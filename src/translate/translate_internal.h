@@ -231,6 +231,31 @@ extern void mongo_append_other_json(BsonArray *branches, const char *path,
  */
 extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
 
+/*
+ * mongo_translate_match
+ *		If this is mongo_match(table, value) over the only table of the translation, writes to
+ *		'match' where it is true (wanted) or false.
+ *
+ * mongo_render_match
+ *		Renders the predicate for a value that is not NULL, as mongo_predicate_render() does.
+ *
+ * Raise 22023 if the value is not a document, and 42501 for JavaScript as
+ * mongo_append_pipeline() does; the first also without USAGE on the server.
+ */
+extern bool mongo_translate_match(MongoTranslation *translation, const FuncExpr *node,
+								  bool wanted, bson_t *match);
+extern MongoMatch mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match);
+
+/*
+ * mongo_append_placeholder
+ *		Appends a parameter of the command that stands for the predicate on 'value'.
+ *
+ * 'key' is MONGO_PARAMETER_KEY, or MONGO_VERBATIM_KEY for what the user writes.
+ */
+extern void mongo_append_placeholder(MongoTranslation *translation,
+									 const MongoPredicate *predicate, Node *value,
+									 const char *key, bson_t *match);
+
 /* ----- Conditions on local time: ::date, date_trunc(), year of a time ----- */
 
 /*
