@@ -147,7 +147,7 @@ class Differential(BothServers):
                     if error.pgcode not in FAILURES and not self.session.may_fail(error.pgcode):
                         raise       # the query itself is wrong: a bug of this test
                     return None
-                # PostgreSQL's own error of a row that comes before the LIMIT is reached, or after it
+                # PostgreSQL's own error of a row that comes before the LIMIT is reached
                 if error.pgcode in FAILURES and "LIMIT" in sql and "could not read" not in str(error):
                     return None
                 # hostile numbers, whose sum has more digits than a Decimal128
