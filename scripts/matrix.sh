@@ -79,6 +79,9 @@ run_row() {
 	if [ -n "$old_major" ]; then
 		install_old_postgresql "$name" "$old_suite" "$old_major"
 	fi
+	# not every suite has it
+	enter "$name" apt-get -q -y install --no-install-recommends "postgresql-$major-pgvector" \
+		>"$RESULTS/pgvector.log" 2>&1 </dev/null || true
 	# but not the build and other files of the last run
 	find "$ROOTS/$name/work" -mindepth 1 -maxdepth 1 ! -name '.lab*' -exec rm -rf {} + 2>/dev/null || true
 	copy_source_to_root "$name" /work

@@ -232,6 +232,17 @@ my @cases = (
 	[ 'positive[]', '[1, 2]', '{1,2}' ],
 	[ 'positive[]', '[1, -2]', ['23514'] ],
 
+	# a type with casts from and to real[]
+	[ 'embedding', '[1, 2.5, {"$numberLong": "3"}]', '[1,2.5,3]' ],
+	[ 'embedding', '[]', '[]' ],
+	[ 'embedding', '[1, "x"]', ['22P02'] ],
+	[ 'embedding', '"[1,2]"', ['22P02'] ],
+	[ 'embedding', double('1'), ['22P02'] ],
+	[ 'embedding', '[1e39]', ['22003'] ],
+	[ 'embedding', 'null', undef ],
+	[ 'embedding[]', '[[1, 2], null]', '{"[1,2]",NULL}' ],
+	[ 'embeddings', '[0.5]', '[0.5]' ],
+
 	# JSON, relaxed
 	[ 'jsonb', 'null', undef ],
 	[ 'jsonb', '1', '1' ],
@@ -272,6 +283,21 @@ $node->safe_psql('postgres', q(
 	CREATE TYPE mood AS ENUM ('fine', 'sad');
 	CREATE DOMAIN positive AS int CHECK (value > 0) NOT NULL;
 	CREATE TYPE address AS (city text, zip int, tags text[], feels mood);
+
+	-- in place of pgvector's vector; casts have up to three arguments
+	CREATE TYPE embedding;
+	CREATE FUNCTION embedding_in(cstring) RETURNS embedding AS 'textin' LANGUAGE internal IMMUTABLE STRICT;
+	CREATE FUNCTION embedding_out(embedding) RETURNS cstring AS 'textout' LANGUAGE internal IMMUTABLE STRICT;
+	CREATE TYPE embedding (INPUT = embedding_in, OUTPUT = embedding_out, LIKE = text);
+	CREATE CAST (text AS embedding) WITHOUT FUNCTION;
+	CREATE CAST (embedding AS text) WITHOUT FUNCTION;
+	CREATE FUNCTION embedding(real[], int, boolean) RETURNS embedding LANGUAGE sql IMMUTABLE
+		AS $$SELECT ('[' || array_to_string($1, ',') || ']')::embedding$$;
+	CREATE FUNCTION reals(embedding) RETURNS real[] LANGUAGE sql IMMUTABLE
+		AS $$SELECT translate($1::text, '[]', '{}')::real[]$$;
+	CREATE CAST (real[] AS embedding) WITH FUNCTION embedding(real[], int, boolean);
+	CREATE CAST (embedding AS real[]) WITH FUNCTION reals(embedding) AS IMPLICIT;
+	CREATE DOMAIN embeddings AS embedding;
 
 	-- try_read: the field's text, or '[SQLSTATE]'
 	CREATE FUNCTION try_read(foreign_table text, id int) RETURNS text LANGUAGE plpgsql AS $$
@@ -327,6 +353,37 @@ my (undef, undef, $stderr) = $node->psql('postgres',
 like($stderr, qr/could not read field "v" of collection "db.values" as type integer/, 'message of a mismatch');
 like($stderr, qr/DETAIL:  The document with _id \d+ holds a value of BSON type String: "abc"\./, 'its detail');
 like($stderr, qr/HINT:  .*type_mismatch/, 'its hint');
+
+# Written as numbers, and read again.
+$node->safe_psql('postgres', q(
+	CREATE FOREIGN TABLE embedded (_id int, e embedding, es embedding[]) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE embedded_json (_id int, e jsonb, es jsonb) SERVER mongodb OPTIONS (database 'db', collection 'embedded');
+	INSERT INTO embedded VALUES (1, '[1,2.5]', '{"[3]",NULL,"[4,5]"}'), (2, NULL, NULL);
+	UPDATE embedded SET e = '[0.25,-0]' WHERE _id = 2));
+is($node->safe_psql('postgres', 'SELECT * FROM embedded_json ORDER BY _id'),
+	"1|[1.0, 2.5]|[[3.0], null, [4.0, 5.0]]\n2|[0.25, 0.0]|", 'arrays of Doubles');
+is($node->safe_psql('postgres', 'SELECT e, es FROM embedded ORDER BY _id'),
+	qq([1,2.5]|{[3],NULL,"[4,5]"}\n[0.25,-0]|), 'which read as the same');
+
+SKIP:
+{
+	skip 'there is no pgvector', 4 if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'}) == 0;
+	$node->safe_psql('postgres', q(
+		CREATE EXTENSION vector;
+		CREATE FOREIGN TABLE vectors (_id int, v vector(3), h halfvec, s sparsevec) SERVER mongodb OPTIONS (database 'db');
+		CREATE FOREIGN TABLE vectors_json (_id int, v jsonb, h jsonb, s jsonb) SERVER mongodb OPTIONS (database 'db', collection 'vectors');
+		INSERT INTO vectors VALUES (1, '[1,2.5,-3]', '[0.5,2]', '{1:5}/3'), (2, NULL, NULL, NULL), (3, '[0,1,0]', NULL, NULL)));
+	is($node->safe_psql('postgres', 'SELECT v, h, s FROM vectors_json WHERE _id = 1'), '[1.0, 2.5, -3.0]|[0.5, 2.0]|"{1:5}/3"', 'vectors are arrays of Doubles');
+	is($node->safe_psql('postgres', q{SELECT _id, v, h, s, v <-> '[0,0,0]' FROM vectors WHERE v IS NOT NULL ORDER BY v <-> '[0,1,1]'}),
+		"3|[0,1,0]|||1\n1|[1,2.5,-3]|[0.5,2]|{1:5}/3|4.031128874149275", 'which read as vectors');
+	$node->safe_psql('postgres', q(
+		CREATE FOREIGN TABLE same_vector (_id int, v vector(3), w vector OPTIONS (parameter 'w')) SERVER mongodb OPTIONS (database 'db', collection 'vectors',
+			pipeline '[{"$match": {"v": {"$eq": {"$param": "w"}}}}]')));
+	is($node->safe_psql('postgres', q{SELECT _id, v = w FROM same_vector WHERE w = '[0,1,0]'}), '3|t', 'parameters are vectors');
+	$mongod->insert('db', 'vectors', '[{"_id": 4, "v": [1, 2]}]');
+	my (undef, undef, $message) = $node->psql('postgres', 'SELECT v FROM vectors');
+	like($message, qr/expected 3 dimensions, not 2/, 'and have as many dimensions as the column');
+}
 
 # psql does not print U+10FFFF.
 $mongod->insert('db', 'last', '[{"_id": 1, "v": "\\udbff\\udfff"}]');

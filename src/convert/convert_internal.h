@@ -185,6 +185,17 @@ mongo_read_value(const MongoReader *reader, MongoReadContext *context,
 extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
 							  Datum second, Datum third, Datum *value);
 
+/*
+ * mongo_cast_function
+ *		Return the function of a cast from or to a type that is not built in; InvalidOid if
+ *		there is none.
+ *
+ * mongo_call_cast
+ *		Call it; raises its errors, also for a value that does not fit the typmod.
+ */
+extern Oid	mongo_cast_function(Oid source, Oid target);
+extern Datum mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod);
+
 extern MongoReadFunction mongo_read_bool,
 			mongo_read_integer,
 			mongo_read_float4,
@@ -201,11 +212,13 @@ extern MongoReadFunction mongo_read_bool,
 			mongo_read_jsonb,
 			mongo_read_text_form,
 			mongo_read_array,
+			mongo_read_vector,
 			mongo_read_composite,
 			mongo_read_domain,
 			mongo_read_point;
 extern MongoPrepareFunction mongo_prepare_text_form,
 			mongo_prepare_array,
+			mongo_prepare_vector,
 			mongo_prepare_composite,
 			mongo_prepare_domain;
 

@@ -447,6 +447,40 @@ mongo_read_array(MONGO_READ_ARGS)
 }
 
 /*
+ * Types with casts from and to real[], such as vector
+ */
+
+typedef struct VectorReader
+{
+	MongoReader *array;			/* of real[] */
+	FmgrInfo	cast;
+} VectorReader;
+
+void
+mongo_prepare_vector(MongoReader *reader)
+{
+	VectorReader *vector = palloc0(sizeof(VectorReader));
+
+	vector->array = mongo_reader_create(FLOAT4ARRAYOID, -1);
+	fmgr_info(mongo_cast_function(FLOAT4ARRAYOID, reader->typid), &vector->cast);
+	reader->extra = vector;
+}
+
+/* mongo_read_vector: the cast may raise any error, as the input function of a text form may. */
+bool
+mongo_read_vector(MONGO_READ_ARGS)
+{
+	VectorReader *vector = reader->extra;
+
+	if (context->defers_input)
+		return mongo_mismatch(context, MONGO_UNREAD, iter, NULL);
+	if (!mongo_read_array(vector->array, context, iter, value))
+		return false;
+	*value = mongo_call_cast(&vector->cast, *value, reader->typmod);
+	return true;
+}
+
+/*
  * Domains
  */
 

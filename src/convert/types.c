@@ -13,6 +13,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "catalog/pg_cast.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -22,6 +23,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
@@ -264,6 +266,49 @@ write_array(MONGO_WRITE_ARGS)
 	mongo_write_check(bson_append_array_end(target->document, &nested));
 }
 
+Oid
+mongo_cast_function(Oid source, Oid target)
+{
+	HeapTuple	tuple;
+	Oid			function;
+
+	/* no built-in type has such casts */
+	if (Max(source, target) < FirstNormalObjectId)
+		return InvalidOid;
+	tuple = SearchSysCache2(CASTSOURCETARGET, ObjectIdGetDatum(source), ObjectIdGetDatum(target));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	function = ((Form_pg_cast) GETSTRUCT(tuple))->castfunc;
+	ReleaseSysCache(tuple);
+	return function;
+}
+
+Datum
+mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod)
+{
+	LOCAL_FCINFO(call, 3);
+	Datum		result;
+
+	InitFunctionCallInfoData(*call, cast, cast->fn_nargs, InvalidOid, NULL, NULL);
+	call->args[0] = (NullableDatum) {value, false};
+	call->args[1] = (NullableDatum) {Int32GetDatum(typmod), false};
+	call->args[2] = (NullableDatum) {BoolGetDatum(false), false};
+	result = FunctionCallInvoke(call);
+	if (call->isnull)
+		elog(ERROR, "function %u returned NULL", cast->fn_oid);
+	return result;
+}
+
+/* write_vector: vector, for example, of the extension of that name. */
+static void
+write_vector(MONGO_WRITE_ARGS)
+{
+	FmgrInfo	cast;
+
+	fmgr_info(mongo_cast_function(typid, FLOAT4ARRAYOID), &cast);
+	write_array(target, mongo_call_cast(&cast, value, -1), FLOAT4ARRAYOID, -1);
+}
+
 /* write_composite: leave out NULL attributes, as a missing field reads as NULL. */
 static void
 write_composite(MONGO_WRITE_ARGS)
@@ -422,6 +467,7 @@ typedef enum TypeCategory
 	CATEGORY_COMPOSITE,
 	CATEGORY_ENUM,
 	CATEGORY_DOMAIN,
+	CATEGORY_VECTOR,
 	CATEGORY_OTHER
 } TypeCategory;
 
@@ -431,6 +477,7 @@ static const MongoType category_rows[] = {
 	[CATEGORY_COMPOSITE] = {InvalidOid, "composite types", KIND(OTHER), BIT(DOCUMENT), .read = mongo_read_composite, .write = write_composite, .prepare = mongo_prepare_composite},
 	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_text_form, .write = write_text_form, .prepare = mongo_prepare_text_form},
 	[CATEGORY_DOMAIN] = {InvalidOid, "domains", KIND(OTHER), 0, .read = mongo_read_domain, .write = write_domain, .prepare = mongo_prepare_domain},
+	[CATEGORY_VECTOR] = {InvalidOid, "types with casts from and to real[]", KIND(OTHER), BIT(ARRAY), .read = mongo_read_vector, .write = write_vector, .prepare = mongo_prepare_vector},
 	[CATEGORY_OTHER] = {InvalidOid, "other base types and ranges", TEXT_FORM(write_text_form)},
 };
 
@@ -459,7 +506,9 @@ category_row(Oid typid)
 		case TYPTYPE_BASE:
 			element = get_element_type(typid);
 			if (!OidIsValid(element))
-				return &category_rows[CATEGORY_OTHER];
+				return OidIsValid(mongo_cast_function(typid, FLOAT4ARRAYOID)) &&
+					OidIsValid(mongo_cast_function(FLOAT4ARRAYOID, typid)) ?
+					&category_rows[CATEGORY_VECTOR] : &category_rows[CATEGORY_OTHER];
 			return mongo_type_lookup(element) != NULL ? &category_rows[CATEGORY_ARRAY] : NULL;
 		case TYPTYPE_RANGE:
 		case TYPTYPE_MULTIRANGE:
