@@ -173,6 +173,18 @@ typedef struct MongoMembers
 #define MONGO_NO_RESTRICTINFO
 #endif
 
+/* Make a path the last resort, also beside paths that settings disable once or several times. */
+#define MONGO_DISABLED_TIMES	1000
+#if PG_VERSION_NUM >= 180000
+#define mongo_count_disabled(path) ((path)->disabled_nodes += MONGO_DISABLED_TIMES)
+#else
+#define mongo_count_disabled(path) ((void) (path))
+#endif
+#define mongo_disable_path(path) \
+	(mongo_count_disabled(path), \
+	 (path)->startup_cost += MONGO_DISABLED_TIMES * disable_cost, \
+	 (path)->total_cost += MONGO_DISABLED_TIMES * disable_cost)
+
 /* Since PostgreSQL 16 a Var or PlaceHolderVar lists outer joins that may make it NULL. */
 #if PG_VERSION_NUM >= 160000
 #define mongo_copy_nulling(to, from) \

@@ -187,6 +187,9 @@ typedef struct MongoColumnOptions
 	bson_type_t bson_type;		/* the only type that it reads and writes;
 								 * BSON_TYPE_EOD: not given, see convert.h */
 	MongoTypeMismatch type_mismatch;	/* its own, or the table's */
+	const char *parameter;		/* of the table's pipeline, to which a
+								 * condition gives its value; in UTF-8; NULL:
+								 * none */
 } MongoColumnOptions;
 
 /*
@@ -216,16 +219,17 @@ mongo_is_pseudo_column(const char *name)
 	return strcmp(name, MONGO_DOCUMENT_COLUMN) == 0 || strcmp(name, MONGO_MISMATCH_COLUMN) == 0;
 }
 
-/* How the columns of a table read fields that do not fit. */
-typedef struct MongoMismatches
+/* What the columns of a table have in common. */
+typedef struct MongoColumnFacts
 {
-	uint32		values;			/* of the columns' type_mismatch, as bits 1 <<
+	uint32		mismatches;		/* values of their type_mismatch, as bits 1 <<
 								 * MongoTypeMismatch */
 	AttrNumber	shown_by;		/* number of the column __mismatch; 0: none */
-} MongoMismatches;
+	List	   *parameters;		/* numbers of those with the option parameter */
+} MongoColumnFacts;
 
-/* mongo_mismatches_of: cached like the options. */
-extern const MongoMismatches *mongo_mismatches_of(Oid foreigntableid);
+/* mongo_column_facts: cached like the options. */
+extern const MongoColumnFacts *mongo_column_facts(Oid foreigntableid);
 
 /* The options of IMPORT FOREIGN SCHEMA, see docs/import.md. */
 typedef struct MongoImportOptions

@@ -291,9 +291,18 @@ extern MongoPredicate *mongo_predicate_from_list(List *list);
  * when the scan starts.  {$verbatim: ...} stands for the stages of an array, for the members
  * of a document, or for such a predicate if it is a number.  These come from the user, so
  * binding does not search them for parameters, and they may fail.
+ *
+ * In stages with $values, {$param: name} stands for the value of a column with the option
+ * parameter.  $values has the number of its predicate, of which only 'field' matters, by name;
+ * or the name of the column if no condition gives a value.  $table is the foreign table's name.
+ * A value is written as the column's values are, is not searched for parameters, and MongoDB
+ * never evaluates it: see the rules in template.c.
  */
 
 #define MONGO_VERBATIM_KEY	"$verbatim"
+#define MONGO_VALUES_KEY	"$values"
+#define MONGO_TABLE_KEY		"$table"
+#define MONGO_PARAM_KEY		"$param"
 
 /* A template prepared for one execution of a plan. */
 typedef struct MongoCommandTemplate
@@ -322,6 +331,10 @@ extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node
  * more documents match, and *widened is set: PostgreSQL must test the documents.  Raises 54000
  * instead if 'widened' is NULL, or if the list is within a $nor, which would then match fewer
  * documents.
+ *
+ * A parameter of the user's stages that is NULL matches no document.  Raises 42P02 for one
+ * without a value or without a column, 22023 for a value that MongoDB might evaluate, and the
+ * errors of mongo_append_column_value().
  */
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 									 const Datum *values, const bool *isnull,
@@ -625,6 +638,12 @@ extern void mongo_check_javascript(const MongoTableOptions *options,
 
 /* Appends the stages of the option pipeline, if set; raises 42501 for JavaScript. */
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
+
+/*
+ * mongo_score_meta: returns what $meta calls the score of a document that $text, $search,
+ * $vectorSearch or $geoNear has found; NULL if the first stage of the table's pipeline is none.
+ */
+extern const char *mongo_score_meta(const MongoTableOptions *options);
 
 /* mongo_aggregate_command: starts a command {aggregate, pipeline} over the table's collection. */
 extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages);

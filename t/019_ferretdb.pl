@@ -88,6 +88,35 @@ SKIP:
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM mongo_fdw_check('t') WHERE finding LIKE '%fit%'}), 0, 'mongo_fdw_check()');
 	is($node->safe_psql('postgres', 'ANALYZE t; SELECT documents FROM mongo_fdw_statistics'),
 		$node->safe_psql('postgres', 'SELECT count(*) FROM local_t'), 'ANALYZE') if $version == 2;
+
+	# --- search by vectors ------------------------------------------------------------
+	if ($version == 2)
+	{
+		my $indexes = join ', ', '{"key": {"embedding": "cosmosSearch"}, "name": "v", "cosmosSearchOptions": {"kind": "vector-hnsw", "similarity": "COS", "dimensions": 3}}',
+			'{"key": {"genre": 1}, "name": "genre"}';
+		my $columns = q{_id int, genre text, vector real[] OPTIONS (parameter 'vector'), n int OPTIONS (parameter 'n')};
+		$node->safe_psql('postgres', qq{
+			CREATE TABLE local_books AS SELECT g AS _id, CASE WHEN g % 3 = 0 THEN 'crime' ELSE 'poems' END AS genre, ARRAY[sin(g), cos(g * g), sin(g * 3)]::real[] AS embedding
+				FROM generate_series(1, 60) g;
+			CREATE FUNCTION cosine(a real[], b real[]) RETURNS float8 LANGUAGE sql AS
+				'SELECT sum(x * y) / sqrt(sum(x * x) * sum(y * y)) FROM unnest(a, b) AS u (x, y)';
+			CREATE FOREIGN TABLE books (_id int, genre text, embedding real[]) SERVER ferretdb OPTIONS (database 'db');
+			INSERT INTO books SELECT * FROM local_books;
+			SELECT mongo_command('ferretdb', 'db', '{"createIndexes": "books", "indexes": [$indexes]}');
+			CREATE FOREIGN TABLE similar_books ($columns) SERVER ferretdb OPTIONS (database 'db', collection 'books',
+				pipeline '[{"\$vectorSearch": {"index": "v", "path": "embedding", "queryVector": {"\$param": "vector"}, "numCandidates": 60, "limit": {"\$param": "n"}}}]');
+			CREATE FOREIGN TABLE similar_poems ($columns) SERVER ferretdb OPTIONS (database 'db', collection 'books',
+				pipeline '[{"\$search": {"cosmosSearch": {"path": "embedding", "vector": {"\$param": "vector"}, "k": {"\$param": "n"}}}}, {"\$match": {"genre": "poems"}}]')});
+		is($node->safe_psql('postgres', q{SELECT _id, genre, round(mongo_score(s)::numeric, 4) FROM similar_books s WHERE vector = ARRAY[1, 0.5, 0]::real[] AND n = 4 ORDER BY mongo_score(s) DESC}),
+			$node->safe_psql('postgres', q{SELECT _id, genre, round(cosine(embedding, ARRAY[1, 0.5, 0]::real[])::numeric, 4) FROM local_books ORDER BY 3 DESC LIMIT 4}), '$vectorSearch, and its score');
+		my $nearest = 'SELECT b._id, s._id FROM books b, LATERAL (SELECT _id FROM similar_books s WHERE s.vector = b.embedding AND n = 3 AND s._id <> b._id ORDER BY mongo_score(s) DESC LIMIT 1) s WHERE b._id < 6 ORDER BY 1';
+		is($node->safe_psql('postgres', $nearest), $node->safe_psql('postgres',
+				'SELECT b._id, s._id FROM local_books b, LATERAL (SELECT _id FROM local_books s WHERE s._id <> b._id ORDER BY cosine(s.embedding, b.embedding) DESC LIMIT 1) s WHERE b._id < 6 ORDER BY 1'),
+			'the nearest book of each');
+		is($node->safe_psql('postgres', q{SELECT count(*), min(genre), max(n) FROM similar_poems WHERE vector = ARRAY[0, 1, 0.25]::real[] AND n = 6}),
+			$node->safe_psql('postgres', q{SELECT count(*), min(genre), 6 FROM (SELECT * FROM local_books ORDER BY cosine(embedding, ARRAY[0, 1, 0.25]::real[]) DESC LIMIT 6) s WHERE genre = 'poems'}),
+			'$search of documentdb');
+	}
 	my (undef, undef, $warning) = $node->psql('postgres', 'BEGIN; UPDATE t SET a = 0 WHERE _id = 1; ROLLBACK');
 	like($warning, qr/WARNING:.*not rolled back/, 'there are no transactions');
 

@@ -28,6 +28,7 @@ my @runs = (
 	[ unwound => 300, '--queries', 302, [qw(--documents clean --type-mismatch null)] ],
 	[ unwound => 500, '--queries', 303, [qw(--documents hostile --type-mismatch null)] ],
 	[ unwound => 250, '--queries', 304, [qw(--documents hostile --type-mismatch error)] ],
+	[ parameters => 1500, '--queries', 601, \@drawn ],
 	[ odd_documents => 1500, '--queries', 401, [] ],
 	[ nested => 3000, '--queries', 501, [ @drawn, '--server', 'alone' ] ],
 	[ nested => 1000, '--queries', 502, [ @drawn, '--server', 'alone', '--type-mismatch', 'null' ] ],

@@ -365,10 +365,16 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 							BlockNumber *totalpages)
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
-	UserMapping *user = mapping_of_owner(relation);
-	double		rows = mongo_fetch_row_count(user, options);
-	double		width = average_document_size(user, options);
+	UserMapping *user;
+	double		rows;
+	double		width;
 
+	/* only a query has values for the pipeline's parameters */
+	if (mongo_column_facts(RelationGetRelid(relation))->parameters != NIL)
+		return false;
+	user = mapping_of_owner(relation);
+	rows = mongo_fetch_row_count(user, options);
+	width = average_document_size(user, options);
 	counted.relid = RelationGetRelid(relation);
 	counted.documents = rows;
 	counted.document_size = width;

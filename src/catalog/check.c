@@ -389,7 +389,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 					perhaps(psprintf("%s.%s", check.options->database, check.options->collection),
 							nearest_collection(check.user, check.options->database,
 											   check.options->collection)));
-	else
+	else if (mongo_column_facts(RelationGetRelid(check.relation))->parameters == NIL)
 	{
 		prepare(&check);
 		check_documents(&check, sample);

@@ -144,7 +144,7 @@ typedef struct CachedTable
 	MongoTableOptions *options; /* NULL: not read yet */
 	int			ncolumns;		/* length of columns[] */
 	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
-	MongoMismatches *mismatches;	/* NULL: not read yet */
+	MongoColumnFacts *column_facts; /* NULL: not read yet */
 	MongoTableFacts facts;
 } CachedTable;
 
@@ -296,6 +296,8 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	if (options->path == NULL)
 		options->path = get_attname(foreigntableid, attnum, false);
 	options->path = mongo_to_utf8(options->path);
+	if (options->parameter != NULL)
+		options->parameter = mongo_to_utf8(options->parameter);
 	if (attnum > table->ncolumns)
 	{
 		MongoColumnOptions **columns = palloc0(sizeof(*columns) * (attnum + 8));
@@ -310,16 +312,18 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	return options;
 }
 
-const MongoMismatches *
-mongo_mismatches_of(Oid foreigntableid)
+const MongoColumnFacts *
+mongo_column_facts(Oid foreigntableid)
 {
 	CachedTable *table = cached_table(foreigntableid);
-	MongoMismatches *result = table->mismatches;
+	MongoColumnFacts *result = table->column_facts;
+	MemoryContext previous;
 	HeapTuple	tuple;
 
 	if (result != NULL)
 		return result;
-	result = MemoryContextAllocZero(table->facts.context, sizeof(MongoMismatches));
+	previous = MemoryContextSwitchTo(table->facts.context);
+	result = palloc0(sizeof(MongoColumnFacts));
 	for (AttrNumber attnum = 1;
 		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(foreigntableid),
 												  Int16GetDatum(attnum)));
@@ -330,9 +334,16 @@ mongo_mismatches_of(Oid foreigntableid)
 		if (strcmp(NameStr(attribute->attname), MONGO_MISMATCH_COLUMN) == 0)
 			result->shown_by = attnum;
 		else if (!attribute->attisdropped)
-			result->values |= 1 << mongo_column_options(foreigntableid, attnum)->type_mismatch;
+		{
+			const MongoColumnOptions *options = mongo_column_options(foreigntableid, attnum);
+
+			result->mismatches |= 1 << options->type_mismatch;
+			if (options->parameter != NULL)
+				result->parameters = lappend_int(result->parameters, attnum);
+		}
 		ReleaseSysCache(tuple);
 	}
-	table->mismatches = result;
+	MemoryContextSwitchTo(previous);
+	table->column_facts = result;
 	return result;
 }

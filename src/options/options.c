@@ -823,6 +823,7 @@ const MongoOption mongo_option_table[] =
 	{"indexed", ON_COLUMN, parse_indexed, NULL, COLUMN(indexed)},
 	{"bson_type", ON_COLUMN, parse_bson_type, NULL, COLUMN(bson_type), .choices = bson_type_choices},
 	{"type_mismatch", ON_COLUMN, parse_choice, NULL, COLUMN(type_mismatch), .choices = type_mismatches},
+	{"parameter", ON_COLUMN, parse_name, NULL, COLUMN(parameter)},
 
 	{"sample_size", ON_IMPORT, parse_integer, NULL, IMPORT(sample_size), "1000", BETWEEN(1, INT_MAX)},
 	{"nesting", ON_IMPORT, parse_integer, NULL, IMPORT(nesting), "1", BETWEEN(0, 100)},

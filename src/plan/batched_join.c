@@ -580,7 +580,7 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 /*
  * is_ours: is it a foreign table of this extension in which keys can be looked up?  Not if it
  * is known to be empty; then its other properties are not set.  Nor if a join clause needs a
- * scan for each outer row.
+ * scan for each outer row, or gives a value to a parameter of its pipeline.
  */
 static bool
 is_ours(RelOptInfo *rel)
@@ -589,6 +589,7 @@ is_ours(RelOptInfo *rel)
 		rel->fdwroutine->GetForeignRelSize == mongo_get_foreign_rel_size &&
 		rel->fdw_private != NULL && !IS_DUMMY_REL(rel) &&
 		!((const MongoRelation *) rel->fdw_private)->matches_outer &&
+		!((MongoRelation *) rel->fdw_private)->unbound &&
 		bms_is_empty(rel->lateral_relids);
 }
 

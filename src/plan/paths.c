@@ -34,6 +34,8 @@ typedef struct Parameterization
 	bool		served;			/* an index finds the documents for a row */
 	bool		unique;			/* at most one */
 	List	   *sought;			/* MongoClause *, of these clauses */
+	List	   *clauses;		/* RestrictInfo *, if the pipeline's
+								 * parameters have no value without outer rows */
 } Parameterization;
 
 Path *
@@ -82,7 +84,8 @@ find_parameterization(Relids required_outer, List **found)
 
 /*
  * try_parameterization: can this join clause be tested by MongoDB once the
- * outer row is known, and found through an index, or only there?
+ * outer row is known, and found through an index, or only there?  Or may it give
+ * a value to a parameter of the table's pipeline?
  */
 static List *
 try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo,
@@ -98,14 +101,19 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 
 	if (!join_clause_is_movable_to(rinfo, baserel))
 		return found;
-	condition = mongo_translate_restriction(&translation, baserel, rinfo,
-											bson_create_in(CurrentMemoryContext));
-	if (condition.exactness == MONGO_NOT_SHIPPABLE)
-		return found;
-
 	required_outer = bms_union(rinfo->clause_relids, baserel->lateral_relids);
 	required_outer = bms_del_member(required_outer, baserel->relid);
 	if (bms_is_empty(required_outer))
+		return found;
+	if (relation->unbound)
+	{
+		parameterization = find_parameterization(required_outer, &found);
+		parameterization->clauses = lappend(parameterization->clauses, rinfo);
+		return found;
+	}
+	condition = mongo_translate_restriction(&translation, baserel, rinfo,
+											bson_create_in(CurrentMemoryContext));
+	if (condition.exactness == MONGO_NOT_SHIPPABLE)
 		return found;
 
 	parameterization = find_parameterization(required_outer, &found);
@@ -202,6 +210,8 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	info = get_baserel_parampathinfo(root, baserel, parameterization->required_outer);
 	if (parameterization->unique)
 		info->ppi_rows = 1;
+	else if (relation->unbound)
+		info->ppi_rows = baserel->rows;
 	examined_rows = parameterization->unique ? 1 :
 		mongo_examined_rows(root, baserel,
 							sought_with(relation, parameterizations,
@@ -223,6 +233,88 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 										 NULL, NIL));
 }
 
+/* So many combinations of outer relations are tried for a pipeline's parameters. */
+#define MOST_COMBINATIONS	64
+
+/*
+ * combine: adds the unions of ways to give values to parameters, if one way alone may not be
+ * enough for all of them.
+ */
+static List *
+combine(List *parameterizations)
+{
+	for (int i = 1; i < list_length(parameterizations); i++)
+	{
+		for (int j = 0; j < i && list_length(parameterizations) < MOST_COMBINATIONS; j++)
+		{
+			const Parameterization *one = list_nth(parameterizations, i);
+			const Parameterization *other = list_nth(parameterizations, j);
+
+			(void) find_parameterization(bms_union(one->required_outer, other->required_outer),
+										 &parameterizations);
+		}
+	}
+	return parameterizations;
+}
+
+/* binds_all: do the restrictions and clauses over no other outer relations bind all parameters? */
+static bool
+binds_all(const RelOptInfo *baserel, List *parameterizations, Relids required_outer)
+{
+	List	   *clauses = list_copy(baserel->baserestrictinfo);
+	ListCell   *cell;
+
+	foreach(cell, parameterizations)
+	{
+		const Parameterization *one = lfirst(cell);
+
+		if (bms_is_subset(one->required_outer, required_outer))
+			clauses = list_concat(clauses, one->clauses);
+	}
+	return mongo_binds_parameters(baserel->fdw_private, clauses);
+}
+
+/* find_parameterizations: by all join clauses, also those that are only implied. */
+static List *
+find_parameterizations(PlannerInfo *root, RelOptInfo *baserel)
+{
+	List	   *found = NIL;
+	ListCell   *cell;
+
+	foreach(cell, baserel->joininfo)
+		found = try_parameterization(root, baserel, lfirst_node(RestrictInfo, cell), found);
+	return baserel->has_eclass_joins ? find_equivalences(root, baserel, found) : found;
+}
+
+/*
+ * add_bound_paths
+ *		Adds paths in which outer rows give values to the parameters of the table's pipeline
+ *		that have none by the table's own restrictions.
+ *
+ * The path without these, which is an error when it is executed, must never be chosen before
+ * them.
+ */
+static void
+add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
+{
+	List	   *parameterizations = combine(find_parameterizations(root, baserel));
+	Path	   *path = mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
+										  NIL, baserel->lateral_relids, NULL, NIL);
+	ListCell   *cell;
+
+	mongo_disable_path(path);
+	add_path(baserel, path);
+	foreach(cell, parameterizations)
+	{
+		Parameterization *parameterization = lfirst(cell);
+
+		parameterization->served = binds_all(baserel, parameterizations,
+											 parameterization->required_outer);
+		add_parameterized_path(root, baserel, parameterizations, parameterization);
+	}
+	mongo_keep_out_of_workers(baserel);
+}
+
 void
 mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 						Oid foreigntableid pg_attribute_unused())
@@ -232,6 +324,11 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	List	   *parameterizations = NIL;
 	ListCell   *cell;
 
+	if (relation->unbound)
+	{
+		add_bound_paths(root, baserel);
+		return;
+	}
 	if (relation->matches_outer)
 		plain.total_cost += MONGO_COST_UNTESTABLE;
 	add_path(baserel, mongo_foreign_path(root, baserel, NULL, plain,
@@ -250,12 +347,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 			add_begun_order(root, baserel, root->query_pathkeys);
 		add_merge_orders(root, baserel);
 	}
-	foreach(cell, baserel->joininfo)
-		parameterizations = try_parameterization(root, baserel,
-												 lfirst_node(RestrictInfo, cell),
-												 parameterizations);
-	if (baserel->has_eclass_joins)
-		parameterizations = find_equivalences(root, baserel, parameterizations);
+	parameterizations = find_parameterizations(root, baserel);
 	foreach(cell, parameterizations)
 		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
 	mongo_keep_out_of_workers(baserel);

@@ -13,6 +13,7 @@
 #include "convert.h"
 #include "translate.h"
 
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
@@ -135,6 +136,60 @@ append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 					   "{" MONGO_VERBATIM_KEY ": @1}", bson_array(stages->bson));
 }
 
+/*
+ * append_bound
+ *		Appends the stages of the option pipeline, with the numbers of its parameters' values.
+ *
+ * A stage after them makes the values fields, for the columns that the query reads.
+ */
+static void
+append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
+			 const MongoScanClauses *clauses, BsonArray *stages)
+{
+	MongoTranslation *translation = &pipeline->translation;
+	bson_t	   *values = bson_create_in(CurrentMemoryContext);
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	foreach(cell, clauses->bindings)
+	{
+		const MongoBinding *binding = lfirst(cell);
+		const char *name = mongo_column_options(relation->relid, binding->attnum)->parameter;
+		MongoPredicate predicate = {0};
+
+		if (bson_has_field(values, name))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("two columns of foreign table \"%s\" have the parameter \"%s\"",
+							get_rel_name(relation->relid), mongo_from_utf8(name))));
+		if (binding->value == NULL)
+		{
+			BSON_APPEND_UTF8(values, name,
+							 mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum)));
+			continue;
+		}
+		BSON_APPEND_INT32(values, name, list_length(translation->parameters));
+		predicate.field.path = mongo_column_path(relation->columns, binding->attnum);
+		predicate.field.bson_type = mongo_column_bson_type(relation->columns, binding->attnum);
+		predicate.field.type = exprType(binding->value);
+		predicate.field.typmod = exprTypmod(binding->value);
+		translation->parameters = lappend(translation->parameters, binding->value);
+		translation->predicates = lappend(translation->predicates,
+										  mongo_predicate_to_list(&predicate));
+		if (bms_is_member(binding->attnum - FirstLowInvalidHeapAttributeNumber, clauses->read) ||
+			bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, clauses->read))
+			bson_append_member(fields, predicate.field.path, "{$literal: {" MONGO_PARAM_KEY ": @1}}",
+							   bson_utf8(name));
+	}
+	if (!bson_empty(fields))
+		bson_array_append_template(stages, "{$set: @1}", bson_document(fields));
+	pipeline->only_match = NULL;
+	bson_append_member(pipeline->stages, psprintf("%d", pipeline->nstages++),
+					   "{" MONGO_VERBATIM_KEY ": @1, " MONGO_TABLE_KEY ": @2, " MONGO_VALUES_KEY ": @3}",
+					   bson_array(stages->bson),
+					   bson_utf8(mongo_to_utf8(get_rel_name(relation->relid))), bson_document(values));
+}
+
 static void
 append_matches(MongoPipeline *pipeline, const List *matches)
 {
@@ -208,7 +263,14 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		BsonArray	stages = bson_array_create();
 
 		mongo_append_pipeline(&stages, relation->options);
-		append_verbatim(pipeline, &stages);
+		if (relation->score != NULL)
+			bson_array_append_template(&stages, "{$set: {@1: {$meta: @2}}}",
+									   bson_utf8(relation->score_field),
+									   bson_utf8(relation->score_meta));
+		if (clauses->bindings == NIL && strstr(relation->options->pipeline, MONGO_PARAM_KEY) == NULL)
+			append_verbatim(pipeline, &stages);
+		else
+			append_bound(pipeline, relation, clauses, &stages);
 		pipeline->may_need_disk = true;
 	}
 
@@ -395,9 +457,11 @@ mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 	ScoreSearch search = {baserel->relid, NULL};
 
 	if (!mongo_enable_pushdown || baserel->reloptkind != RELOPT_BASEREL ||
-		mongo_is_pipeline_table(relation->options) || !is_simple(root, baserel) ||
-		!find_score((Node *) root->processed_tlist, &search) ||
+		!is_simple(root, baserel) || !find_score((Node *) root->processed_tlist, &search) ||
 		reads_row((Node *) root->processed_tlist, &search) || tests_row(baserel, &search))
+		return;
+	relation->score_meta = mongo_score_meta(relation->options);
+	if (relation->score_meta == NULL)
 		return;
 	relation->score = search.score;
 	relation->score_field = mongo_unused_field(relation->columns, "score");
@@ -428,7 +492,12 @@ mongo_is_score_order(const MongoRelation *relation, const List *pathkeys)
 void
 mongo_append_score(bson_t *document, const MongoRelation *relation)
 {
-	bson_append_condition(document, relation->score_field, "$meta", bson_utf8("textScore"));
+	/* make_rows() makes it a field; to $project, -1 is as good as 1 */
+	if (mongo_is_pipeline_table(relation->options))
+		BSON_APPEND_INT32(document, relation->score_field, -1);
+	else
+		bson_append_condition(document, relation->score_field, "$meta",
+							  bson_utf8(relation->score_meta));
 }
 
 void

@@ -97,11 +97,14 @@ typedef struct MongoRelation
 	double		round_trip_time;	/* to the server, ms */
 	double		bandwidth;		/* bytes a second */
 	const struct MongoJoin *join;	/* NULL: a table */
+	List	   *bindings;		/* MongoBinding *, by the restrictions */
+	bool		unbound;		/* they leave a parameter without a value */
 	bool		names_match;	/* mongo_match() is in a restriction, or in a
 								 * join clause: */
 	bool		matches_outer;	/* only a scan for each outer row can test it */
 	Expr	   *score;			/* mongo_score() of it, or NULL */
 	const char *score_field;	/* its field in the documents */
+	const char *score_meta;		/* what $meta calls it */
 } MongoRelation;
 
 /* Is this the only value of type_mismatch that applies to the columns? */
@@ -111,9 +114,25 @@ mongo_mismatches_are(const MongoRelation *relation, MongoTypeMismatch value)
 	return (relation->mismatches & ~(1 << value)) == 0;
 }
 
+/*
+ * A parameter of a table's pipeline, and what the condition "column = value" gives to it.
+ * Computing the value may raise the errors of a cast.
+ */
+typedef struct MongoBinding
+{
+	AttrNumber	attnum;			/* of the column with the option parameter */
+	Node	   *value;			/* of the column's base type; NULL: none */
+	RestrictInfo *rinfo;		/* the condition, if it is true of all rows
+								 * with this value; else NULL */
+} MongoBinding;
+
 /* The clauses of a scan, by who tests them. */
 typedef struct MongoScanClauses
 {
+	List	   *bindings;		/* MongoBinding * */
+	Bitmapset  *read;			/* columns that are read but for the bindings,
+								 * as pull_varattnos() counts them */
+	List	   *bound;			/* clauses that bind parameters */
 	List	   *local;			/* tested by PostgreSQL: not shippable, or a
 								 * superset */
 	List	   *hiding;			/* numbers, from 0, of those in 'local' that
@@ -131,6 +150,9 @@ extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const Re
 
 /* An empty translation over this table, with what its options allow. */
 extern MongoTranslation mongo_translation_of(const MongoRelation *relation);
+
+/* Do these RestrictInfos give each parameter of the table's pipeline a value? */
+extern bool mongo_binds_parameters(const MongoRelation *relation, const List *rinfos);
 
 /*
  * mongo_translate_condition() of a restriction of the table, or of a clause that a scan is

@@ -21,12 +21,15 @@
 #include "catalog/pg_type_d.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -93,11 +96,11 @@ reads_column(const PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attn
 static void
 set_mismatches(const PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
 {
-	const MongoMismatches *mismatches = mongo_mismatches_of(relation->relid);
+	const MongoColumnFacts *facts = mongo_column_facts(relation->relid);
 	bson_t	   *fit;
 
-	relation->mismatches = mismatches->values;
-	if (mismatches->shown_by != 0 && reads_column(root, baserel, mismatches->shown_by))
+	relation->mismatches = facts->mismatches;
+	if (facts->shown_by != 0 && reads_column(root, baserel, facts->shown_by))
 	{
 		relation->columns->shows_mismatches = true;
 		relation->mismatches = 1 << MONGO_TYPE_MISMATCH_NULL;
@@ -156,7 +159,7 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 {
 	const MongoTableOptions *options = relation->options;
 
-	if (options->use_remote_estimate)
+	if (options->use_remote_estimate && mongo_column_facts(relation->columns->relid)->parameters == NIL)
 		return mongo_remote_row_count(relation->columns->relid,
 									  mongo_user_mapping(relation->userid, relation->serverid));
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
@@ -229,6 +232,173 @@ clauses_name_match(const List *rinfos, RelOptInfo *baserel)
 	return false;
 }
 
+/* --------- The values that conditions give to a pipeline's parameters -------- */
+
+static Node *value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber attnum,
+							 const Bitmapset *visited, RestrictInfo **rinfo);
+
+/*
+ * clause_value: returns what "column = value" gives to the column, or what 'rinfos' give to the
+ * other one of two equal columns, if it is not among the visited ones; or NULL.  Clears *same if
+ * the value is converted so that it may differ afterwards, or is not the clause's own.
+ */
+static Node *
+clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, const List *rinfos,
+			 const Bitmapset *visited, bool *same)
+{
+	MongoTranslation translation = {.columns = relation->columns};
+	bool		is_not = is_notclause(clause);
+	Node	   *tested = is_not ? (Node *) get_notclausearg(clause) : (Node *) clause;
+	const OpExpr *operation = (const OpExpr *) clause;
+	MongoField	field;
+	const Var  *column = mongo_column_of_node(relation->columns, tested, &field);
+
+	/* PostgreSQL simplifies "column = true" */
+	if (column != NULL && column->varattno == attnum)
+		return makeBoolConst(!is_not, false);
+	if (!IsA(clause, OpExpr) || list_length(operation->args) != 2)
+		return NULL;
+	for (int side = 0; side < 2; side++)
+	{
+		Oid			operator = side == 0 ? operation->opno : get_commutator(operation->opno);
+		Node	   *value = list_nth(operation->args, 1 - side);
+		RestrictInfo *ignored;
+		Oid			source;
+		Oid			target;
+
+		column = mongo_column_of_node(relation->columns, list_nth(operation->args, side), &field);
+		/* points have no order, and ~= in place of = */
+		if (column == NULL || column->varattno != attnum || !OidIsValid(operator) ||
+			(mongo_default_strategy(operator, field.operator_type) != BTEqualStrategyNumber &&
+			 get_opcode(operator) != F_POINT_EQ))
+			continue;
+		if (!mongo_is_local_value(&translation, value))
+		{
+			*same = false;
+			column = mongo_column_of_node(relation->columns, value, &(MongoField) {0});
+			value = column == NULL || bms_is_member(column->varattno, visited) ? NULL :
+				value_of_column(relation, rinfos, column->varattno, visited, &ignored);
+			if (value == NULL)
+				continue;
+		}
+		source = exprType(value);
+		target = getBaseType(field.type);
+		if (source == target && field.typmod < 0)
+			return value;
+		*same &= field.typmod < 0 && can_coerce_type(1, &source, &target, COERCION_IMPLICIT);
+		return eval_const_expressions(NULL,
+									  coerce_to_target_type(NULL, copyObject(value), source, target,
+															field.typmod, COERCION_EXPLICIT,
+															COERCE_EXPLICIT_CAST, -1));
+	}
+	return NULL;
+}
+
+/*
+ * value_of_column: returns what the clauses give to the column, or NULL.  Of several values, that
+ * of a policy or a security barrier counts.  *rinfo is the clause that need not be tested; NULL if
+ * there is none.
+ */
+static Node *
+value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber attnum,
+				const Bitmapset *visited, RestrictInfo **rinfo)
+{
+	Bitmapset  *more = bms_add_member(bms_copy(visited), attnum);
+	Node	   *found = NULL;
+	Index		level = 0;
+	ListCell   *cell;
+
+	/* by way of another column only if no clause gives it a value itself */
+	for (int way = 0; way < 2 && found == NULL; way++)
+	{
+		foreach(cell, rinfos)
+		{
+			RestrictInfo *next = lfirst_node(RestrictInfo, cell);
+			bool		same = true;
+			Node	   *value = clause_value(relation, next->clause, attnum, way == 0 ? NIL : rinfos,
+											 more, &same);
+
+			if (value == NULL || (found != NULL && level <= next->security_level))
+				continue;
+			found = value;
+			level = next->security_level;
+			*rinfo = same ? next : NULL;
+		}
+	}
+	return found;
+}
+
+/* is_binding: is it the clause of one of the bindings? */
+static bool
+is_binding(const List *bindings, const RestrictInfo *rinfo)
+{
+	ListCell   *cell;
+
+	foreach(cell, bindings)
+	{
+		if (((MongoBinding *) lfirst(cell))->rinfo == rinfo)
+			return true;
+	}
+	return false;
+}
+
+/* find_bindings: returns a MongoBinding for each parameter of the table's pipeline. */
+static List *
+find_bindings(const MongoRelation *relation, const List *rinfos)
+{
+	List	   *bindings = NIL;
+	ListCell   *cell;
+
+	foreach(cell, mongo_column_facts(relation->relid)->parameters)
+	{
+		MongoBinding *binding = palloc0(sizeof(MongoBinding));
+
+		binding->attnum = lfirst_int(cell);
+		binding->value = value_of_column(relation, rinfos, binding->attnum, NULL, &binding->rinfo);
+		bindings = lappend(bindings, binding);
+	}
+	return bindings;
+}
+
+bool
+mongo_binds_parameters(const MongoRelation *relation, const List *rinfos)
+{
+	ListCell   *cell;
+
+	foreach(cell, find_bindings(relation, rinfos))
+	{
+		if (((MongoBinding *) lfirst(cell))->value == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* bind_parameters: by the restrictions, which then do not narrow the rows of the pipeline. */
+static void
+bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
+{
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	relation->bindings = find_bindings(relation, baserel->baserestrictinfo);
+	relation->unbound = !mongo_binds_parameters(relation, baserel->baserestrictinfo);
+	if (relation->bindings == NIL)
+		return;
+	if (!mongo_has_first_stages(relation->options))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"parameter\" of column \"%s\" requires the option \"pipeline\" of its table",
+						mongo_column_name(relation->columns,
+										  ((MongoBinding *) linitial(relation->bindings))->attnum))));
+	foreach(cell, baserel->baserestrictinfo)
+	{
+		if (!is_binding(relation->bindings, lfirst(cell)))
+			others = lappend(others, lfirst(cell));
+	}
+	baserel->rows = clamp_row_est(baserel->tuples *
+								  clauselist_selectivity(root, others, 0, JOIN_INNER, NULL));
+}
+
 /*
  * classify_restrictions: finds the restrictions that MongoDB can test, and from them estimates
  * the number of documents returned and examined.
@@ -255,6 +425,8 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
+		if (is_binding(relation->bindings, rinfo))
+			continue;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
 		if (condition.exactness != MONGO_EXACT)
@@ -291,7 +463,8 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	MongoScanClauses clauses;
 	MemoryContext old_context;
 
-	if (!mongo_enable_pushdown || relation->asked_for_pipeline || relation->skips_locally)
+	if (!mongo_enable_pushdown || relation->asked_for_pipeline || relation->skips_locally ||
+		relation->unbound)
 		return relation->pipeline;
 	relation->asked_for_pipeline = true;
 	old_context = mongo_enter_planning(rel);
@@ -421,6 +594,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	relation->analyzed_rows = Max(baserel->tuples, 0);
 	baserel->tuples = total_rows(relation, baserel);
 	set_baserel_size_estimates(root, baserel);
+	bind_parameters(root, baserel, relation);
 	classify_restrictions(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
@@ -473,6 +647,14 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 	ListCell   *cell;
 
 	memset(clauses, 0, sizeof(*clauses));
+	if (baserel != NULL)
+	{
+		const MongoRelation *relation = baserel->fdw_private;
+
+		clauses->bindings = find_bindings(relation, scan_clauses);
+		if (clauses->bindings != NIL)
+			pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &clauses->read);
+	}
 	foreach(cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
@@ -481,6 +663,13 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 		/* pseudoconstants become a gating Result node */
 		if (rinfo->pseudoconstant)
 			continue;
+		if (is_binding(clauses->bindings, rinfo))
+		{
+			clauses->bound = lappend(clauses->bound, rinfo->clause);
+			continue;
+		}
+		if (clauses->bindings != NIL)
+			pull_varattnos((Node *) rinfo->clause, baserel->relid, &clauses->read);
 		if (clause == NULL || (clause->condition.exactness != MONGO_EXACT && translation->need_exact))
 		{
 			bson_t	   *filter = bson_create_in(CurrentMemoryContext);

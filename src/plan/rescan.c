@@ -175,6 +175,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 
 	/* PostgreSQL must be able to test all conditions */
 	if (root->parent_root == NULL || relation->score != NULL || relation->names_match ||
+		relation->bindings != NIL ||
 		relation->has_barrier || relation->below_barrier || !bms_is_empty(baserel->lateral_relids))
 		return NULL;
 	keys = correlated_keys(root, baserel);

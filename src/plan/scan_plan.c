@@ -281,7 +281,9 @@ projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 
 	if ((paths != NIL || columns == NIL) && projection_pays(baserel, columns, narrowed))
 		mongo_append_paths(projection, paths);
-	if (relation->score != NULL)
+	/* in a find, it comes with whole documents too */
+	if (relation->score != NULL &&
+		!(mongo_is_pipeline_table(relation->options) && bson_empty(projection)))
 		mongo_append_score(projection, relation);
 	return projection;
 }
@@ -455,7 +457,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 
 	/* a query with a score locks no row, so it needs no recheck */
 	if (relation->score == NULL)
-		scan->fdw_recheck_quals = clauses.exact;
+		scan->fdw_recheck_quals = list_concat(clauses.exact, clauses.bound);
 	else
 		mongo_add_score_column(baserel, plan, scan);
 }
@@ -473,6 +475,8 @@ tested_vars(const RelOptInfo *rel)
 	ListCell   *cell;
 
 	clauses = list_copy(rel->baserestrictinfo);
+	foreach(cell, relation->bindings)
+		clauses = list_delete_ptr(clauses, ((MongoBinding *) lfirst(cell))->rinfo);
 	if (join != NULL)
 	{
 		vars = tested_vars(join->outer);

@@ -30,7 +30,7 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
 	columns->relid = relid;
 	columns->varno = varno;
 	columns->natts = natts;
-	columns->mismatch_column = mongo_mismatches_of(relid)->shown_by;
+	columns->mismatch_column = mongo_column_facts(relid)->shown_by;
 	columns->shows_mismatches = false;
 	columns->context = context;
 	columns->names = MemoryContextAllocZero(context, sizeof(char *) * natts);

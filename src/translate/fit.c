@@ -334,6 +334,7 @@ mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
 	Oid			type = get_atttype(columns->relid, attnum);
 
 	return OidIsValid(type) && mongo_column_path(columns, attnum) != NULL &&
+		mongo_column_options(columns->relid, attnum)->parameter == NULL &&
 		mongo_type_facts(getBaseType(type))->accepts != MONGO_BSON_ANY &&
 		(!only_skipped || mongo_column_mismatch(columns, attnum) == MONGO_TYPE_MISMATCH_SKIP);
 }

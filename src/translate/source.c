@@ -103,6 +103,36 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 		bson_array_append(stages, *bson_iter_value(&stage));
 }
 
+const char *
+mongo_score_meta(const MongoTableOptions *options)
+{
+	static const struct
+	{
+		const char *stage;
+		const char *meta;
+	}			scores[] = {
+		{"$match", "textScore"},
+		{"$search", "searchScore"},
+		{"$vectorSearch", "vectorSearchScore"},
+		{"$geoNear", "geoNearDistance"},
+	};
+	BsonArray	stages = bson_array_create();
+	bson_iter_t first;
+	bson_iter_t stage;
+
+	if (!mongo_is_pipeline_table(options))
+		return "textScore";
+	mongo_append_pipeline(&stages, options);
+	if (!bson_iter_init(&first, stages.bson) || !bson_iter_next(&first))
+		return NULL;
+	for (size_t i = 0; i < lengthof(scores); i++)
+	{
+		if (bson_iter_recurse(&first, &stage) && bson_iter_find(&stage, scores[i].stage))
+			return scores[i].meta;
+	}
+	return NULL;
+}
+
 bson_t *
 mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 {

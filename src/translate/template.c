@@ -13,6 +13,7 @@
 
 #include "access/detoast.h"
 #include "catalog/pg_type_d.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/date.h"
 #include "utils/memutils.h"
@@ -122,6 +123,22 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	return true;
 }
 
+/*
+ * add_to_size: counts what bound values take.  libbson reports a full document by return values
+ * only; stay below its limit.
+ */
+static void
+add_to_size(Size *size, uint32 length)
+{
+	*size += length;
+	if (*size > MONGO_LARGEST_MATCH)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("command for MongoDB is too large"),
+				 errdetail("Its parameters have more than 16 MB."),
+				 errhint("Give fewer values at a time, join with a table of them instead of = ANY, or turn off mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown, so that PostgreSQL does more of the query.")));
+}
+
 /* bind_parameter: binds the predicate whose placeholder has this number. */
 static MongoMatch
 bind_parameter(const Binding *binding, int parameter, bson_t *match)
@@ -144,17 +161,296 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 	result = mongo_predicate_render(predicate, binding->values[parameter],
 									binding->isnull[parameter], match);
 
-	/*
-	 * libbson reports a full document by return values only; stay below its
-	 * limit
-	 */
-	*binding->size += match->len - old_length;
-	if (*binding->size > MONGO_LARGEST_MATCH)
+	add_to_size(binding->size, match->len - old_length);
+	return result;
+}
+
+/*-------------------------------------------------------------------------
+ * The parameters of a user's stages.
+ *
+ * Whoever gives a parameter its value must not gain an operator or a field by it that the
+ * author of the stages has not written.  In an expression the value becomes {$literal: value}.
+ * Elsewhere MongoDB would take some values for more than data, and these are refused: in query
+ * predicates documents with operators, and regular expressions, but not as the operand of a
+ * comparison; and in the arguments of a stage of which nothing is known also Strings that name
+ * a field.
+ *-------------------------------------------------------------------------
+ */
+
+/* Where a part of the user's stages is. */
+typedef enum Context
+{
+	STAGES,						/* an array of stages */
+	STAGE,
+	ARGUMENTS,					/* of a stage; nothing more is known */
+	LOOKUP,						/* the same of one with pipelines or filters */
+	FACETS,						/* arrays of stages, by name */
+	FILTER,						/* query predicates */
+	EXPRESSION,
+	DATA						/* is not evaluated */
+} Context;
+
+static const struct
+{
+	Context		context;
+	const char *key;
+	Context		within;
+}			contexts[] =
+{
+	{STAGE, "$match", FILTER},
+	{STAGE, "$search", FILTER},
+	{STAGE, "$searchMeta", FILTER},
+	{STAGE, "$vectorSearch", FILTER},
+	{STAGE, "$geoNear", LOOKUP},
+	{STAGE, "$graphLookup", LOOKUP},
+	{STAGE, "$lookup", LOOKUP},
+	{STAGE, "$unionWith", LOOKUP},
+	{STAGE, "$facet", FACETS},
+	{STAGE, "$addFields", EXPRESSION},
+	{STAGE, "$group", EXPRESSION},
+	{STAGE, "$project", EXPRESSION},
+	{STAGE, "$redact", EXPRESSION},
+	{STAGE, "$replaceRoot", EXPRESSION},
+	{STAGE, "$replaceWith", EXPRESSION},
+	{STAGE, "$set", EXPRESSION},
+	{STAGE, "$sortByCount", EXPRESSION},
+	{LOOKUP, "let", EXPRESSION},
+	{LOOKUP, "startWith", EXPRESSION},
+	{LOOKUP, "pipeline", STAGES},
+	{LOOKUP, "query", FILTER},
+	{LOOKUP, "restrictSearchWithMatch", FILTER},
+	{FILTER, "$expr", EXPRESSION},
+	{FILTER, "$eq", DATA},
+	{FILTER, "$ne", DATA},
+	{FILTER, "$gt", DATA},
+	{FILTER, "$gte", DATA},
+	{FILTER, "$lt", DATA},
+	{FILTER, "$lte", DATA},
+	{EXPRESSION, "$literal", DATA},
+	{ARGUMENTS, "$literal", DATA},
+};
+
+static Context
+context_within(Context context, const char *key)
+{
+	for (size_t i = 0; i < lengthof(contexts); i++)
+	{
+		if (contexts[i].context == context && strcmp(contexts[i].key, key) == 0)
+			return contexts[i].within;
+	}
+	switch (context)
+	{
+		case STAGES:
+			return STAGE;
+		case STAGE:
+		case LOOKUP:
+			return ARGUMENTS;
+		case FACETS:
+			return STAGES;
+		default:
+			return context;
+	}
+}
+
+/* may_be_evaluated: is it more than data to MongoDB, as a query predicate or an argument? */
+static bool
+may_be_evaluated(const bson_iter_t *value, bool is_filter)
+{
+	bson_iter_t child;
+
+	check_stack_depth();
+	switch (bson_iter_type(value))
+	{
+		case BSON_TYPE_REGEX:
+		case BSON_TYPE_CODE:
+		case BSON_TYPE_CODEWSCOPE:
+			return true;
+		case BSON_TYPE_UTF8:
+			return !is_filter && bson_iter_utf8(value, NULL)[0] == '$';
+		case BSON_TYPE_DOCUMENT:
+		case BSON_TYPE_ARRAY:
+			bson_iter_recurse(value, &child);
+			while (bson_iter_next(&child))
+			{
+				if (bson_iter_key(&child)[0] == '$' || may_be_evaluated(&child, is_filter))
+					return true;
+			}
+			return false;
+		default:
+			return false;
+	}
+}
+
+/* The stages that are being bound. */
+typedef struct Stages
+{
+	const Binding *binding;
+	const char *table;
+	const bson_t *values;		/* by name of the parameter */
+} Stages;
+
+/* append_param: appends the value of a parameter so that it remains data in this context. */
+static void
+append_param(const Stages *stages, const char *name, Context context, const char *key,
+			 bson_t *bound)
+{
+	bson_iter_t value;
+	uint32		old_length = bound->len;
+
+	if (!bson_iter_init_find(&value, stages->values, name))
+	{
+		if (stages->binding->names == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_PARAMETER),
+					 errmsg("the pipeline of foreign table \"%s\" has a parameter \"%s\" without a column",
+							stages->table, mongo_printable(name)),
+					 errhint("Give a column of the table the option parameter.")));
+		bson_append_condition(bound, key, MONGO_PARAM_KEY, bson_utf8(name));
+		return;
+	}
+	if (context == EXPRESSION)
+		bson_append_condition(bound, key, "$literal", *bson_iter_value(&value));
+	else if (context != DATA && stages->binding->names == NULL &&
+			 may_be_evaluated(&value, context == FILTER))
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("command for MongoDB is too large"),
-				 errdetail("Its parameters have more than 16 MB."),
-				 errhint("Give fewer values at a time, join with a table of them instead of = ANY, or turn off mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown, so that PostgreSQL does more of the query.")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("parameter \"%s\" of foreign table \"%s\" must be plain data",
+						mongo_printable(name), stages->table),
+				 errdetail("Where the pipeline has the parameter, MongoDB might evaluate its value."),
+				 errhint("The pipeline may have it as operand of $eq or another comparison, or within $literal.")));
+	else
+		BSON_APPEND_VALUE(bound, key, bson_iter_value(&value));
+	if (stages->binding->size != NULL)
+		add_to_size(stages->binding->size, bound->len - old_length);
+}
+
+/* parameter_name: returns the name of the parameter if it is {$param: name}, or NULL. */
+static const char *
+parameter_name(const bson_iter_t *document)
+{
+	bson_iter_t member;
+	const char *name;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(document) || !bson_iter_recurse(document, &member) ||
+		!bson_iter_next(&member) || strcmp(bson_iter_key(&member), MONGO_PARAM_KEY) != 0 ||
+		!BSON_ITER_HOLDS_UTF8(&member))
+		return NULL;
+	name = bson_iter_utf8(&member, NULL);
+	return bson_iter_next(&member) ? NULL : name;
+}
+
+/* bind_members: appends a part of the user's stages, with the values of parameters in it. */
+static void
+bind_members(const Stages *stages, bson_iter_t *members, Context context, bson_t *bound)
+{
+	check_stack_depth();
+	while (bson_iter_next(members))
+	{
+		const char *key = bson_iter_key(members);
+		const char *name = parameter_name(members);
+		Context		within = context_within(context, key);
+		bool		is_array = BSON_ITER_HOLDS_ARRAY(members);
+		bson_iter_t children;
+		bson_t		nested;
+
+		if (name != NULL)
+			append_param(stages, name, within, key, bound);
+		else if (is_array || BSON_ITER_HOLDS_DOCUMENT(members))
+		{
+			bson_iter_recurse(members, &children);
+			if (is_array)
+				BSON_APPEND_ARRAY_BEGIN(bound, key, &nested);
+			else
+				BSON_APPEND_DOCUMENT_BEGIN(bound, key, &nested);
+			bind_members(stages, &children, within, &nested);
+			if (is_array)
+				bson_append_array_end(bound, &nested);
+			else
+				bson_append_document_end(bound, &nested);
+		}
+		else
+			bson_append_iter(bound, NULL, 0, members);
+	}
+}
+
+/*
+ * render_values: appends the parameters' values by name; no document matches if one is NULL.
+ * Raises 42P02 for one without a value.  For EXPLAIN, values are expressions, or missing.
+ */
+static MongoMatch
+render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
+{
+	const Binding *binding = stages->binding;
+	MongoMatch	result = MONGO_MATCH_SOME;
+
+	while (bson_iter_next(numbers))
+	{
+		const char *name = bson_iter_key(numbers);
+		int			number = BSON_ITER_HOLDS_INT32(numbers) ? bson_iter_int32(numbers) : -1;
+
+		if (number >= binding->template->nparameters)
+			elog(ERROR, "command has no parameter %d", number);
+		if (binding->names != NULL && number >= 0)
+			BSON_APPEND_UTF8(values, name, binding->names[number]);
+		else if (number < 0 && binding->names == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_PARAMETER),
+					 errmsg("parameter \"%s\" of foreign table \"%s\" has no value",
+							mongo_printable(name), stages->table),
+					 errhint("Add a condition %s = value, with a value of the column's type.",
+							 mongo_from_utf8(bson_iter_utf8(numbers, NULL)))));
+		else if (number >= 0 && binding->isnull[number])
+		{
+			BSON_APPEND_NULL(values, name);
+			result = MONGO_MATCH_NONE;
+		}
+		else if (number >= 0)
+		{
+			const MongoField *field = &binding->template->predicates[number]->field;
+			FormData_pg_attribute column = {.atttypid = field->type, .atttypmod = field->typmod};
+
+			strlcpy(NameStr(column.attname), mongo_printable(name), NAMEDATALEN);
+			mongo_append_column_value(values, name, field->path, binding->values[number], &column,
+									  field->bson_type);
+		}
+	}
+	return result;
+}
+
+/* bind_stages: appends the user's stages of this placeholder. */
+static MongoMatch
+bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *bound)
+{
+	Stages		stages = {.binding = binding};
+	bson_t	   *values = bson_create_in(CurrentMemoryContext);
+	MongoMatch	result = MONGO_MATCH_SOME;
+	bson_iter_t members;
+	bson_iter_t part;
+
+	stages.values = values;
+	if (bson_iter_recurse(placeholder, &members) && bson_iter_find(&members, MONGO_TABLE_KEY))
+		stages.table = mongo_from_utf8(bson_iter_utf8(&members, NULL));
+	if (stages.table != NULL && bson_iter_find(&members, MONGO_VALUES_KEY) &&
+		bson_iter_recurse(&members, &part))
+		result = render_values(&stages, &part, values);
+	bson_iter_recurse(placeholder, &members);
+	if (!bson_iter_find(&members, MONGO_VERBATIM_KEY) || !bson_iter_recurse(&members, &part))
+		elog(ERROR, "malformed stages in a plan");
+	while (bson_iter_next(&part))
+	{
+		bson_iter_t stage;
+		bson_t		document;
+
+		if (stages.table == NULL)
+		{
+			bson_array_append(bound, *bson_iter_value(&part));
+			continue;
+		}
+		bson_iter_recurse(&part, &stage);
+		bson_array_begin_document(bound, &document);
+		bind_members(&stages, &stage, STAGE, &document);
+		bson_array_end_document(bound, &document);
+	}
 	return result;
 }
 
@@ -228,26 +524,25 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
 	{
+		MongoMatch	result;
 		bson_iter_t fields;
-		bson_iter_t member;
 		bson_t		document;
 
 		bson_iter_recurse(&element, &fields);
 		if (place == IN_PIPELINE && bson_iter_find(&fields, MONGO_VERBATIM_KEY))
+			result = bind_stages(&below, &element, bound);
+		else
 		{
-			bson_iter_recurse(&fields, &member);
-			while (bson_iter_next(&member))
-				bson_array_append(bound, *bson_iter_value(&member));
-			continue;
+			bson_iter_recurse(&element, &fields);
+			bson_array_begin_document(bound, &document);
+			result = bind_document(&below, &fields, place == IN_PIPELINE ? IN_STAGE : IN_MATCH,
+								   &document);
+			bson_array_end_document(bound, &document);
 		}
-		bson_iter_recurse(&element, &fields);
-		bson_array_begin_document(bound, &document);
-		if (bind_document(&below, &fields, place == IN_PIPELINE ? IN_STAGE : IN_MATCH,
-						  &document) == MONGO_MATCH_NONE)
+		if (result == MONGO_MATCH_NONE)
 			any_none = true;
 		else
 			all_none = false;
-		bson_array_end_document(bound, &document);
 	}
 	if (strcmp(key, "$nor") == 0)
 		return MONGO_MATCH_SOME;
