@@ -123,6 +123,7 @@ class Parameters(BothServers):
         self.database = "random_parameters_%d" % options.seed
         self.settings = RandomSettings(self.execute, options, PLANNING)
         self.refused = 0
+        self.unordered = 0
 
     def create(self):
         self.settings.restore()
@@ -233,6 +234,10 @@ class Parameters(BothServers):
         if isinstance(remote, str) and remote.startswith("22023") and "must be plain data" in remote and sql_type in kind.refuses:
             self.refused += 1
             return True
+        # tables that are joined as written, before the one with the value
+        if isinstance(remote, str) and remote.startswith("42P02") and {"join_collapse_limit", "from_collapse_limit"} & set(self.settings.drawn):
+            self.unordered += 1
+            return True
         # {"$limit": 0}
         return remote == local or ("$limit" in kind.pipeline and isinstance(remote, str) and remote.startswith("HV000"))
 
@@ -265,10 +270,11 @@ class Parameters(BothServers):
                                                                        str(remote)[:600], str(local)[:600]))
             if failures == 5:
                 break
-        print("%d queries, %d refused, %d failed here, %d differences" % (number + 1, self.refused, errors, failures))
+        print("%d queries, %d refused, %d joined as written, %d failed here, %d differences"
+              % (number + 1, self.refused, self.unordered, errors, failures))
         self.settings.restore()
         self.client.drop_database(self.database)
-        return failures == 0 and errors <= self.options.queries // 10 and self.refused < self.options.queries // 5
+        return failures == 0 and errors <= self.options.queries // 10 and self.refused + self.unordered < self.options.queries // 5
 
 
 def main():
