@@ -96,7 +96,7 @@ same('a cursor that is rewound', 'BEGIN; DECLARE u SCROLL CURSOR FOR SELECT _id 
 	MOVE ABSOLUTE 0 IN u; FETCH 5 FROM u; COMMIT');
 
 # --- outer rows -----------------------------------------------------------------
-foreach my $settings ('', 'SET mongo_fdw.enable_pushdown = off;', 'SET enable_nestloop = off;', 'SET enable_memoize = off; SET enable_material = off;')
+foreach my $settings ('', 'SET mongo_fdw.enable_pushdown = off;', 'SET enable_nestloop = off; SET enable_memoize = off;')
 {
 	my $by = $settings || 'as planned';
 	same("a join ($by)", "$settings SELECT x, z, s.* FROM o JOIN s ON s.q = x ORDER BY x, z, _id");
