@@ -35,21 +35,8 @@ foreach my $key (['created', '_id'], ['name'], ['status'], ['total'], ['lines.sk
 }
 $node->safe_psql('postgres', 'ANALYZE foreigners.t');
 
-# examines
-#	Runs the statement in both schemas; MongoDB must examine so many documents at most.
-my %session = map { $_ => MongoFdwTest::Session->new($node) } qw(foreigners locals);
-$session{$_}->ask("SET search_path = $_, public; SET timezone = 'UTC'") foreach keys %session;
-sub examined { return $mongod->command('{"serverStatus": 1}', 'admin')->{metrics}{queryExecutor}{scannedObjects} }
-sub examines
-{
-	my ($most, $sql) = @_;
-	my $before = examined();
-	my $answer = $session{foreigners}->ask($sql);
-	my $examined = examined() - $before;
-
-	is($answer, $session{locals}->ask($sql), $sql);
-	cmp_ok($examined, '<=', $most, "... examines $examined documents");
-}
+my $schemas = MongoFdwTest::Schemas->new($node, $mongod);
+sub examines { $schemas->examines(@_) }
 
 # the next page
 my $at = q{('2024-01-02 10:00+00', '000000000000000000001777')};
@@ -77,7 +64,7 @@ examines($any, "SELECT count(*) FROM t WHERE _id <> '$id'::text AND _id <> 'x'::
 examines($any, "SELECT count(*) FROM t WHERE _id <> ALL ('{$id,x}'::text[])");
 foreach my $type (qw(text varchar objectid))
 {
-	$_->ask("PREPARE by_$type ($type) AS SELECT n FROM t WHERE _id = \$1") foreach values %session;
+	$schemas->run("PREPARE by_$type ($type) AS SELECT n FROM t WHERE _id = \$1");
 	examines(1, "EXECUTE by_$type ('$id')") foreach 1 .. 7;
 }
 examines(0, "EXECUTE by_text ('x')");
@@ -89,7 +76,7 @@ examines($any, 'SELECT count(*) FROM t a JOIN t b ON a._id = b._id::text AND a.n
 $node->safe_psql('postgres', 'CREATE TABLE ids AS SELECT _id FROM locals.t; CREATE UNIQUE INDEX ON ids (_id); ANALYZE ids');
 $node->safe_psql('postgres', "CREATE TABLE texts (t text); INSERT INTO texts VALUES ('$id'), (upper('$id')), ('x'), ('y')");
 my $lists = q{SELECT count(*) FROM ids WHERE _id = ANY ('{y,0000000000000000000004d2,x,0000000000000000000004D2,0000000000000000000004D3,""}'::text[])};
-is($session{locals}->ask("$_; $lists"), 2, "$lists, $_") foreach 'SET enable_seqscan = off', 'SET enable_seqscan = on';
+is($schemas->{locals}->ask("$_; $lists"), 2, "$lists, $_") foreach 'SET enable_seqscan = off', 'SET enable_seqscan = on';
 foreach my $condition ('_id IN (SELECT t FROM texts)', '_id NOT IN (SELECT t FROM texts)', '_id IN (SELECT t FROM texts) OR n = 7',
 	'EXISTS (SELECT FROM texts WHERE t = _id)')
 {
@@ -121,7 +108,7 @@ foreach my $column (qw(name icu turkish))
 	examines($any, "SELECT n FROM t WHERE lower($column) LIKE '$_' ORDER BY n") foreach 'bob 42%', 'Bob 42%', 'kim 4%', 'mia 1%';
 	examines($any, "SELECT n FROM t WHERE lower($column) = '$_' ORDER BY n") foreach 'bob 421', 'Bob 421', 'kim 4%', 'kim 45';
 	examines($any, "SELECT count(*) FROM t WHERE lower($column) <> 'bob 421' AND NOT lower($column) = 'bob 427'");
-	my ($received) = $session{foreigners}->ask("EXPLAIN (ANALYZE, VERBOSE) SELECT n FROM t WHERE $column ILIKE 'bob 42%'") =~ / documents=(\d+)/;
+	my ($received) = $schemas->{foreigners}->ask("EXPLAIN (ANALYZE, VERBOSE) SELECT n FROM t WHERE $column ILIKE 'bob 42%'") =~ / documents=(\d+)/;
 	cmp_ok($received, '<', 200, "... of which $received come");
 }
 

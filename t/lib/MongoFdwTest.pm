@@ -392,6 +392,55 @@ sub close
 	$self->{harness}->finish;
 }
 
+package MongoFdwTest::Schemas;
+
+# Two schemas with the same tables: "foreigners" has them in MongoDB, "locals" in PostgreSQL.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+# new
+#	Opens a session for each, in this database; names that are in neither are in public.
+sub new
+{
+	my ($class, $node, $mongod, $database) = @_;
+	my $self = bless { mongod => $mongod }, $class;
+
+	foreach my $schema ('foreigners', 'locals')
+	{
+		$self->{$schema} = MongoFdwTest::Session->new($node);
+		$self->{$schema}->ask("\\c $database") if $database;
+		$self->{$schema}->ask("SET search_path = $schema, public; SET timezone = 'UTC'");
+	}
+	return $self;
+}
+
+# run
+#	Runs statements in both.
+sub run { $_[0]->{$_}->ask($_[1]) foreach 'foreigners', 'locals' }
+
+sub examined { return $_[0]->{mongod}->command('{"serverStatus": 1}')->{metrics}{queryExecutor}{scannedObjects} }
+
+# examines
+#	Tests that the statement has the same rows in both, in the same order if it has an ORDER
+#	BY, and that MongoDB examines so many documents at most.
+sub examines
+{
+	my ($self, $most, $sql, $name) = @_;
+	my $before = $self->examined;
+	my %rows = map { $_ => $self->{$_}->ask($sql) } 'foreigners', 'locals';
+	my $examined = $self->examined - $before;
+
+	if ($sql !~ /ORDER BY/i)
+	{
+		$rows{$_} = join("\n", sort split /\n/, $rows{$_}) foreach keys %rows;
+	}
+	is($rows{foreigners}, $rows{locals}, $name // $sql);
+	cmp_ok($examined, '<=', $most, "... examines $examined documents");
+}
+
 package MongoFdwTest::Mongod;
 
 use strict;
