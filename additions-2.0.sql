@@ -11,7 +11,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 
 --
--- Comparing an ObjectId with text, which drivers send.  A text that is no ObjectId equals none.
+-- Comparing an ObjectId with text, which drivers send.  A text that is no ObjectId is above all.
 -- Not by hashing, for which texts would need another equality: two of them may be one ObjectId.
 --
 
@@ -33,6 +33,46 @@ LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
 CREATE FUNCTION objectid_ne(text, objectid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'mongo_text_ne_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_lt(objectid, text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_lt_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_lt(text, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_text_lt_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_le(objectid, text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_le_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_le(text, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_text_le_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_gt(objectid, text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_gt_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_gt(text, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_text_gt_objectid'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_ge(objectid, text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_ge_text'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_ge(text, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_text_ge_objectid'
 LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
 
 CREATE FUNCTION objectid_cmp(objectid, text)
@@ -91,12 +131,105 @@ CREATE OPERATOR <> (
 	JOIN = neqjoinsel
 );
 
+CREATE OPERATOR < (
+	LEFTARG = objectid,
+	RIGHTARG = text,
+	FUNCTION = objectid_lt,
+	COMMUTATOR = >,
+	NEGATOR = >=,
+	RESTRICT = scalarltsel,
+	JOIN = scalarltjoinsel
+);
+
+CREATE OPERATOR < (
+	LEFTARG = text,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_lt,
+	COMMUTATOR = >,
+	NEGATOR = >=,
+	RESTRICT = scalarltsel,
+	JOIN = scalarltjoinsel
+);
+
+CREATE OPERATOR <= (
+	LEFTARG = objectid,
+	RIGHTARG = text,
+	FUNCTION = objectid_le,
+	COMMUTATOR = >=,
+	NEGATOR = >,
+	RESTRICT = scalarlesel,
+	JOIN = scalarlejoinsel
+);
+
+CREATE OPERATOR <= (
+	LEFTARG = text,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_le,
+	COMMUTATOR = >=,
+	NEGATOR = >,
+	RESTRICT = scalarlesel,
+	JOIN = scalarlejoinsel
+);
+
+CREATE OPERATOR > (
+	LEFTARG = objectid,
+	RIGHTARG = text,
+	FUNCTION = objectid_gt,
+	COMMUTATOR = <,
+	NEGATOR = <=,
+	RESTRICT = scalargtsel,
+	JOIN = scalargtjoinsel
+);
+
+CREATE OPERATOR > (
+	LEFTARG = text,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_gt,
+	COMMUTATOR = <,
+	NEGATOR = <=,
+	RESTRICT = scalargtsel,
+	JOIN = scalargtjoinsel
+);
+
+CREATE OPERATOR >= (
+	LEFTARG = objectid,
+	RIGHTARG = text,
+	FUNCTION = objectid_ge,
+	COMMUTATOR = <=,
+	NEGATOR = <,
+	RESTRICT = scalargesel,
+	JOIN = scalargejoinsel
+);
+
+CREATE OPERATOR >= (
+	LEFTARG = text,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_ge,
+	COMMUTATOR = <=,
+	NEGATOR = <,
+	RESTRICT = scalargesel,
+	JOIN = scalargejoinsel
+);
+
 ALTER OPERATOR FAMILY objectid_ops USING btree ADD
+	OPERATOR 1 < (objectid, text),
+	OPERATOR 2 <= (objectid, text),
 	OPERATOR 3 = (objectid, text),
+	OPERATOR 4 >= (objectid, text),
+	OPERATOR 5 > (objectid, text),
+	OPERATOR 1 < (text, objectid),
+	OPERATOR 2 <= (text, objectid),
 	OPERATOR 3 = (text, objectid),
+	OPERATOR 4 >= (text, objectid),
+	OPERATOR 5 > (text, objectid),
 	FUNCTION 1 (objectid, text) objectid_cmp(objectid, text),
 	FUNCTION 1 (text, objectid) objectid_cmp(text, objectid),
 	FUNCTION 1 (text, text) objectid_cmp(text, text);
+
+-- Values that drivers declare as text can be stored, too.
+DROP CAST (text AS objectid);
+CREATE CAST (text AS objectid) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (varchar AS objectid) WITH INOUT AS ASSIGNMENT;
 
 --
 -- The connections of all sessions
@@ -273,9 +406,17 @@ COMMENT ON FUNCTION objectid_ne(objectid, objectid) IS 'implementation of <> ope
 COMMENT ON FUNCTION objectid_ne(objectid, text) IS 'implementation of <> operator';
 COMMENT ON FUNCTION objectid_ne(text, objectid) IS 'implementation of <> operator';
 COMMENT ON FUNCTION objectid_lt(objectid, objectid) IS 'implementation of < operator';
+COMMENT ON FUNCTION objectid_lt(objectid, text) IS 'implementation of < operator';
+COMMENT ON FUNCTION objectid_lt(text, objectid) IS 'implementation of < operator';
 COMMENT ON FUNCTION objectid_le(objectid, objectid) IS 'implementation of <= operator';
+COMMENT ON FUNCTION objectid_le(objectid, text) IS 'implementation of <= operator';
+COMMENT ON FUNCTION objectid_le(text, objectid) IS 'implementation of <= operator';
 COMMENT ON FUNCTION objectid_gt(objectid, objectid) IS 'implementation of > operator';
+COMMENT ON FUNCTION objectid_gt(objectid, text) IS 'implementation of > operator';
+COMMENT ON FUNCTION objectid_gt(text, objectid) IS 'implementation of > operator';
 COMMENT ON FUNCTION objectid_ge(objectid, objectid) IS 'implementation of >= operator';
+COMMENT ON FUNCTION objectid_ge(objectid, text) IS 'implementation of >= operator';
+COMMENT ON FUNCTION objectid_ge(text, objectid) IS 'implementation of >= operator';
 COMMENT ON OPERATOR = (objectid, objectid) IS 'equal';
 COMMENT ON OPERATOR = (objectid, text) IS 'equal';
 COMMENT ON OPERATOR = (text, objectid) IS 'equal';
@@ -283,9 +424,17 @@ COMMENT ON OPERATOR <> (objectid, objectid) IS 'not equal';
 COMMENT ON OPERATOR <> (objectid, text) IS 'not equal';
 COMMENT ON OPERATOR <> (text, objectid) IS 'not equal';
 COMMENT ON OPERATOR < (objectid, objectid) IS 'less than';
+COMMENT ON OPERATOR < (objectid, text) IS 'less than';
+COMMENT ON OPERATOR < (text, objectid) IS 'less than';
 COMMENT ON OPERATOR <= (objectid, objectid) IS 'less than or equal';
+COMMENT ON OPERATOR <= (objectid, text) IS 'less than or equal';
+COMMENT ON OPERATOR <= (text, objectid) IS 'less than or equal';
 COMMENT ON OPERATOR > (objectid, objectid) IS 'greater than';
+COMMENT ON OPERATOR > (objectid, text) IS 'greater than';
+COMMENT ON OPERATOR > (text, objectid) IS 'greater than';
 COMMENT ON OPERATOR >= (objectid, objectid) IS 'greater than or equal';
+COMMENT ON OPERATOR >= (objectid, text) IS 'greater than or equal';
+COMMENT ON OPERATOR >= (text, objectid) IS 'greater than or equal';
 
 COMMENT ON FUNCTION mongo_command(name, text, json) IS 'run a command of MongoDB, and return its reply';
 COMMENT ON FUNCTION mongo_command(name, text, text) IS 'run a command of MongoDB, and return its reply';

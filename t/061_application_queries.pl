@@ -64,17 +64,31 @@ examines($any, "SELECT count(*) FROM t WHERE _id <> '$id'::text AND _id <> 'x'::
 examines($any, "SELECT count(*) FROM t WHERE _id <> ALL ('{$id,x}'::text[])");
 foreach my $type (qw(text varchar objectid))
 {
-	$schemas->run("PREPARE by_$type ($type) AS SELECT n FROM t WHERE _id = \$1");
-	examines(1, "EXECUTE by_$type ('$id')") foreach 1 .. 7;
+	$schemas->run("PREPARE by_$type ($type) AS SELECT n FROM t WHERE _id = \$1; "
+		  . "PREPARE above_$type ($type) AS SELECT n FROM t WHERE _id > \$1 ORDER BY _id LIMIT 2");
+	examines($_->[1], "EXECUTE $_->[0]_$type ('$id')") foreach (['by', 1], ['above', 2]) x 7;
 }
 examines(0, "EXECUTE by_text ('x')");
 examines(0, "EXECUTE by_text (NULL)");
+
+# ... which are sorted as ObjectIds, and others above them
+foreach my $operator ('<', '<=', '>', '>=')
+{
+	examines($any, "SELECT count(*), count(*) FILTER (WHERE _id $operator '$_'::text) FROM t WHERE _id $operator '$_'::varchar") foreach uc $id, 'x';
+	examines($any, "SELECT count(*) FROM t WHERE NOT '$_'::text COLLATE \"und-x-icu\" $operator _id") foreach $id, '';
+}
+examines(100, "SELECT n FROM t WHERE _id > '$id'::text AND _id <= '000000000000000000000536'::text ORDER BY n");
+examines(25, "SELECT n FROM t WHERE (created, _id) < ('2024-01-02 10:00+00', '000000000000000000001777'::varchar COLLATE \"und-x-icu\") "
+	. 'ORDER BY created DESC, _id DESC LIMIT 20');
+examines($any, 'SELECT count(*) FROM t WHERE _id < name');
 examines(3, "SELECT t.n FROM (VALUES ('$id'), ('x'), (NULL), ('0000000000000000000004D3')) k (id) JOIN t ON t._id = k.id ORDER BY 1");
 examines($any, 'SELECT count(*) FROM t a JOIN t b ON a._id = b._id::text AND a.n < 100');
 
 # the same of a local table's index, and in lists and subqueries
 $node->safe_psql('postgres', 'CREATE TABLE ids AS SELECT _id FROM locals.t; CREATE UNIQUE INDEX ON ids (_id); ANALYZE ids');
 $node->safe_psql('postgres', "CREATE TABLE texts (t text); INSERT INTO texts VALUES ('$id'), (upper('$id')), ('x'), ('y')");
+is($schemas->{locals}->ask("$_; SELECT count(*) FROM ids WHERE _id >= '$id'::text AND 'x'::text > _id AND _id < '000000000000000000000536'::text"),
+	100, "a range of ids, $_") foreach 'SET enable_seqscan = off', 'SET enable_seqscan = on';
 my $lists = q{SELECT count(*) FROM ids WHERE _id = ANY ('{y,0000000000000000000004d2,x,0000000000000000000004D2,0000000000000000000004D3,""}'::text[])};
 is($schemas->{locals}->ask("$_; $lists"), 2, "$lists, $_") foreach 'SET enable_seqscan = off', 'SET enable_seqscan = on';
 foreach my $condition ('_id IN (SELECT t FROM texts)', '_id NOT IN (SELECT t FROM texts)', '_id IN (SELECT t FROM texts) OR n = 7',

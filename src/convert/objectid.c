@@ -264,9 +264,17 @@ compare_with_text(const uint8 *objectid, const text *value)
 
 TEXT_COMPARISON(objectid_eq_text, 0, 1, BOOL, order == 0);
 TEXT_COMPARISON(objectid_ne_text, 0, 1, BOOL, order != 0);
+TEXT_COMPARISON(objectid_lt_text, 0, 1, BOOL, order < 0);
+TEXT_COMPARISON(objectid_le_text, 0, 1, BOOL, order <= 0);
+TEXT_COMPARISON(objectid_gt_text, 0, 1, BOOL, order > 0);
+TEXT_COMPARISON(objectid_ge_text, 0, 1, BOOL, order >= 0);
 TEXT_COMPARISON(objectid_cmp_text, 0, 1, INT32, order);
 TEXT_COMPARISON(text_eq_objectid, 1, 0, BOOL, order == 0);
 TEXT_COMPARISON(text_ne_objectid, 1, 0, BOOL, order != 0);
+TEXT_COMPARISON(text_lt_objectid, 1, 0, BOOL, order > 0);
+TEXT_COMPARISON(text_le_objectid, 1, 0, BOOL, order >= 0);
+TEXT_COMPARISON(text_gt_objectid, 1, 0, BOOL, order < 0);
+TEXT_COMPARISON(text_ge_objectid, 1, 0, BOOL, order <= 0);
 TEXT_COMPARISON(text_cmp_objectid, 1, 0, INT32, -order);
 
 /* mongo_text_cmp_text: orders texts as they are compared with ObjectIds. */

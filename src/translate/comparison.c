@@ -247,11 +247,22 @@ objectid_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 		bson_array_append(points, bson_oid(&oid));
 }
 
+/* objectid_range: a text that is no ObjectId is above all ObjectIds. */
 static MongoMatch
 objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	bson_append_condition(match, predicate->field.path, mongo_find_operators[predicate->strategy],
-						  bson_oid((const bson_oid_t *) DatumGetPointer(value)));
+	int			strategy = predicate->strategy;
+	bson_oid_t	oid;
+
+	if (predicate->value_type != TEXTOID)
+		oid = *(const bson_oid_t *) DatumGetPointer(value);
+	else if (!mongo_objectid_of_text(DatumGetTextPP(value), &oid))
+	{
+		memset(oid.bytes, 0xff, sizeof(oid.bytes));
+		strategy = mongo_is_upper_bound(strategy) ? BTLessEqualStrategyNumber : BTGreaterStrategyNumber;
+	}
+	bson_append_condition(match, predicate->field.path, mongo_find_operators[strategy],
+						  bson_oid(&oid));
 	return MONGO_MATCH_SOME;
 }
 

@@ -68,6 +68,7 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 {
 	const MongoComparison *comparison;
 	Oid			base_type = getBaseType(predicate->field.type);
+	bool		is_objectid = mongo_type_kind(base_type) == MONGO_KIND_OBJECTID;
 	MongoExactness exactness;
 
 	if (!mongo_path_is_addressable(predicate->field.path))
@@ -94,9 +95,9 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 	if (comparison == NULL ||
 		(!mongo_types_compare(base_type, predicate->value_type) &&
 		 !mongo_depends_on_time_zone(predicate) &&
-		 !(mongo_type_kind(base_type) == MONGO_KIND_OBJECTID && predicate->value_type == TEXTOID)))
+		 !(is_objectid && predicate->value_type == TEXTOID)))
 		return MONGO_NOT_SHIPPABLE;
-	if (type_is_collatable(predicate->value_type) && !collation_allows(predicate))
+	if (!is_objectid && type_is_collatable(predicate->value_type) && !collation_allows(predicate))
 		return MONGO_NOT_SHIPPABLE;
 
 	exactness = !mongo_asks_for_order(predicate->strategy) ?
