@@ -23,7 +23,7 @@ $node->safe_psql('postgres', qq{
 			jsonb_build_array(jsonb_build_object('sku', 's' || n % 1000, 'qty', n % 7), jsonb_build_object('sku', 's' || n % 900, 'qty', n % 3)),
 			ARRAY['w' || n % 1000, 'w' || n % 900]
 		FROM (SELECT lpad(to_hex(g), 24, '0')::objectid, g AS n, timestamptz '2024-01-01' + g / 3 * interval '1 minute' AS created,
-		(ARRAY['Bob ', 'bob ', 'BOB ', 'Kim ', 'M' || chr(304) || 'a ', chr(8490) || 'im '])[1 + g % 6] || g AS name,
+		(ARRAY['Bob ', 'bob ', 'BOB ', 'Kim ', 'M' || chr(304) || 'a ', chr(8490) || 'im ', 'Stra' || chr(223) || 'e ', chr(64256) || ' '])[1 + g % 8] || g AS name,
 		CASE WHEN g % 50 > 0 THEN 's' || g % 1000 END, CASE WHEN g % 100 > 0 THEN g % 2000 / 4.0 END
 		FROM generate_series(1, $count) g) s;
 	INSERT INTO foreigners.t SELECT * FROM locals.t;
@@ -120,6 +120,10 @@ foreach my $column (qw(name icu turkish))
 	  foreach 'bob 42%', 'kim 4_3', 'KIM 4%', 'm_a 1%', 'mia 1%', 'B%9', '%', '', 'bob\_1', 'bob\\\\\\\\';
 	examines($any, "SELECT count(*) FROM t WHERE $column NOT ILIKE '$_'") foreach 'bob 42%', 'kim 4%';
 	examines($any, "SELECT n FROM t WHERE lower($column) LIKE '$_' ORDER BY n") foreach 'bob 42%', 'Bob 42%', 'kim 4%', 'mia 1%';
+	examines($any, "SELECT n FROM t WHERE upper($column) LIKE '$_' ORDER BY n")
+	  foreach 'BOB 42%', 'Bob 42%', 'KIM 4%', 'M_A 1%', 'MIA 1%', 'STRASSE 1%', "STRA\xc3\x9fE 1%", 'FF 4%', '%F 4%', '%O% 42_';
+	examines($any, "SELECT n FROM t WHERE upper($column) = '$_' ORDER BY n") foreach 'BOB 421', 'Bob 421', 'KIM 45', 'FF 47', 'STRASSE 46';
+	examines($any, "SELECT count(*) FROM t WHERE upper($column) <> 'BOB 421' AND NOT upper($column) = 'FF 47' AND NOT upper($column) LIKE 'STR%'");
 	examines($any, "SELECT n FROM t WHERE lower($column) = '$_' ORDER BY n") foreach 'bob 421', 'Bob 421', 'kim 4%', 'kim 45';
 	examines($any, "SELECT count(*) FROM t WHERE lower($column) <> 'bob 421' AND NOT lower($column) = 'bob 427'");
 	my ($received) = $schemas->{foreigners}->ask("EXPLAIN (ANALYZE, VERBOSE) SELECT n FROM t WHERE $column ILIKE 'bob 42%'") =~ / documents=(\d+)/;

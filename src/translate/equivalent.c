@@ -12,12 +12,12 @@
 #include "access/stratnum.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -97,31 +97,64 @@ like_pattern(const Const *value)
 	return makeConst(TEXTOID, -1, value->constcollid, -1, CStringGetTextDatum(pattern.data), false, false);
 }
 
+/* in_case: returns the constant in lower or upper case, by PostgreSQL's function. */
+static const char *
+in_case(const FuncExpr *function, Const *value)
+{
+	const Const *result = (Const *)
+		eval_const_expressions(NULL, (Node *) makeFuncExpr(function->funcid, TEXTOID, list_make1(value),
+														   function->funccollid, function->inputcollid,
+														   COERCE_EXPLICIT_CALL));
+
+	return is_known_value((const Node *) result) ? TextDatumGetCString(result->constvalue) : NULL;
+}
+
 /*
- * without_lower: lower(x) LIKE 'a%' is x ILIKE 'a%', and lower(x) = 'a' is x ILIKE 'a', if the
- * constant is in lower case.
+ * comes_of_others: may characters beyond ASCII become one of the letters in upper case, as
+ * ligatures become several under ICU?  ILIKE knows of I, K and S.
+ */
+static bool
+comes_of_others(const FuncExpr *upper, const char *letters)
+{
+	static const char others[] = "\u00df\u0149\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a"
+	"\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06";
+	const char *capitals = GetDatabaseEncoding() != PG_UTF8 ? NULL :
+		in_case(upper, makeConst(TEXTOID, -1, upper->inputcollid, -1, CStringGetTextDatum(others),
+								 false, false));
+
+	for (; capitals != NULL && *letters != '\0'; letters++)
+	{
+		if (*letters >= 'A' && *letters <= 'Z' && strchr("IKS", *letters) == NULL &&
+			strchr(capitals, *letters) != NULL)
+			return true;
+	}
+	return capitals == NULL;
+}
+
+/*
+ * without_case: lower(x) LIKE 'a%' is x ILIKE 'a%', and lower(x) = 'a' is x ILIKE 'a', if the
+ * constant is in lower case; and so with upper().
  */
 static Node *
-without_lower(const OpExpr *node, bool wanted)
+without_case(const OpExpr *node, bool wanted)
 {
-	const FuncExpr *lower = (FuncExpr *) mongo_strip_relabelling(linitial(node->args));
+	const FuncExpr *function = (FuncExpr *) mongo_strip_relabelling(linitial(node->args));
 	Const	   *value = lsecond(node->args);
-	Const	   *lowered;
+	const char *letters;
+	const char *same;
 	Expr	   *result;
 
 	if ((node->opno != OID_TEXT_LIKE_OP && node->opno != TextEqualOperator) ||
-		!IsA(lower, FuncExpr) || lower->funcid != F_LOWER_TEXT ||
-		lower->inputcollid != node->inputcollid || !is_known_value((Node *) value))
+		!IsA(function, FuncExpr) ||
+		(function->funcid != F_LOWER_TEXT && function->funcid != F_UPPER_TEXT) ||
+		function->inputcollid != node->inputcollid || !is_known_value((Node *) value))
 		return NULL;
-	lowered = (Const *) eval_const_expressions(NULL, (Node *) makeFuncExpr(F_LOWER_TEXT, TEXTOID,
-																		   list_make1(value),
-																		   lower->funccollid,
-																		   lower->inputcollid,
-																		   COERCE_EXPLICIT_CALL));
-	if (!is_known_value((Node *) lowered) ||
-		!datumIsEqual(value->constvalue, lowered->constvalue, false, -1))
+	letters = TextDatumGetCString(value->constvalue);
+	same = in_case(function, value);
+	if (same == NULL || strcmp(same, letters) != 0 ||
+		(function->funcid == F_UPPER_TEXT && comes_of_others(function, letters)))
 		return NULL;
-	result = make_comparison(OID_TEXT_ICLIKE_OP, linitial(lower->args),
+	result = make_comparison(OID_TEXT_ICLIKE_OP, linitial(function->args),
 							 (Node *) (node->opno == OID_TEXT_LIKE_OP ? value : like_pattern(value)),
 							 node->inputcollid);
 	return (Node *) (wanted ? result : make_notclause(result));
@@ -181,7 +214,7 @@ mongo_equivalent_condition(Node *node, bool wanted)
 	{
 		Node	   *result = without_coalesce((OpExpr *) node, wanted);
 
-		return result != NULL ? result : without_lower((OpExpr *) node, wanted);
+		return result != NULL ? result : without_case((OpExpr *) node, wanted);
 	}
 	if (IsA(node, RowCompareExpr) && wanted)
 		return columns_of_rows((RowCompareExpr *) node);
