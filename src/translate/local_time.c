@@ -77,7 +77,8 @@ typedef enum ClockResult
 	GIVES_DATE,
 	GIVES_TIME,					/* a timestamp, of a timestamptz */
 	GIVES_BEGINNING,			/* beginning of the unit in argument 0 */
-	GIVES_YEAR
+	GIVES_YEAR,
+	GIVES_WHOLE					/* the year, which has no fraction */
 } ClockResult;
 
 static const struct
@@ -101,6 +102,11 @@ static const struct
 	{F_EXTRACT_TEXT_DATE, GIVES_YEAR, 1, false, -1},
 	{F_DATE_PART_TEXT_TIMESTAMPTZ, GIVES_YEAR, 1, true, -1},
 	{F_DATE_PART_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
+	{F_INT4_NUMERIC, GIVES_WHOLE, 0, false, -1},
+	{F_INT8_NUMERIC, GIVES_WHOLE, 0, false, -1},
+	{F_INT4_FLOAT8, GIVES_WHOLE, 0, false, -1},
+	{F_TRUNC_NUMERIC_INT4, GIVES_WHOLE, 0, false, -1},
+	{F_TRUNC_FLOAT8, GIVES_WHOLE, 0, false, -1},
 };
 
 /* More than the 7 days by which a time zone may differ from UTC (POSIX). */
@@ -203,7 +209,18 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 		return true;
 	}
 	time = list_nth(args, rows[row].time);
-	if (!rows[row].of_instant)
+	if (rows[row].result == GIVES_WHOLE)
+	{
+		const Const *digits = list_length(args) > 1 ? lsecond(args) : NULL;
+
+		/* trunc(2024, -1) is 2020 */
+		if ((digits != NULL && (!IsA(digits, Const) || digits->constisnull ||
+								DatumGetInt32(digits->constvalue) < 0)) ||
+			!mongo_local_time_of_node(columns, time, exprType(time), field) ||
+			field->time_part != CLOCK_YEAR_NUMBER)
+			return false;
+	}
+	else if (!rows[row].of_instant)
 	{
 		if (!local_of_node(columns, time, field))
 			return false;
@@ -234,6 +251,8 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 			if (word == NULL || strcmp(word, "year") != 0)
 				return false;
 			field->time_part = CLOCK_YEAR_NUMBER;
+			break;
+		case GIVES_WHOLE:
 			break;
 	}
 	field->operator_type = exprType(node);
@@ -405,7 +424,8 @@ mongo_local_time_exactness(const MongoPredicate *predicate)
 
 	if (predicate->form != MONGO_PREDICATE_SCALAR ||
 		(is_near(predicate) && predicate->strategy == MONGO_STRATEGY_NOT_EQUAL) ||
-		(is_number ? predicate->value_type != NUMERICOID && predicate->value_type != FLOAT8OID :
+		(is_number ? predicate->value_type != NUMERICOID && predicate->value_type != FLOAT8OID &&
+		 class != MONGO_KIND_INTEGER :
 		 class != MONGO_KIND_TIMESTAMP && class != MONGO_KIND_TIMESTAMPTZ))
 		return MONGO_NOT_SHIPPABLE;
 	return is_near(predicate) ||
@@ -419,8 +439,9 @@ year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Times
 {
 	Oid			type = predicate->value_type;
 	bool		is_float = type == FLOAT8OID;
-	Datum		year = DirectFunctionCall1(is_float ? dceil : numeric_ceil, value);
-	Datum		whole = DirectFunctionCall1(is_float ? dfloor : numeric_floor, value);
+	bool		is_whole = !is_float && type != NUMERICOID;
+	Datum		year = is_whole ? value : DirectFunctionCall1(is_float ? dceil : numeric_ceil, value);
+	Datum		whole = is_whole ? value : DirectFunctionCall1(is_float ? dfloor : numeric_floor, value);
 
 	*from = year_beginning(mongo_number_value(type, year));
 	*after = year_beginning(mongo_number_value(type, whole) + 1);
