@@ -51,6 +51,12 @@ extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
 										  RelOptInfo *output_rel, void *extra);
 extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 
+/*
+ * src/plan/upper.c: makes the planner treat subqueries with "OFFSET $1" as those without, if the
+ * parameter is 0.  Called once, by _PG_init().
+ */
+extern void mongo_install_planner(void);
+
 /* src/plan/scan_plan.c */
 extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 										   Oid foreigntableid,

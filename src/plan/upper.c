@@ -11,13 +11,16 @@
 #include "common.h"
 #include "options.h"
 
+#include "catalog/pg_class_d.h"
 #include "catalog/pg_type_d.h"
+#include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
@@ -580,4 +583,55 @@ mongo_is_foreign_path_async_capable(ForeignPath *path)
 		return mongo_upper_options(rel->fdw_private)->async_capable;
 	return IS_SIMPLE_REL(rel) &&
 		((MongoRelation *) rel->fdw_private)->options->async_capable;
+}
+
+/* ----------------------- Subqueries with OFFSET $1 ------------------------ */
+
+static planner_hook_type next_planner = NULL;
+
+/* is_zero_parameter: is it computed of parameters, and 0 with their values? */
+static bool
+is_zero_parameter(Node *offset, ParamListInfo values)
+{
+	PlannerGlobal glob = {.type = T_PlannerGlobal, .boundParams = values};
+	PlannerInfo root = {.type = T_PlannerInfo, .glob = &glob};
+	const Const *value = (const Const *) eval_const_expressions(&root, offset);
+
+	return !IsA(offset, Const) && IsA(value, Const) && !value->constisnull &&
+		DatumGetInt64(value->constvalue) == 0;
+}
+
+/*
+ * plan_query
+ *		The planner_hook.  Removes OFFSET $1 of subqueries over our tables if the parameter is 0.
+ *
+ * PostgreSQL plans a subquery with OFFSET by itself, so that an aggregate above it could not
+ * run in MongoDB.  A constant 0 stays, as that is how one asks for such a plan.
+ */
+static PlannedStmt *
+plan_query(Query *query, const char *text, int options, ParamListInfo values)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		Query	   *subquery = lfirst_node(RangeTblEntry, cell)->subquery;
+		const RangeTblEntry *table = subquery == NULL || subquery->rtable == NIL ? NULL :
+			linitial(subquery->rtable);
+
+		if (table != NULL && subquery->limitOffset != NULL && subquery->limitCount == NULL &&
+			mongo_enable_pushdown && values != NULL && table->relkind == RELKIND_FOREIGN_TABLE &&
+			GetFdwRoutineByRelId(table->relid)->GetForeignRelSize == mongo_get_foreign_rel_size &&
+			is_zero_parameter(subquery->limitOffset, values))
+			subquery->limitOffset = NULL;
+	}
+	return next_planner != NULL ? next_planner(query, text, options, values) :
+		standard_planner(query, text, options, values);
+}
+
+void
+mongo_install_planner(void)
+{
+	next_planner = planner_hook;
+	planner_hook = plan_query;
 }
