@@ -112,6 +112,10 @@ def random_leaf(rng, columns):
         if rng.random() < 0.2:
             return Leaf("%s ^@ '%s'" % (name, pattern.replace("\\", "")))
         operator = rng.choice(["LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE", 'COLLATE "C" ILIKE', 'COLLATE "C" NOT ILIKE'])
+        if operator in ("LIKE", "NOT LIKE") and rng.random() < 0.4:
+            case = rng.choice(["lower", "upper"])
+            name = "%s(%s)" % (case, name)
+            pattern = getattr(pattern, case)() if rng.random() < 0.8 else pattern
         return Leaf("%s %s '%s'" % (name, operator, pattern))
     if kind < 0.55:
         literal = column.wider_literal(rng)
