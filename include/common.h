@@ -62,6 +62,12 @@ extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
  */
 
 /*
+ * The type of a value in an array: bson_value_t without its alignment, which on processors of
+ * 32 bits does not divide its size.
+ */
+typedef struct _bson_value_t BsonValue;
+
+/*
  * Constructors of values.  A value refers to its argument, which must outlive it: strings,
  * documents and bytes are not copied.
  */
@@ -202,17 +208,17 @@ extern void bson_append_condition(bson_t *document, const char *path,
 	bson_from_template_values(template, BSON_VALUES(__VA_ARGS__))
 
 #define BSON_VALUES(...) \
-	(const bson_value_t[]) {__VA_ARGS__}, \
-	(int) (sizeof((const bson_value_t[]) {__VA_ARGS__}) / sizeof(bson_value_t))
+	(const BsonValue[]) {__VA_ARGS__}, \
+	(int) (sizeof((const BsonValue[]) {__VA_ARGS__}) / sizeof(BsonValue))
 
 /* The same functions with the values in an array. */
 extern void bson_append_template_values(bson_t *document, const char *template,
-										const bson_value_t *values, int nvalues);
+										const BsonValue *values, int nvalues);
 extern void bson_append_member_values(bson_t *document, const char *key,
 									  const char *template,
-									  const bson_value_t *values, int nvalues);
+									  const BsonValue *values, int nvalues);
 extern bson_t *bson_from_template_values(const char *template,
-										 const bson_value_t *values, int nvalues);
+										 const BsonValue *values, int nvalues);
 
 /*
  * An array being written, with the key of its next element.  It is created by
@@ -233,7 +239,7 @@ extern void bson_array_append(BsonArray *array, bson_value_t value);
 #define bson_array_append_template(array, template, ...) \
 	bson_array_append_template_values(array, template, BSON_VALUES(__VA_ARGS__))
 extern void bson_array_append_template_values(BsonArray *array, const char *template,
-											  const bson_value_t *values, int nvalues);
+											  const BsonValue *values, int nvalues);
 
 /* Append a document as an element; in between only 'document' may be appended to. */
 extern void bson_array_begin_document(BsonArray *array, bson_t *document);

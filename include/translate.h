@@ -767,7 +767,7 @@ extern MongoValue mongo_result(const char *template, const MongoValue *arguments
 #define mongo_expression(template, ...) \
 	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
 extern bson_t *mongo_expression_of_values(const char *template,
-										  const bson_value_t *values, int nvalues);
+										  const BsonValue *values, int nvalues);
 extern MongoValue mongo_argument(bson_value_t value);
 
 /* mongo_value_of_node: translates any node; false if it is not shippable. */

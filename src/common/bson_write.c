@@ -89,7 +89,7 @@ typedef struct Reader
 {
 	const char *template;
 	const char *position;
-	const bson_value_t *values;
+	const BsonValue *values;
 	int			nvalues;
 } Reader;
 
@@ -313,7 +313,7 @@ expect_end(Reader *reader)
 
 void
 bson_append_template_values(bson_t *document, const char *template,
-							const bson_value_t *values, int nvalues)
+							const BsonValue *values, int nvalues)
 {
 	Reader		reader = {template, template, values, nvalues};
 
@@ -323,7 +323,7 @@ bson_append_template_values(bson_t *document, const char *template,
 
 void
 bson_append_member_values(bson_t *document, const char *key, const char *template,
-						  const bson_value_t *values, int nvalues)
+						  const BsonValue *values, int nvalues)
 {
 	Reader		reader = {template, template, values, nvalues};
 
@@ -332,7 +332,7 @@ bson_append_member_values(bson_t *document, const char *key, const char *templat
 }
 
 bson_t *
-bson_from_template_values(const char *template, const bson_value_t *values, int nvalues)
+bson_from_template_values(const char *template, const BsonValue *values, int nvalues)
 {
 	Reader		reader = {template, template, values, nvalues};
 	bson_t	   *document = bson_create_in(CurrentMemoryContext);
@@ -392,7 +392,7 @@ bson_array_append(BsonArray *array, bson_value_t value)
 
 void
 bson_array_append_template_values(BsonArray *array, const char *template,
-								  const bson_value_t *values, int nvalues)
+								  const BsonValue *values, int nvalues)
 {
 	char		buffer[ARRAY_KEY_SIZE];
 	Word		key = array_key(array->count++, buffer);

@@ -18,10 +18,6 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 
-#ifndef HAVE_INT128
-#error "mongo_fdw needs a compiler with 128-bit integers"
-#endif
-
 /* The powers of ten that fit into an int64. */
 #define MAX_INT64_POWER		18
 
@@ -48,13 +44,20 @@ typedef enum DecimalKind
 	DECIMAL_NAN
 } DecimalKind;
 
+/* high * 2^64 + low, as compilers for 32 bits have no integer of 128 bits */
+typedef struct Coefficient
+{
+	uint64		high;
+	uint64		low;
+} Coefficient;
+
 /* (-1)^negative * coefficient * 10^exponent */
 typedef struct DecimalParts
 {
 	DecimalKind kind;
 	bool		negative;
 	int			exponent;
-	uint128		coefficient;	/* less than 10^34; 0 if it is not, as such a
+	Coefficient coefficient;	/* less than 10^34; 0 if it is not, as such a
 								 * Decimal128 is not canonical */
 } DecimalParts;
 
@@ -62,8 +65,34 @@ typedef struct DecimalParts
 #define MIN_EXPONENT		(-6176)
 #define MAX_EXPONENT		6111
 
-#define LOW_HALF(value)		((uint64) (value))
-#define HIGH_HALF(value)	((uint64) ((value) >> 64))
+static bool
+is_zero(const Coefficient *value)
+{
+	return value->high == 0 && value->low == 0;
+}
+
+/* multiply_add: value * factor + summand, which must be less than 2^128. */
+static void
+multiply_add(Coefficient *value, uint32 factor, uint32 summand)
+{
+	uint64		lower = (value->low & PG_UINT32_MAX) * factor + summand;
+	uint64		upper = (value->low >> 32) * factor + (lower >> 32);
+
+	value->low = (upper << 32) | (lower & PG_UINT32_MAX);
+	value->high = value->high * factor + (upper >> 32);
+}
+
+/* divide: divide the value, and return the remainder. */
+static uint32
+divide(Coefficient *value, uint32 divisor)
+{
+	uint64		upper = ((value->high % divisor) << 32) | (value->low >> 32);
+	uint64		lower = ((upper % divisor) << 32) | (value->low & PG_UINT32_MAX);
+
+	value->high /= divisor;
+	value->low = ((upper / divisor) << 32) | (lower / divisor);
+	return lower % divisor;
+}
 
 Datum
 mongo_numeric_of_text(const char *text)
@@ -81,7 +110,7 @@ unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 	parts->kind = DECIMAL_FINITE;
 	parts->negative = (high >> 63) != 0;
 	parts->exponent = 0;
-	parts->coefficient = 0;
+	parts->coefficient = (Coefficient) {0};
 
 	/* the combination field: 11110 is infinity, 11111 is NaN */
 	if (((high >> 58) & 0x1f) == 0x1e)
@@ -96,11 +125,12 @@ unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 	else
 	{
 		parts->exponent = (int) ((high >> 49) & 0x3fff) - EXPONENT_BIAS;
-		parts->coefficient = ((uint128) (high & UINT64CONST(0x1ffffffffffff)) << 64) |
-			decimal->low;
+		parts->coefficient = (Coefficient) {high & UINT64CONST(0x1ffffffffffff), decimal->low};
 		/* 10^34 or more is not canonical either */
-		if (parts->coefficient >= (uint128) int64_powers[17] * int64_powers[17])
-			parts->coefficient = 0;
+		if (parts->coefficient.high > UINT64CONST(0x1ed09bead87c0) ||
+			(parts->coefficient.high == UINT64CONST(0x1ed09bead87c0) &&
+			 parts->coefficient.low >= UINT64CONST(0x378d8e6400000000)))
+			parts->coefficient = (Coefficient) {0};
 	}
 }
 
@@ -115,8 +145,8 @@ pack(const DecimalParts *parts, bson_decimal128_t *decimal)
 		decimal->high = UINT64CONST(0x7800000000000000);
 	else
 	{
-		decimal->low = LOW_HALF(parts->coefficient);
-		decimal->high = HIGH_HALF(parts->coefficient) |
+		decimal->low = parts->coefficient.low;
+		decimal->high = parts->coefficient.high |
 			((uint64) (parts->exponent + EXPONENT_BIAS) << 49);
 	}
 	if (parts->negative)
@@ -131,7 +161,7 @@ mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 
 	/* libbson would print a non-canonical coefficient of 35 digits */
 	unpack(decimal, &parts);
-	if (parts.coefficient == 0)
+	if (is_zero(&parts.coefficient))
 		pack(&parts, &canonical);
 	bson_decimal128_to_string(&canonical, text);
 }
@@ -140,8 +170,8 @@ mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 static bool
 decimal_to_int64(const DecimalParts *parts, int64 *result)
 {
-	uint128		magnitude = parts->coefficient;
-	uint128		limit = (uint128) PG_INT64_MAX + (parts->negative ? 1 : 0);
+	Coefficient magnitude = parts->coefficient;
+	uint64		limit = (uint64) PG_INT64_MAX + (parts->negative ? 1 : 0);
 	int			exponent = parts->exponent;
 
 	if (parts->kind != DECIMAL_FINITE)
@@ -149,15 +179,14 @@ decimal_to_int64(const DecimalParts *parts, int64 *result)
 
 	for (; exponent < 0; exponent++)
 	{
-		if (magnitude % 10 != 0)
+		if (divide(&magnitude, 10) != 0)
 			return false;
-		magnitude /= 10;
 	}
-	for (; exponent > 0 && magnitude <= limit; exponent--)
-		magnitude *= 10;
-	if (magnitude > limit)
+	for (; exponent > 0 && magnitude.high == 0 && magnitude.low <= limit; exponent--)
+		multiply_add(&magnitude, 10, 0);
+	if (magnitude.high != 0 || magnitude.low > limit)
 		return false;
-	*result = (int64) (parts->negative ? -LOW_HALF(magnitude) : LOW_HALF(magnitude));
+	*result = (int64) (parts->negative ? -magnitude.low : magnitude.low);
 	return true;
 }
 
@@ -173,30 +202,29 @@ decimal_to_int64(const DecimalParts *parts, int64 *result)
 static bool
 decimal_to_float8(const DecimalParts *parts, double *result)
 {
-	uint128		odd = parts->coefficient;
+	Coefficient odd = parts->coefficient;
 	int			twos = parts->exponent;
 
-	for (int fives = parts->exponent; fives < 0 && odd != 0; fives++)
+	for (int fives = parts->exponent; fives < 0 && !is_zero(&odd); fives++)
 	{
-		if (odd % 5 != 0)
+		if (divide(&odd, 5) != 0)
 			return false;
-		odd /= 5;
 	}
-	for (; odd != 0 && odd % 2 == 0; odd /= 2)
-		twos++;
-	for (int fives = parts->exponent; fives > 0 && odd != 0; fives--)
+	for (; !is_zero(&odd) && odd.low % 2 == 0; twos++)
+		divide(&odd, 2);
+	for (int fives = parts->exponent; fives > 0 && !is_zero(&odd); fives--)
 	{
-		odd *= 5;
+		multiply_add(&odd, 5, 0);
 		/* stop before an overflow: 2^53 * 5 has at most 56 bits */
-		if (odd >> 56 != 0)
+		if (odd.high != 0 || odd.low >> 56 != 0)
 			return false;
 	}
-	if (odd >> DBL_MANT_DIG != 0)
+	if (odd.high != 0 || odd.low >> DBL_MANT_DIG != 0)
 		return false;
 
-	*result = ldexp((double) LOW_HALF(odd), twos);
+	*result = ldexp((double) odd.low, twos);
 	/* an overflow, or a denormal that lost bits */
-	if (isinf(*result) || ldexp(*result, -twos) != (double) LOW_HALF(odd))
+	if (isinf(*result) || ldexp(*result, -twos) != (double) odd.low)
 		return false;
 	if (parts->kind != DECIMAL_FINITE)
 		*result = parts->kind == DECIMAL_NAN ? get_float8_nan() : get_float8_infinity();
@@ -222,9 +250,9 @@ parts_of_text(const char *text, DecimalParts *parts)
 			is_fraction = true;
 		else if (length < MONGO_DECIMAL128_MAX_DIGITS)
 		{
-			parts->coefficient = parts->coefficient * 10 + (*text - '0');
+			multiply_add(&parts->coefficient, 10, *text - '0');
 			parts->exponent -= is_fraction;
-			length += parts->coefficient != 0;
+			length += !is_zero(&parts->coefficient);
 		}
 		else if (*text == '0')
 			parts->exponent += !is_fraction;
@@ -233,9 +261,8 @@ parts_of_text(const char *text, DecimalParts *parts)
 	}
 	for (; parts->exponent < MIN_EXPONENT; parts->exponent++)
 	{
-		if (parts->coefficient % 10 != 0)
+		if (divide(&parts->coefficient, 10) != 0)
 			return false;
-		parts->coefficient /= 10;
 	}
 	return parts->exponent <= MAX_EXPONENT;
 }
@@ -473,9 +500,9 @@ unscale(const bson_iter_t *iter, int least, int64 *digits, int *scale)
 		default:
 			unpack_value(iter, &parts);
 			*scale = -parts.exponent;
-			*digits = (int64) (parts.negative ? -parts.coefficient : parts.coefficient);
+			*digits = (int64) (parts.negative ? -parts.coefficient.low : parts.coefficient.low);
 			return parts.kind == DECIMAL_FINITE && *scale >= 0 &&
-				parts.coefficient <= PG_INT64_MAX;
+				parts.coefficient.high == 0 && parts.coefficient.low <= PG_INT64_MAX;
 	}
 }
 

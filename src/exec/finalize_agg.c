@@ -61,9 +61,9 @@ mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder, const ui
 		if (column->count == 0)
 			continue;
 		sum = finalizer->values[column->index];
-		count = DatumGetInt64(finalizer->values[column->count]);
+		count = finalizer->isnull[column->count] ? 0 : DatumGetInt64(finalizer->values[column->count]);
 		/* as numeric_avg() and int8_avg() do */
-		isnull[column->index] = finalizer->isnull[column->count] || count == 0;
+		isnull[column->index] = count == 0;
 		if (isnull[column->index])
 			continue;
 		if (column->type == INT8OID)

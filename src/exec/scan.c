@@ -336,13 +336,15 @@ evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
 	const MongoScanState *state = node->fdw_state;
 	bool		isnull = number < 0 ||
 		(explains && !IsA(list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, number), Const));
-	int64		bound = -1;
+	Datum		value = (Datum) 0;
+	int64		bound;
 
 	if (!isnull)
-		bound = DatumGetInt64(ExecEvalExpr((ExprState *) list_nth(state->expressions, number),
-										   node->ss.ps.ps_ExprContext, &isnull));
+		value = ExecEvalExpr((ExprState *) list_nth(state->expressions, number),
+							 node->ss.ps.ps_ExprContext, &isnull);
 	if (isnull)
 		return is_limit ? -1 : 0;
+	bound = DatumGetInt64(value);
 	if (explains)
 		return bound;
 	if (bound < 0 && is_limit)

@@ -504,8 +504,9 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 /*
  * The network.  A round trip within a machine is part of fdw_startup_cost.  What is measured
  * of a network that is as fast counts as this, so that plans do not change with each ANALYZE.
+ * The cast makes the constant a double on processors that compute with more bits (x87).
  */
-#define MONGO_LOCAL_ROUND_TRIP		0.8 /* - ms */
+#define MONGO_LOCAL_ROUND_TRIP		((double) 0.8)	/* - ms */
 #define MONGO_LOCAL_BANDWIDTH		1e9 /* - bytes a second */
 #define MONGO_GIGABIT_BANDWIDTH		1.2e8	/* - more than that, measured with
 											 * such a round trip, is local: a

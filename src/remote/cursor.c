@@ -555,7 +555,7 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 		report_invalid_reply(cursor, "An element of the batch is too short.");
 	p = key_end + 1;
 	document_length = get_length(p);
-	if (document_length < 5 || document_length > end - p)
+	if (document_length < 5 || document_length > (size_t) (end - p))
 		report_invalid_reply(cursor, "A document does not end within its batch.");
 	if (p[document_length - 1] != '\0')
 		report_invalid_reply(cursor, "A document is not terminated.");

@@ -258,16 +258,10 @@ extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 /* maxMessageSizeBytes, and 16 kB for the command's other fields */
 #define LARGEST_MESSAGE		(48000000 + 16384)
 
-#if PG_BIGENDIAN
-#define little_endian32(x)	pg_bswap32(x)
-#else
-#define little_endian32(x)	(x)
-#endif
-
 static inline void
 put_int32(uint8 *destination, uint32 value)
 {
-	value = little_endian32(value);
+	value = BSON_UINT32_TO_LE(value);
 	memcpy(destination, &value, 4);
 }
 
@@ -277,7 +271,7 @@ get_int32(const uint8 *source)
 	uint32		value;
 
 	memcpy(&value, source, 4);
-	return little_endian32(value);
+	return BSON_UINT32_FROM_LE(value);
 }
 
 /*

@@ -461,7 +461,7 @@ mongo_append_expression(bson_t *document, const char *key, const bson_t *express
 }
 
 bson_t *
-mongo_expression_of_values(const char *template, const bson_value_t *values, int nvalues)
+mongo_expression_of_values(const char *template, const BsonValue *values, int nvalues)
 {
 	bson_t	   *result = bson_create_in(CurrentMemoryContext);
 
@@ -507,7 +507,7 @@ bson_t *
 mongo_expand_template(const char *template, const MongoValue *arguments, int narguments)
 {
 	int			uses[MONGO_MAX_ARGUMENTS] = {0};
-	bson_value_t values[MONGO_MAX_ARGUMENTS] = {0};
+	BsonValue	values[MONGO_MAX_ARGUMENTS] = {0};
 	bson_t	   *bound = NULL;
 	bson_t	   *in;
 
