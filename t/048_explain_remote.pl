@@ -101,6 +101,9 @@ my %plans = (
 	plan_merge => qr/^SHARD_MERGE \| ->  COLLSCAN \| ->  IDHACK$/,
 	plan_long => qr/^FETCH filter \{ "x" : \{ "\$in" : \[ "h.{200,400}\.\.\. \| ->  IXSCAN/,
 	plan_nested => qr/^FETCH( \| ->  FETCH){90}$/,
+	# as MongoDB 8.0 and its query engine write them
+	plan_express => qr/^EXPRESS_IXSCAN using _id_$/,
+	plan_slots => qr/^GROUP \| ->  COLLSCAN$/,
 	plan_missing => qr/^not shown: MongoDB answered without a winning plan$/,
 	plan_of_odd_types => qr/^FETCH$/,
 	plan_not_utf8 => qr/^FE.+CH/);

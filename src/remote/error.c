@@ -102,8 +102,10 @@ static const RemoteErrorRule rules[] =
 	OUTSIDE_HINT},
 	{292, ERRCODE_OUT_OF_MEMORY, false, /* QueryExceededMemoryLimitNoDiskUseAllowed */
 	"Let MongoDB use temporary files: give allowDiskUse, or take disk_use out of the option pushdown_disable."},
+	{365, ERRCODE_INSUFFICIENT_RESOURCES, false, NULL}, /* TemporarilyUnavailable */
 	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLargeForCache */
 	LARGE_TRANSACTION_HINT},
+	{462, ERRCODE_INSUFFICIENT_RESOURCES, false, NULL}, /* IngressRequestRateLimitExceeded */
 	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* $lookup into too large
 													 * an array */
 	TOO_LARGE_HINT},
@@ -209,6 +211,7 @@ static const struct
 {
 	{"Unrecognized pipeline stage name", NULL, false},
 	{"is an unknown field", NULL, false},
+	{"Unrecognized field", NULL, false},	/* MongoDB 4.2 and older */
 	{"unknown top level operator", NULL, true},
 	{"is not allowed in user requests", NULL, false},
 	{"no such command", NULL, false},
@@ -284,11 +287,17 @@ unknown_hint(const char *text)
 {
 	for (size_t i = 0; i < lengthof(unknown_rules); i++)
 	{
+		const char *part = strstr(text, unknown_rules[i].part);
 		const char *feature;
 
-		if (strstr(text, unknown_rules[i].part) == NULL)
+		if (part == NULL)
 			continue;
-		feature = mongo_feature_in_message(text);
+		if (strstr(text, "autocommit") != NULL)
+			return "The server has no transactions: set its option transactions to 'off'. It may be older than MongoDB 5.0.";
+		/* the message may begin with the whole command */
+		feature = mongo_feature_in_message(part);
+		if (feature == NULL)
+			feature = mongo_feature_in_message(text);
 		if (feature == NULL && unknown_rules[i].of_match)
 			return "The document that mongo_match() was given has an operator that MongoDB does not know.";
 		if (feature == NULL)

@@ -153,6 +153,14 @@ def empty_batches(r):
     yield r.message(r.cursor() if r.seen >= 5 else r.cursor([], CURSOR_ID))
 
 
+def with_unknown_fields(body):
+    """Returns a reply, with a field after the cursor's and another before the reply's."""
+    reply = bson.decode(body)
+    if 'cursor' in reply:
+        reply['cursor'] |= {'partialResultsReturned': False, 'atClusterTime': bson.Timestamp(1, 1), 'metrics': {'keysExamined': 1}}
+    return bson.encode({'metrics': {'executionMicros': bson.Int64(5)}, **reply, 'opTime': {'ts': bson.Timestamp(1, 1), 't': bson.Int64(1)}})
+
+
 def error(**fields):
     return lambda r: [r.message(bson.encode({'ok': 0.0, **fields}))]
 
@@ -349,6 +357,15 @@ BEHAVIOURS = {
     'lacks_collation_of_update': error(code=115, codeName='CommandNotSupported', errmsg="BSON field 'update.updates.collation' is not yet supported"),
     'lacks_operator': error(code=238, codeName='NotImplemented', errmsg='Invalid $match :: caused by :: The operator $eq is not implemented yet'),
     'lacks_stage': error(code=238, codeName='NotImplemented', errmsg='`aggregate` stage "$sample" is not implemented yet'),
+    # of MongoDB 7 and 8
+    'unknown_fields': lambda r: [r.message(with_unknown_fields(r.cursor()))],
+    # a time series collection, whose cursor is that of its buckets
+    'series_x': lambda r: [r.message(r.cursor(cursor_id=CURSOR_ID).replace(b'db.series_x', b'db.bucket_x'))],
+    'bucket_x': lambda r: [r.message(r.cursor())],
+    'temporarily_unavailable': error(code=365, codeName='TemporarilyUnavailable', errmsg='dirty or stuck cache'),
+    'overloaded': error(code=462, codeName='IngressRequestRateLimitExceeded', errmsg='too many requests',
+                        errorLabels=['SystemOverloadedError', 'RetryableError']),
+    'too_large_for_cache': error(code=388, codeName='TransactionTooLargeForCache', errmsg='transaction is too large'),
     'error_without_code': error(errmsg='something went wrong'),
     'error_of_odd_types': error(code='x', codeName=5, errmsg=bson.Int64(3)),
     'error_not_utf8': lambda r: [r.message(bson.encode({'ok': 0.0, 'code': 2, 'errmsg': 'QQQQ'}).replace(b'QQQQ', b'\xff\xfe\xc3\x01'))],
@@ -452,6 +469,14 @@ GREETINGS.update({
 })
 
 
+# MongoDB 7.0 to 8.2, with the fields that their hello has gained.
+GREETINGS.update({f'wire_{version}': greeting_with(
+    maxWireVersion=version, connectionId=7, localTime=datetime.datetime(2026, 1, 1), logicalSessionTimeoutMinutes=30,
+    topologyVersion={'processId': bson.ObjectId(), 'counter': bson.Int64(0)}, saslSupportedMechs=['SCRAM-SHA-256'],
+    maxMessageSizeBytes=48000000, isImplicitDefaultMajorityWC=True, cwwc={'w': 'majority'})
+    for version in range(21, 28)})
+
+
 # Replies to a client's nonce.
 SCRAM = {
     'iterations': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=2147483647' % nonce,
@@ -506,6 +531,11 @@ PLANS = {
         {'shardName': 'west', 'winningPlan': {'queryPlan': {'stage': 'IDHACK'}}}]}}},
     'plan_long': scan_plan({'x': {'$in': ['h\u00e9' * 10] * 100}}),
     'plan_nested': nested_plan(90),
+    'plan_express': {'explainVersion': '1', 'queryPlanner': {'winningPlan': {
+        'isCached': False, 'stage': 'EXPRESS_IXSCAN', 'keyPattern': "{ '_id': 1 }", 'indexName': '_id_'}}},
+    'plan_slots': {'explainVersion': '2', 'queryPlanner': {'winningPlan': {
+        'isCached': False, 'queryPlan': {'stage': 'GROUP', 'planNodeId': 3, 'inputStage': {'stage': 'COLLSCAN', 'planNodeId': 1}},
+        'slotBasedPlan': {'slots': '$$RESULT=s3', 'stages': '[1] scan s1'}}}},
     'plan_missing': {'hello': 'world'},
     'plan_of_odd_types': {'queryPlanner': {'winningPlan': [1, {'stage': 5}, {'stage': 'FETCH', 'inputStage': 'x'}]},
                           'stages': 7, 'shards': [], 'executionStats': 3},
