@@ -125,5 +125,59 @@ foreach my $statement (q{UPDATE u SET a = 9 WHERE _id = 4 RETURNING a}, q{DELETE
 is(ask(q{UPDATE u SET a = 9 WHERE _id = 4}, q{DELETE FROM u WHERE _id = 1}), '', 'and without RETURNING');
 is(rows(), '4:9 5:5', '... they are done');
 
+# ------------------------------ two of them --------------------------------------
+
+my $second = MongoFdwTest::helper('mongos', port => $mongod->port);
+$node->safe_psql('postgres', qq{
+	CREATE SERVER pair FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1:$mongos,127.0.0.1:$second');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER pair;
+	CREATE FOREIGN TABLE p (_id int, a int) SERVER pair OPTIONS (database 'db', collection 't')});
+my %proxies = (first => $mongos, second => $second);
+
+# sent_by: what each of them has got since this was last asked
+sub sent_by
+{
+	return map { my @commands = grep { name_of($_) } @{ MongoFdwTest::helper('recorded', port => $proxies{$_}) }; ($_ => \@commands) }
+	  sort keys %proxies;
+}
+
+sent_by();
+foreach my $number (1 .. 12)
+{
+	# a new session each time, as one keeps its connection
+	my $one = MongoFdwTest::Session->new($node);
+	$one->ask($_) foreach 'BEGIN', "INSERT INTO p VALUES (100 + $number, 1)", "UPDATE p SET a = a + 1 WHERE _id = 100 + $number",
+	  "SELECT a FROM p WHERE _id = 100 + $number", 'COMMIT';
+	my %commands = sent_by();
+	my @used = grep { @{ $commands{$_} } } sort keys %commands;
+	is(scalar(@used), 1, "transaction $number uses one mongos");
+	is(names(@{ $commands{ $used[0] } }) =~ s/findAndModify/update/r, 'insert update find commitTransaction', '... for all its commands');
+	$one->close;
+}
+is($node->safe_psql('postgres', 'SELECT count(*), min(a), max(a) FROM p WHERE _id > 100'), '12|2|2', '... and all are done');
+
+# the mongos of a transaction dies: another one commits it, by the token
+my $last = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
+sent_by();
+$last->ask($_) foreach 'BEGIN', 'INSERT INTO p VALUES (200, 1)', 'UPDATE p SET a = 2 WHERE _id = 200';
+my %commands = sent_by();
+my ($pinned) = grep { @{ $commands{$_} } } keys %commands;
+my ($rest) = grep { $_ ne $pinned } keys %proxies;
+MongoFdwTest::helper('end', port => $proxies{$pinned});
+$last->ask('COMMIT');
+is($last->{err}, '', 'the mongos of a transaction dies before COMMIT');
+%commands = sent_by();
+like(names(@{ $commands{$rest} }), qr/^commitTransaction( commitTransaction)?$/, '... another one gets the commit');
+ok($commands{$rest}[0]{recoveryToken}, '... with the token');
+is($mongod->command('{"count": "t", "query": {"_id": 200, "a": 2}}', 'db')->{n}, 1, '... and the transaction is done');
+
+# both are gone: MongoDB may have committed or not
+$last->ask($_) foreach 'BEGIN', 'INSERT INTO p VALUES (300, 1)';
+MongoFdwTest::helper('end', port => $proxies{$rest});
+$last->ask('COMMIT');
+like($last->{err}, qr/ERROR:  08\w{3}: /, 'no mongos is left at COMMIT');
+is($mongod->command('{"count": "t", "query": {"_id": 300}}', 'db')->{n}, 0, '... the write is not there');
+$last->close;
+
 $session->close;
 done_testing();

@@ -77,6 +77,12 @@ def do_cut(port):
     return True
 
 
+def do_end(port):
+    """Ends a proxy, as if its server had died."""
+    recorders[port].end()
+    return True
+
+
 def do_hold(port, count):
     """Has a proxy withhold replies until so many commands have come."""
     recorders[port].hold(count)

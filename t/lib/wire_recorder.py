@@ -71,7 +71,8 @@ class WireRecorder:
     """Listens on self.port; self.take() returns the commands since its last call.
 
     Commands that open and close connections are included with connection_commands=True.
-    self.cut() closes all open connections.  self.hold() withholds replies.
+    self.cut() closes all open connections, self.end() also refuses new ones.  self.hold()
+    withholds replies.
     """
 
     LONGEST_HOLD = 5            # seconds
@@ -82,6 +83,7 @@ class WireRecorder:
         self.commands = []
         self.connections = []
         self.awaited = 0
+        self.ended = False
         self.arrived = threading.Condition()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -106,9 +108,21 @@ class WireRecorder:
         for connection in connections:
             shut(connection)
 
+    def end(self):
+        self.ended = True
+        # wakes the thread that waits in accept()
+        shut(self.listener)
+        self.listener.close()
+        self.cut()
+
     def _accept(self):
         while True:
-            client, _ = self.listener.accept()
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                if self.ended:
+                    return
+                raise
             server = socket.create_connection(self.server)
             self.connections += [client, server]
             for arguments in ((client, server, self._request), (server, client, self._reply)):
