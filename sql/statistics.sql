@@ -115,7 +115,7 @@ SELECT _id FROM learned WHERE a = 2;
 -- Views have no indexes; nor has a collection that does not exist.
 SELECT mongo_command('statistics', 'mongo_fdw_regress', '{"create": "written_view", "viewOn": "written_learned", "pipeline": []}') -> 'ok' AS ok;
 CREATE FOREIGN TABLE viewed (_id int) SERVER statistics OPTIONS (database 'mongo_fdw_regress', collection 'written_view');
-CREATE FOREIGN TABLE missing (_id int) SERVER statistics OPTIONS (database 'mongo_fdw_regress', collection 'written_nowhere');
+CREATE FOREIGN TABLE missing (_id int) SERVER statistics OPTIONS (database 'mongo_fdw_regress', collection 'written_absent_one');
 ANALYZE viewed, missing;
 SELECT relation, documents, document_size, indexes FROM mongo_fdw_statistics
 WHERE relation IN ('viewed'::regclass, 'missing'::regclass) ORDER BY 1;
