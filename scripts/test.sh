@@ -100,7 +100,7 @@ run_tap_tests() {
 	as_lab_user rm -rf "$WORK/src/tmp_check"
 	as_lab_user mkdir "$WORK/src/tmp_check"
 	as_lab_user env -C "$WORK/src" PATH="$PG_BIN:$PATH" PYTHON="$PYTHON" \
-		MONGOD="$LAB/bin/mongod" PG_OLD_BIN="$PG_OLD_BIN" "${SERVER_ENVIRONMENT[@]}" \
+		MONGOD="${MONGOD:-$LAB/bin/mongod}" PG_OLD_BIN="$PG_OLD_BIN" "${SERVER_ENVIRONMENT[@]}" \
 		PG_REGRESS="$PG_BIN/../lib/pgxs/src/test/regress/pg_regress" \
 		PG_TEST_PERL="$PG_BIN/../lib/pgxs/src/test/perl" \
 		perl scripts/run_tap.pl "$result" "${TAP_TESTS[@]}" || true

@@ -1,6 +1,7 @@
 # docs/ferretdb.md: a server that is only compatible with MongoDB.  Needs a ferretdb, whose
 # path is in the environment (docs/testing.md); only the HINTs are asked of a fake server.
-# A FerretDB 2 needs a PostgreSQL, too, whose URL is in the environment.
+# A FerretDB 2 needs a PostgreSQL, too, whose URL is in the environment; or t/lib/ferretdb.sh starts
+# both, if the tests use it instead of a mongod.
 
 use strict;
 use warnings;
@@ -33,9 +34,11 @@ SKIP:
 	skip 'FERRETDB does not name a ferretdb', 1 unless -x ($ENV{FERRETDB} // '');
 	my $folder = PostgreSQL::Test::Utils::tempdir();
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $mongod = ($ENV{MONGOD} // '') =~ m{/ferretdb\.sh$} ? MongoFdwTest::Mongod->new : undef;
+	$port = $mongod->port if $mongod;
 	# it reads this variable itself
-	my $version = $ENV{FERRETDB_POSTGRESQL_URL} ? 2 : 1;
-	my $ferretdb = IPC::Run::start([ $ENV{FERRETDB}, "--state-dir=$folder", "--listen-addr=127.0.0.1:$port", '--debug-addr=-',
+	my $version = $mongod || $ENV{FERRETDB_POSTGRESQL_URL} ? 2 : 1;
+	my $ferretdb = $mongod ? undef : IPC::Run::start([ $ENV{FERRETDB}, "--state-dir=$folder", "--listen-addr=127.0.0.1:$port", '--debug-addr=-',
 			'--telemetry=disable', $version == 1 ? ('--log-level=error', '--handler=sqlite', "--sqlite-url=file:$folder/") :
 			  ('--log-level=ERROR', '--no-auth') ],
 		'<', \'', '>', \my $output, '2>&1');
@@ -133,7 +136,7 @@ SKIP:
 		my ($status) = $node->psql('postgres', "$settings $needs{$word}");
 		isnt($status, 0, "without $word: $needs{$word}");
 	}
-	$ferretdb->kill_kill;
+	$ferretdb->kill_kill if $ferretdb;
 }
 
 done_testing();

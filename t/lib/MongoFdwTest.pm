@@ -204,6 +204,8 @@ sub create_server
 	my ($node, $name, $mongod, %options) = @_;
 	my %mapping = %{ delete $options{mapping} // $mongod->mapping };
 
+	# what a server that only imitates MongoDB needs
+	$options{pushdown_disable} //= $ENV{PUSHDOWN_DISABLE} if $ENV{PUSHDOWN_DISABLE};
 	%options = (address => '127.0.0.1', port => $mongod->port, $mongod->server_options, %options);
 	$node->safe_psql('postgres', "CREATE SERVER $name FOREIGN DATA WRAPPER mongo_fdw"
 		  . option_list(%options)
