@@ -140,6 +140,10 @@ typedef struct MongoTableOptions
 									 * 0: one */
 	const char *parallel_field; /* path by which parallel scans are split */
 	const char *pipeline;		/* JSON: stages that produce rows; NULL: none */
+	const char *change_stream;	/* of what: "collection", "database" or
+								 * "server"; NULL: rows are no changes */
+	const char *full_document;	/* of $changeStream */
+	int			max_wait;		/* ms for the first change; 0: none */
 	bool		allow_javascript;	/* in the pipeline */
 	const char *unwind;			/* paths of arrays whose elements are the
 								 * rows; NULL: none */
@@ -170,6 +174,13 @@ typedef struct MongoTableOptions
 	const char *key_columns;	/* names, for insert_mode; NULL: _id */
 } MongoTableOptions;
 
+/* Where a change stream starts: behind a position, or at a time. */
+#define MONGO_STREAM_TOKEN	"token"
+#define MONGO_STREAM_TIME	"time"
+
+/* The document in a change stream's events, of which most columns read a field. */
+#define MONGO_STREAM_DOCUMENT	"fullDocument"
+
 /* Does an index begin with a column's field? */
 typedef enum MongoIndexed
 {
@@ -189,7 +200,8 @@ typedef struct MongoColumnOptions
 	MongoTypeMismatch type_mismatch;	/* its own, or the table's */
 	const char *parameter;		/* of the table's pipeline, to which a
 								 * condition gives its value; in UTF-8; NULL:
-								 * none */
+								 * none.  Of a change stream its start, one of
+								 * MONGO_STREAM_TOKEN and MONGO_STREAM_TIME */
 } MongoColumnOptions;
 
 /*

@@ -198,6 +198,8 @@ typedef struct MongoScanPlan
 	int			fetch_size;
 	bool		batches_grow;	/* see MongoRead in remote.h */
 	bool		skips;			/* documents that do not fit */
+	bool		is_stream;		/* see MongoRead in remote.h */
+	int			max_wait;
 	mongoc_read_mode_t read_mode;	/* the table's own option, or 0 */
 	bool		canonical_json;
 	const char *network;		/* for EXPLAIN; NULL: the same machine */

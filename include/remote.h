@@ -450,6 +450,9 @@ typedef struct MongoRead
 								 * a second */
 	bool		is_far;			/* over a network, and probably to the end:
 								 * more than one getMore is in flight */
+	bool		is_stream;		/* the command is a change stream, which ends
+								 * at the present: see mongo_cursor_next() */
+	int			max_wait;		/* ms to wait at the present for a first event */
 	bool		compress;		/* if MongoDB can; not in transactions */
 	mongoc_read_mode_t read_mode;	/* outside of MongoDB transactions; 0:
 									 * that of the server's options */
@@ -488,6 +491,11 @@ extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint
  * The bytes stay valid until the next call.  *length is the document's own length, which is
  * within the buffer.  Nothing else about the bytes has been validated.  Raises 08006, 08P01,
  * 57014, or the server's error.
+ *
+ * A change stream is read outside of MongoDB transactions.  It ends with all events up to the
+ * time of MongoDB's first reply, or up to one that invalidates it.  Its last document is not
+ * MongoDB's: {_id: token, operationType: "position", clusterTime: Date}, the position behind the
+ * events.
  */
 extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
 

@@ -606,7 +606,8 @@ extern MongoCondition mongo_translate_for_element(MongoTranslation *translation,
 
 /*
  * mongo_deriving_option: returns the option that makes it a pipeline table, or NULL.
- * mongo_has_first_stages: does mongo_append_pipeline() append stages to its pipelines?
+ * mongo_has_first_stages: do its pipelines begin with stages of the option pipeline, or with
+ * $changeStream?
  */
 extern const char *mongo_deriving_option(const MongoTableOptions *options);
 extern bool mongo_has_first_stages(const MongoTableOptions *options);
@@ -645,7 +646,10 @@ extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *op
  */
 extern const char *mongo_score_meta(const MongoTableOptions *options);
 
-/* mongo_aggregate_command: starts a command {aggregate, pipeline} over the table's collection. */
+/*
+ * mongo_aggregate_command: starts a command {aggregate, pipeline} over the table's collection, or
+ * over the database for a change stream of several collections.
+ */
 extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages);
 
 /*

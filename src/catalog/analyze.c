@@ -369,8 +369,11 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 	double		rows;
 	double		width;
 
-	/* only a query has values for the pipeline's parameters */
-	if (mongo_column_facts(RelationGetRelid(relation))->parameters != NIL)
+	/*
+	 * only a query has values for the pipeline's parameters; a change stream
+	 * has no end
+	 */
+	if (mongo_column_facts(RelationGetRelid(relation))->parameters != NIL || options->change_stream != NULL)
 		return false;
 	user = mapping_of_owner(relation);
 	rows = mongo_fetch_row_count(user, options);

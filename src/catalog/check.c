@@ -389,7 +389,8 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 					perhaps(psprintf("%s.%s", check.options->database, check.options->collection),
 							nearest_collection(check.user, check.options->database,
 											   check.options->collection)));
-	else if (mongo_column_facts(RelationGetRelid(check.relation))->parameters == NIL)
+	else if (mongo_column_facts(RelationGetRelid(check.relation))->parameters == NIL &&
+			 check.options->change_stream == NULL)
 	{
 		prepare(&check);
 		check_documents(&check, sample);

@@ -516,8 +516,10 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 		.command = command,
 		.batch_size = plan->fetch_size,
 		.batches_grow = plan->batches_grow,
+		.is_stream = plan->is_stream,
+		.max_wait = plan->max_wait,
 		.compress = plan->compresses,
-		.is_far = plan->network != NULL && plan->all_rows &&
+		.is_far = plan->network != NULL && plan->all_rows && !plan->is_stream &&
 		(node == NULL || !node->ss.ps.async_capable),
 		.read_mode = plan->read_mode,
 		.comment = plan->comment,

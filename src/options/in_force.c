@@ -243,6 +243,41 @@ mongo_table_facts(Oid foreigntableid)
 	return &cached_table(foreigntableid)->facts;
 }
 
+/*
+ * The columns of a change stream whose paths in its events are fixed.  The others read the
+ * document that has changed.
+ */
+static const struct
+{
+	const char *name;
+	const char *path;
+	const char *parameter;
+}			stream_columns[] = {
+	{"__operation", "operationType", NULL},
+	{"__token", "_id._data", MONGO_STREAM_TOKEN},
+	{"__time", "clusterTime", MONGO_STREAM_TIME},
+	{"__key", "documentKey", NULL},
+	{"__id", "documentKey._id", NULL},
+	{"__before", "fullDocumentBeforeChange", NULL},
+	{"__database", "ns.db", NULL},
+	{"__collection", "ns.coll", NULL},
+};
+
+/* set_stream_column: sets path and parameter of a column, whose path in the document is given. */
+static void
+set_stream_column(MongoColumnOptions *options, const char *name)
+{
+	options->path = psprintf("%s.%s", MONGO_STREAM_DOCUMENT, options->path);
+	options->parameter = NULL;
+	for (size_t i = 0; i < lengthof(stream_columns); i++)
+	{
+		if (strcmp(name, stream_columns[i].name) != 0)
+			continue;
+		options->path = stream_columns[i].path;
+		options->parameter = stream_columns[i].parameter;
+	}
+}
+
 static MongoTableOptions *
 read_table_options(Oid relid)
 {
@@ -259,6 +294,14 @@ read_table_options(Oid relid)
 	result->batches_grow = result->fetch_size == 0;
 	if (result->batches_grow)
 		result->fetch_size = FIRST_FETCH_SIZE;
+	if (result->change_stream != NULL)
+	{
+		/* it has no end up to which MongoDB could sort */
+		result->pushdown_disable |= 1u << MONGO_FEATURE_SORT;
+		result->async_capable = false;
+		if (strcmp(result->change_stream, "server") == 0)
+			result->database = "admin";
+	}
 	return result;
 }
 
@@ -298,6 +341,8 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	options->path = mongo_to_utf8(options->path);
 	if (options->parameter != NULL)
 		options->parameter = mongo_to_utf8(options->parameter);
+	if (table->options->change_stream != NULL)
+		set_stream_column(options, get_attname(foreigntableid, attnum, false));
 	if (attnum > table->ncolumns)
 	{
 		MongoColumnOptions **columns = palloc0(sizeof(*columns) * (attnum + 8));

@@ -677,8 +677,8 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 	if (unwind == NULL && (ordinality != NULL || unwind_empty != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"%s\" cannot be given without option \"unwind\"",
-						ordinality != NULL ? "ordinality" : "unwind_empty")));
+				 errmsg("option \"%s\" cannot be given without option \"%s\"",
+						ordinality != NULL ? "ordinality" : "unwind_empty", "unwind")));
 	if (list_length(names) > list_length(paths))
 		refuse_list("ordinality", ordinality, "It has more names than \"unwind\" has paths.");
 	foreach(path, paths)
@@ -689,6 +689,44 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 				refuse_list("ordinality", ordinality,
 							psprintf("\"%s\" contains the elements.", (char *) lfirst(name)));
 		}
+	}
+}
+
+/* given: return the value of an option, or NULL. */
+static const char *
+given(List *definitions, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, definitions)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
+			return defGetString(lfirst(cell));
+	}
+	return NULL;
+}
+
+/* check_stream_options: raise for options that a change stream excludes, or that need one. */
+static void
+check_stream_options(List *definitions)
+{
+	static const struct
+	{
+		const char *name;
+		bool		excluded;
+	}			others[] = {
+		{"pipeline", true}, {"unwind", true}, {"full_document", false}, {"max_wait", false}
+	};
+	bool		is_stream = given(definitions, "change_stream") != NULL;
+
+	for (size_t i = 0; i < lengthof(others); i++)
+	{
+		if (given(definitions, others[i].name) != NULL && is_stream == others[i].excluded)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 is_stream ?
+					 errmsg("options \"%s\" and \"%s\" cannot be given together", "change_stream", others[i].name) :
+					 errmsg("option \"%s\" cannot be given without option \"%s\"", others[i].name, "change_stream")));
 	}
 }
 
@@ -705,6 +743,9 @@ static const char *const insert_modes[] = {"insert", "upsert", "ignore", NULL};
 
 /* In the order of MongoTransactions. */
 static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
+
+static const char *const change_streams[] = {"collection", "database", "server", NULL};
+static const char *const full_documents[] = {"updateLookup", "whenAvailable", "required", NULL};
 
 /* For IMPORT: the second word sets the boolean in MongoImportOptions to 1. */
 static const char *const array_choices[] = {"columns", "tables", NULL};
@@ -772,6 +813,9 @@ const MongoOption mongo_option_table[] =
 	{"database", ON_TABLE, parse_name, NULL, TABLE(database), "test"},
 	{"collection", ON_TABLE, parse_name, NULL, TABLE(collection)},
 	{"pipeline", ON_TABLE, parse_name, check_pipeline, TABLE(pipeline)},
+	{"change_stream", ON_TABLE, parse_word, NULL, TABLE(change_stream), .choices = change_streams},
+	{"full_document", ON_TABLE, parse_word, NULL, TABLE(full_document), "updateLookup", .choices = full_documents},
+	{"max_wait", ON_TABLE, parse_duration, NULL, TABLE(max_wait), "0", BETWEEN(0, INT_MAX)},
 	{"unwind", ON_TABLE, parse_name, check_unwind, TABLE(unwind)},
 	{"ordinality", ON_TABLE, parse_name, check_ordinality, TABLE(ordinality)},
 	{"unwind_empty", ON_TABLE, parse_boolean, NULL, TABLE(unwind_empty), "false"},
@@ -900,20 +944,6 @@ static const struct
 	{"table_name", "collection"},
 };
 
-/* given: return the value of an option, or NULL. */
-static const char *
-given(List *definitions, const char *name)
-{
-	ListCell   *cell;
-
-	foreach(cell, definitions)
-	{
-		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
-			return defGetString(lfirst(cell));
-	}
-	return NULL;
-}
-
 /* owners_of_option: return the kinds of objects that have an option, as text; or NULL. */
 static const char *
 owners_of_option(const char *name)
@@ -1027,6 +1057,8 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 	}
 
 	check_contradictions(definitions);
+	if (object == ON_TABLE)
+		check_stream_options(definitions);
 	if (object == ON_TABLE)
 		check_unwind_options(given(definitions, "unwind"),
 							 given(definitions, "ordinality"),

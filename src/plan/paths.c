@@ -292,26 +292,30 @@ find_parameterizations(PlannerInfo *root, RelOptInfo *baserel)
  *		that have none by the table's own restrictions.
  *
  * The path without these, which is an error when it is executed, must never be chosen before
- * them.
+ * them.  Nor must that of a change stream, which would start at the present.
  */
 static void
 add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 {
+	const MongoRelation *relation = baserel->fdw_private;
 	List	   *parameterizations = combine(find_parameterizations(root, baserel));
+	bool		is_served = false;
 	Path	   *path = mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
 										  NIL, baserel->lateral_relids, NULL, NIL);
 	ListCell   *cell;
 
-	mongo_disable_path(path);
-	add_path(baserel, path);
 	foreach(cell, parameterizations)
 	{
 		Parameterization *parameterization = lfirst(cell);
 
 		parameterization->served = binds_all(baserel, parameterizations,
 											 parameterization->required_outer);
+		is_served |= parameterization->served;
 		add_parameterized_path(root, baserel, parameterizations, parameterization);
 	}
+	if (is_served || relation->options->change_stream == NULL)
+		mongo_disable_path(path);
+	add_path(baserel, path);
 	mongo_keep_out_of_workers(baserel);
 }
 

@@ -136,6 +136,62 @@ append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 					   "{" MONGO_VERBATIM_KEY ": @1}", bson_array(stages->bson));
 }
 
+/* reads_under: does the query read a column of this field, or of a field inside it? */
+static bool
+reads_under(const MongoRelation *relation, const Bitmapset *read, const char *field)
+{
+	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, read))
+		return true;
+	for (AttrNumber attnum = 1; attnum <= relation->columns->natts; attnum++)
+	{
+		const char *path = !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, read) ? "" :
+			mongo_column_path(relation->columns, attnum);
+
+		if (path == NULL || mongo_path_is_under(path, field))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * append_change_stream
+ *		Appends $changeStream, which looks up only what the query reads, and starts as the
+ *		binding with a value says, or at the present.
+ */
+static void
+append_change_stream(BsonArray *stages, const MongoRelation *relation,
+					 const MongoScanClauses *clauses)
+{
+	bson_t	   *stream = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	if (reads_under(relation, clauses->read, MONGO_STREAM_DOCUMENT))
+		BSON_APPEND_UTF8(stream, "fullDocument", relation->options->full_document);
+	if (reads_under(relation, clauses->read, "fullDocumentBeforeChange"))
+		BSON_APPEND_UTF8(stream, "fullDocumentBeforeChange", "whenAvailable");
+	if (strcmp(relation->options->change_stream, "server") == 0)
+		BSON_APPEND_BOOL(stream, "allChangesForCluster", true);
+	foreach(cell, clauses->bindings)
+	{
+		const MongoBinding *binding = lfirst(cell);
+
+		if (binding->value == NULL)
+			continue;
+
+		/*
+		 * unlike resumeAfter, startAfter goes past what invalidated the
+		 * stream
+		 */
+		if (strcmp(mongo_column_options(relation->relid, binding->attnum)->parameter, MONGO_STREAM_TOKEN) == 0)
+			bson_append_template(stream, "{startAfter: {_data: {" MONGO_PARAM_KEY ": '" MONGO_STREAM_TOKEN "'}}}");
+		else
+			bson_append_template(stream, "{startAtOperationTime: {" MONGO_PARAM_KEY ": '" MONGO_STREAM_TIME "'}}");
+	}
+	bson_array_append_template(stages, "{$changeStream: @1}", bson_document(stream));
+	if (reads_under(relation, clauses->read, "clusterTime"))
+		bson_array_append_template(stages, "{$set: {clusterTime: {$toDate: '$clusterTime'}}}");
+}
+
 /*
  * append_bound
  *		Appends the stages of the option pipeline, with the numbers of its parameters' values.
@@ -149,6 +205,7 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 	MongoTranslation *translation = &pipeline->translation;
 	bson_t	   *values = bson_create_in(CurrentMemoryContext);
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bool		is_stream = relation->options->change_stream != NULL;
 	ListCell   *cell;
 
 	foreach(cell, clauses->bindings)
@@ -164,8 +221,9 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 							get_rel_name(relation->relid), mongo_from_utf8(name))));
 		if (binding->value == NULL)
 		{
-			BSON_APPEND_UTF8(values, name,
-							 mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum)));
+			if (!is_stream)
+				BSON_APPEND_UTF8(values, name,
+								 mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum)));
 			continue;
 		}
 		BSON_APPEND_INT32(values, name, list_length(translation->parameters));
@@ -176,8 +234,9 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 		translation->parameters = lappend(translation->parameters, binding->value);
 		translation->predicates = lappend(translation->predicates,
 										  mongo_predicate_to_list(&predicate));
-		if (bms_is_member(binding->attnum - FirstLowInvalidHeapAttributeNumber, clauses->read) ||
-			bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, clauses->read))
+		if (!is_stream &&
+			(bms_is_member(binding->attnum - FirstLowInvalidHeapAttributeNumber, clauses->read) ||
+			 bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, clauses->read)))
 			bson_append_member(fields, predicate.field.path, "{$literal: {" MONGO_PARAM_KEY ": @1}}",
 							   bson_utf8(name));
 	}
@@ -262,12 +321,15 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	{
 		BsonArray	stages = bson_array_create();
 
+		if (relation->options->change_stream != NULL)
+			append_change_stream(&stages, relation, clauses);
 		mongo_append_pipeline(&stages, relation->options);
 		if (relation->score != NULL)
 			bson_array_append_template(&stages, "{$set: {@1: {$meta: @2}}}",
 									   bson_utf8(relation->score_field),
 									   bson_utf8(relation->score_meta));
-		if (clauses->bindings == NIL && strstr(relation->options->pipeline, MONGO_PARAM_KEY) == NULL)
+		if (clauses->bindings == NIL && (relation->options->pipeline == NULL ||
+										 strstr(relation->options->pipeline, MONGO_PARAM_KEY) == NULL))
 			append_verbatim(pipeline, &stages);
 		else
 			append_bound(pipeline, relation, clauses, &stages);

@@ -159,7 +159,8 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 {
 	const MongoTableOptions *options = relation->options;
 
-	if (options->use_remote_estimate && mongo_column_facts(relation->columns->relid)->parameters == NIL)
+	if (options->use_remote_estimate && options->change_stream == NULL &&
+		mongo_column_facts(relation->columns->relid)->parameters == NIL)
 		return mongo_remote_row_count(relation->columns->relid,
 									  mongo_user_mapping(relation->userid, relation->serverid));
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
@@ -238,6 +239,23 @@ static Node *value_of_column(const MongoRelation *relation, const List *rinfos, 
 							 const Bitmapset *visited, RestrictInfo **rinfo);
 
 /*
+ * gives: does "column operator value" give the column its value?  A change stream's start is
+ * given by "__token > value" and "__time >= value".
+ */
+static bool
+gives(const MongoRelation *relation, AttrNumber attnum, Oid operator, const MongoField *field)
+{
+	const char *parameter = mongo_column_options(relation->relid, attnum)->parameter;
+	int			strategy = mongo_default_strategy(operator, field->operator_type);
+
+	if (relation->options->change_stream == NULL || parameter == NULL)
+		/* points have no order, and ~= in place of = */
+		return strategy == BTEqualStrategyNumber || get_opcode(operator) == F_POINT_EQ;
+	return strategy == (strcmp(parameter, MONGO_STREAM_TOKEN) == 0 ? BTGreaterStrategyNumber :
+						BTGreaterEqualStrategyNumber);
+}
+
+/*
  * clause_value: returns what "column = value" gives to the column, or what 'rinfos' give to the
  * other one of two equal columns, if it is not among the visited ones; or NULL.  Clears *same if
  * the value is converted so that it may differ afterwards, or is not the clause's own.
@@ -267,10 +285,8 @@ clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, con
 		Oid			target;
 
 		column = mongo_column_of_node(relation->columns, list_nth(operation->args, side), &field);
-		/* points have no order, and ~= in place of = */
 		if (column == NULL || column->varattno != attnum || !OidIsValid(operator) ||
-			(mongo_default_strategy(operator, field.operator_type) != BTEqualStrategyNumber &&
-			 get_opcode(operator) != F_POINT_EQ))
+			!gives(relation, attnum, operator, &field))
 			continue;
 		if (!mongo_is_local_value(&translation, value))
 		{
@@ -342,7 +358,10 @@ is_binding(const List *bindings, const RestrictInfo *rinfo)
 	return false;
 }
 
-/* find_bindings: returns a MongoBinding for each parameter of the table's pipeline. */
+/*
+ * find_bindings: returns a MongoBinding for each parameter of the table's pipeline.  A change
+ * stream has one start: the first one with a value, if there is one.
+ */
 static List *
 find_bindings(const MongoRelation *relation, const List *rinfos)
 {
@@ -355,6 +374,8 @@ find_bindings(const MongoRelation *relation, const List *rinfos)
 
 		binding->attnum = lfirst_int(cell);
 		binding->value = value_of_column(relation, rinfos, binding->attnum, NULL, &binding->rinfo);
+		if (binding->value != NULL && relation->options->change_stream != NULL)
+			return list_make1(binding);
 		bindings = lappend(bindings, binding);
 	}
 	return bindings;
@@ -418,7 +439,12 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	root->glob->dependsOnRole |= relation->names_match;
 	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	translation = mongo_translation_of(relation);
-	relation->all_exact = !relation->skips_locally;
+
+	/*
+	 * only PostgreSQL can test a change stream's position, which is its last
+	 * row
+	 */
+	relation->all_exact = !relation->skips_locally && relation->options->change_stream == NULL;
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
@@ -464,7 +490,7 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	MemoryContext old_context;
 
 	if (!mongo_enable_pushdown || relation->asked_for_pipeline || relation->skips_locally ||
-		relation->unbound)
+		relation->unbound || relation->options->change_stream != NULL)
 		return relation->pipeline;
 	relation->asked_for_pipeline = true;
 	old_context = mongo_enter_planning(rel);
@@ -644,6 +670,7 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 					   MongoScanClauses *clauses)
 {
 	List	   *conjuncts = NIL;
+	bool		is_stream = false;
 	ListCell   *cell;
 
 	memset(clauses, 0, sizeof(*clauses));
@@ -652,7 +679,8 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 		const MongoRelation *relation = baserel->fdw_private;
 
 		clauses->bindings = find_bindings(relation, scan_clauses);
-		if (clauses->bindings != NIL)
+		is_stream = relation->options->change_stream != NULL;
+		if (clauses->bindings != NIL || is_stream)
 			pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &clauses->read);
 	}
 	foreach(cell, scan_clauses)
@@ -668,7 +696,7 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 			clauses->bound = lappend(clauses->bound, rinfo->clause);
 			continue;
 		}
-		if (clauses->bindings != NIL)
+		if (clauses->bindings != NIL || is_stream)
 			pull_varattnos((Node *) rinfo->clause, baserel->relid, &clauses->read);
 		if (clause == NULL || (clause->condition.exactness != MONGO_EXACT && translation->need_exact))
 		{
@@ -686,7 +714,7 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 			conjuncts = lappend(conjuncts, clause->match);
 			clauses->sent = lappend(clauses->sent, unconstify(MongoClause *, clause));
 		}
-		if (clause->condition.exactness == MONGO_EXACT)
+		if (clause->condition.exactness == MONGO_EXACT && !is_stream)
 		{
 			clauses->exact = lappend(clauses->exact, rinfo->clause);
 			continue;

@@ -99,6 +99,8 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	plan->canonical_json = options->canonical_json;
 	plan->read_mode = options->read_mode;
 	plan->comment = options->comment;
+	plan->is_stream = options->change_stream != NULL;
+	plan->max_wait = options->max_wait;
 }
 
 /* ---------------------------- The commands -------------------------------- */
@@ -148,6 +150,13 @@ pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 	bson_t	   *command = mongo_aggregate_command(relation->options, pipeline->stages);
 
 	bson_append_template(command, "{cursor: {}}");
+
+	/*
+	 * the only one that a change stream takes, whatever the server's options
+	 * say
+	 */
+	if (relation->options->change_stream != NULL)
+		bson_append_template(command, "{readConcern: {level: 'majority'}}");
 	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
 }
 

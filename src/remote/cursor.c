@@ -92,6 +92,13 @@ struct MongoCursor
 	uint32		command_length;
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
 
+	/* of a change stream */
+	uint64		present;		/* time of the first reply, a Timestamp */
+	TimestampTz wait_until;		/* for the first event; 0: no longer */
+	const uint8 *token;			/* the position behind the last batch, a
+								 * document in its reply; NULL: none */
+	uint32		token_length;
+
 	bool		sent;			/* the command has been sent */
 	TimestampTz ahead_at;		/* when it was sent ahead; 0: it was not, or
 								 * documents have been returned */
@@ -222,6 +229,7 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	if (!bson_iter_init_from_data(&iter, data, length))
 		report_invalid_reply(cursor, "The cursor is not a document.");
 
+	cursor->token = NULL;
 	while (bson_iter_next(&iter))
 	{
 		const char *key = bson_iter_key(&iter);
@@ -247,6 +255,8 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 		}
 		else if (strcmp(key, "ns") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
 			note_namespace(cursor, bson_iter_utf8(&iter, NULL));
+		else if (strcmp(key, "postBatchResumeToken") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
+			bson_iter_document(&iter, &cursor->token_length, &cursor->token);
 	}
 	if (!has_batch || !has_id)
 		report_invalid_reply(cursor, "The reply has no cursor with id and batch.");
@@ -362,6 +372,73 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	}
 }
 
+/*
+ * token_time: returns the time of the last batch's resume token, as of a Timestamp: seconds and
+ * a number in these.  It follows 0x82 in the token's hexadecimal text; of any other it is the
+ * latest.
+ */
+static uint64
+token_time(const MongoCursor *cursor)
+{
+	bson_iter_t data;
+	char		digits[2 + 16 + 1] = "";
+
+	if (cursor->token != NULL &&
+		bson_iter_init_from_data(&data, cursor->token, cursor->token_length) &&
+		bson_iter_find(&data, "_data") && BSON_ITER_HOLDS_UTF8(&data))
+		strlcpy(digits, bson_iter_utf8(&data, NULL), sizeof(digits));
+	return strncmp(digits, "82", 2) == 0 ? strtou64(digits + 2, NULL, 16) : PG_UINT64_MAX;
+}
+
+/*
+ * follow_stream
+ *		After a batch, ends a change stream if it has reached its present, with a document of the
+ *		position there.
+ *
+ * An empty batch may only mean that MongoDB is still searching the oplog.  After events, others
+ * of the same time may follow, from the same transaction.
+ */
+static void
+follow_stream(MongoCursor *cursor)
+{
+	bool		is_empty = cursor->position == cursor->end;
+	uint64		reached = token_time(cursor);
+	bson_t		token;
+	const bson_t *position;
+	MemoryContext old_context;
+	bson_iter_t field;
+	uint32_t	seconds;
+	uint32_t	increment;
+
+	if (!cursor->opened)
+	{
+		cursor->present = 0;
+		if (mongo_reply_find(&cursor->replies[cursor->current], "operationTime", &field) &&
+			BSON_ITER_HOLDS_TIMESTAMP(&field))
+		{
+			bson_iter_timestamp(&field, &seconds, &increment);
+			cursor->present = (uint64) seconds << 32 | increment;
+		}
+		cursor->wait_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), cursor->read.max_wait);
+	}
+	if (!is_empty)
+		cursor->wait_until = 0;
+	if (cursor->id != 0 &&
+		(is_empty ? reached < cursor->present || GetCurrentTimestamp() < cursor->wait_until :
+		 reached <= cursor->present))
+		return;
+
+	/* the lease still knows the server's cursor, and has it closed */
+	cursor->id = 0;
+	if (cursor->token == NULL || !bson_view(&token, cursor->token, cursor->token_length))
+		return;
+	old_context = MemoryContextSwitchTo(cursor->context);
+	position = bson_from_template("{_id: @1, operationType: 'position', clusterTime: @2}",
+								  bson_document(&token), bson_date((int64) (reached >> 32) * 1000));
+	cursor->whole_reply = bson_get_data(position);
+	MemoryContextSwitchTo(old_context);
+}
+
 /* begin_again: resets the cursor to one whose command has not been sent. */
 static void
 begin_again(MongoCursor *cursor)
@@ -419,6 +496,8 @@ receive_batch(MongoCursor *cursor)
 		send_next(cursor, true);
 	}
 
+	if (cursor->read.is_stream)
+		follow_stream(cursor);
 	/* getMores after the last one find no cursor */
 	while (cursor->id == 0 && cursor->requested > 0)
 		(void) receive_next(cursor);
@@ -505,7 +584,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 		cursor->read.comment = mongo_trace_prepare(read->comment);
 	copy_command(cursor, read->command);
 
-	cursor->session = mongo_session_for_read(read->user);
+	cursor->session = read->is_stream ? NULL : mongo_session_for_read(read->user);
 	cursor->lease = mongo_lease_create(context, read->user, &cursor_callbacks, cursor);
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
@@ -664,6 +743,11 @@ next_request(MongoCursor *cursor, bson_t *view)
 	BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
 	if (cursor->read.batch_size > 0)
 		BSON_APPEND_INT32(get_more, "batchSize", cursor->read.batch_size);
+	/* a longer wait might take socket_timeout_ms */
+	if (cursor->read.is_stream)
+		BSON_APPEND_INT32(get_more, "maxTimeMS",
+						  Max(1, Min(1000, (int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+																				 cursor->wait_until))));
 	mongo_trace_append(cursor->read.comment, get_more);
 	return (MongoCommand) {
 		.database = cursor->ns_database,.document = get_more,.compress = cursor->read.compress

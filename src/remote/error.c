@@ -40,6 +40,9 @@ typedef struct RemoteErrorRule
 #define TIME_SERIES_HINT \
 	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
 
+#define TOKEN_HINT \
+	"A position is the __token of a row that the same change stream has given, and is compared by __token > value."
+
 /* How much to show of MongoDB's details on a document that a validator refused. */
 #define MAX_ERROR_INFO	2000
 
@@ -98,8 +101,14 @@ static const RemoteErrorRule rules[] =
 	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLarge */
 	LARGE_TRANSACTION_HINT},
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
+	{260, ERRCODE_INVALID_PARAMETER_VALUE, false,	/* InvalidResumeToken */
+	TOKEN_HINT},
 	{263, ERRCODE_FEATURE_NOT_SUPPORTED, false, /* OperationNotSupportedInTransaction */
 	OUTSIDE_HINT},
+	{280, ERRCODE_INVALID_PARAMETER_VALUE, false,	/* ChangeStreamFatalError */
+	TOKEN_HINT},
+	{286, ERRCODE_SNAPSHOT_TOO_OLD, false,	/* ChangeStreamHistoryLost */
+	"MongoDB has removed these changes from its oplog. Start from the present, and copy the collection again. A larger oplog keeps changes for longer."},
 	{292, ERRCODE_OUT_OF_MEMORY, false, /* QueryExceededMemoryLimitNoDiskUseAllowed */
 	"Let MongoDB use temporary files: give allowDiskUse, or take disk_use out of the option pushdown_disable."},
 	{365, ERRCODE_INSUFFICIENT_RESOURCES, false, NULL}, /* TemporarilyUnavailable */
@@ -125,6 +134,9 @@ static const RemoteErrorRule rules[] =
 	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
 	{16493, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* too long a string */
 	"MongoDB makes no string of more than 16 MB. With the setting mongo_fdw.enable_pushdown off, PostgreSQL does."},
+	{40573, ERRCODE_FEATURE_NOT_SUPPORTED, false,	/* change stream of a
+													 * standalone */
+	"MongoDB has change streams only in replica sets, also of one member, and in sharded clusters."},
 	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an
 																	 * update */
 	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* likewise, after a

@@ -73,13 +73,14 @@ mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *valu
 bool
 mongo_has_first_stages(const MongoTableOptions *options)
 {
-	return options->pipeline != NULL;
+	return options->pipeline != NULL || options->change_stream != NULL;
 }
 
 const char *
 mongo_deriving_option(const MongoTableOptions *options)
 {
 	return options->unwind != NULL ? "unwind" :
+		options->change_stream != NULL ? "change_stream" :
 		mongo_has_first_stages(options) ? "pipeline" : NULL;
 }
 
@@ -136,7 +137,10 @@ mongo_score_meta(const MongoTableOptions *options)
 bson_t *
 mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 {
-	return bson_from_template("{aggregate: @1, pipeline: @2}",
+	bool		is_wide = options->change_stream != NULL &&
+		strcmp(options->change_stream, "collection") != 0;
+
+	return bson_from_template("{aggregate: @1, pipeline: @2}", is_wide ? bson_int32(1) :
 							  bson_utf8(mongo_to_utf8(options->collection)), bson_array(stages));
 }
 

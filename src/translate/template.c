@@ -197,6 +197,7 @@ static const struct
 	Context		within;
 }			contexts[] =
 {
+	{STAGE, "$changeStream", DATA},
 	{STAGE, "$match", FILTER},
 	{STAGE, "$search", FILTER},
 	{STAGE, "$searchMeta", FILTER},
@@ -308,7 +309,14 @@ append_param(const Stages *stages, const char *name, Context context, const char
 		bson_append_condition(bound, key, MONGO_PARAM_KEY, bson_utf8(name));
 		return;
 	}
-	if (context == EXPRESSION)
+	/* a time with a fraction is between two Timestamps of $changeStream */
+	if (context == DATA && BSON_ITER_HOLDS_DATE_TIME(&value) && strcmp(key, "startAtOperationTime") == 0)
+	{
+		int64		seconds = (bson_iter_date_time(&value) + 999) / 1000;
+
+		BSON_APPEND_TIMESTAMP(bound, key, Max(0, Min(seconds, PG_UINT32_MAX)), 1);
+	}
+	else if (context == EXPRESSION)
 		bson_append_condition(bound, key, "$literal", *bson_iter_value(&value));
 	else if (context != DATA && stages->binding->names == NULL &&
 			 may_be_evaluated(&value, context == FILTER))

@@ -1,0 +1,223 @@
+# Change streams as foreign tables: what they return, where they start and end, and errors.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+# an oplog that soon forgets
+my $set = MongoFdwTest::ReplicaSet->new(1, arguments => [ '--oplogSize', '1', '--syncdelay', '1' ]);
+my $mongod = $set->primary;
+my $node = new_postgres('streams', 'jit = off', 'max_parallel_workers_per_gather = 0');
+create_server($node, 'mongodb', $mongod);
+
+my $special = '__operation text, __token text COLLATE "C", __time timestamptz, __key jsonb, __id int';
+my $fields = '_id int, a int, t text';
+my $stream = "SERVER mongodb OPTIONS (database 'db', collection 'c', change_stream 'collection'";
+$node->safe_psql('postgres', qq{
+	CREATE FOREIGN TABLE c ($fields) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE d ($fields) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE s ($special, $fields) $stream);
+	CREATE TABLE positions (name text, position text);
+	INSERT INTO c VALUES (1, 10, 'one'), (2, 20, 'two'), (3, NULL, 'three'), (4, 40, 'four')});
+
+sub sql { return $node->safe_psql('postgres', $_[0]) }
+
+sub refused
+{
+	my ($name, $sql, $sqlstate, $message) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
+}
+
+# Where the stream stands.
+sub position { return sql("SELECT __token FROM s WHERE __operation = 'position'") }
+
+# The remote command of a query.
+sub command { return sql("EXPLAIN (VERBOSE, COSTS OFF) $_[0]") =~ /Remote Command: (.*)/ ? $1 : '' }
+
+# --- what it returns ------------------------------------------------------------------
+is(sql('SELECT __operation, __token IS NULL, __time > now() - interval \'1 hour\', __key, _id FROM s'),
+	'position|f|t||', 'without a start it begins at the present');
+my $start = position();
+like($start, qr/^82[0-9A-F]{16}/, 'the position');
+is(sql("SELECT __operation FROM s WHERE __token > '$start'"), 'position', 'a read without changes has the position');
+sql(q{INSERT INTO c VALUES (5, 50, 'five');
+	UPDATE c SET a = 11 WHERE _id = 1;
+	DELETE FROM c WHERE _id = 2;
+	INSERT INTO d VALUES (1, 1, 'another collection')});
+$mongod->command('{"update": "c", "updates": [{"q": {"_id": 3}, "u": {"a": 33}}]}', 'db');
+my $events = join "\n", 'insert|{"_id": 5}|5|5|50|five', 'update|{"_id": 1}|1|1|11|one', 'delete|{"_id": 2}|2|||',
+  'replace|{"_id": 3}|3|3|33|', 'position|||||';
+my $columns = '__operation, __key, __id, _id, a, t';
+is(sql("SELECT $columns FROM s WHERE __token > '$start'"), $events, 'events');
+is(sql("SELECT $columns FROM s WHERE __token > '$start'"), $events, 'they can be read again');
+is(sql("SET mongo_fdw.enable_pushdown = off; SELECT $columns FROM s WHERE __token > '$start'"), $events, 'without pushdown');
+is(sql("SELECT count(*), count(DISTINCT __token) - count(*) IN (0, -1), array_agg(__token) = array_agg(__token ORDER BY __token),
+	array_agg(__time) = array_agg(__time ORDER BY __time)
+	FROM s WHERE __token > '$start'"), '5|t|t|t', 'tokens are sorted as bytes, as are times');
+my @tokens = split /\n/, sql("SELECT __token FROM s WHERE __token > '$start'");
+is(sql("SELECT __operation FROM s WHERE __token > '$tokens[$_]'"), join("\n", (qw(insert update delete replace position))[ $_ + 1 .. 4 ]), "behind event $_")
+	foreach 0 .. 3;
+my $end = position();
+cmp_ok($end, 'ge', $tokens[4], 'the position moves on');
+is(sql("SELECT s::text ~ '^\\(position,$tokens[4]' FROM s WHERE __token > '$tokens[3]'"), 't', 'the whole row');
+
+# --- starts ----------------------------------------------------------------------------
+my $from = "__token > '$start'";
+is(sql("SELECT count(*) FROM s WHERE $_"), 5, "start: $_") foreach
+	"'$start' < __token", "$from COLLATE \"C\"", "__token > (SELECT '$start'::text)", "__token > '$start'::varchar", "$from AND __token > ''",
+	"__time >= now() - interval '1 hour' AND $from";
+is(sql("SELECT count(*) FROM s WHERE $from AND __token > '$tokens[1]'"), 3, 'two tokens');
+is(sql("SELECT count(*) FROM s WHERE $from AND __token < '$tokens[2]'"), 2, 'and an end');
+is(sql("PREPARE p (text) AS SELECT count(*) FROM s WHERE __token > \$1; SET plan_cache_mode = $_; EXECUTE p ('$start'); EXECUTE p ('$tokens[3]')"), "5\n1", "prepared, $_")
+	foreach 'force_generic_plan', 'force_custom_plan';
+is(sql('SELECT count(*) FROM s WHERE __token > NULL'), 0, 'NULL');
+sql("INSERT INTO positions VALUES ('a', '$start'), ('b', '$tokens[2]'), (NULL, NULL)");
+is(sql("$_ SELECT name, count(*) FROM positions JOIN s ON __token > position GROUP BY 1 ORDER BY 1"), "a|5\nb|2", "positions from a table, $_")
+	foreach '', 'SET enable_material = off;', 'SET mongo_fdw.enable_pushdown = off;', 'SET enable_memoize = off;';
+is(sql("SELECT name, __operation FROM positions, LATERAL (SELECT * FROM s WHERE __token > position ORDER BY __token DESC, __operation LIMIT 1) l ORDER BY 1"), "a|position\nb|position", 'LATERAL');
+sleep 1.1;
+my $time = sql("SELECT date_trunc('second', __time) + interval '0.5 s' FROM s");
+sleep 1.1;
+sql("UPDATE c SET t = 'later' WHERE _id = 4");
+is(sql("SELECT __operation, t FROM s WHERE __time >= '$time'"), "update|later\nposition|", 'a time with a fraction');
+is(sql("SELECT __operation, t FROM s WHERE '$time'::timestamptz <= __time AND __operation <> 'position'"), 'update|later', 'the operator turned');
+like(command('SELECT __operation FROM s WHERE __time >= now()'), qr/startAtOperationTime/, 'which is startAtOperationTime');
+refused('an infinite time', "SELECT * FROM s WHERE __time >= '-infinity'", '22008', '');
+
+# --- conditions ------------------------------------------------------------------------
+$from = "__token > '$start' AND __token <= '$tokens[3]'";
+is(sql("SELECT __operation, __id FROM s WHERE $from AND ($_->[0]) ORDER BY __token"), $_->[1], "condition: $_->[0]") foreach
+	[ "__operation = 'insert'", 'insert|5' ], [ "__operation IN ('update', 'delete')", "update|1\ndelete|2" ], [ 'a > 20', "insert|5\nreplace|3" ],
+	[ 'a IS NULL', 'delete|2' ], [ "t = 'one'", 'update|1' ], [ "t LIKE 'f%'", 'insert|5' ], [ 'a + 1 = 51', 'insert|5' ], [ '__id = 2', 'delete|2' ],
+	[ "__key = '{\"_id\": 2}'", 'delete|2' ], [ "(__key->>'_id')::int < 2", 'update|1' ], [ 'a = 11 OR __id = 2', "update|1\ndelete|2" ],
+	[ 'random() < 2 AND a > 40', 'insert|5' ];
+is(sql("SELECT __operation FROM s WHERE __token > '$tokens[3]' AND __operation = 'position'"), 'position', 'the position alone');
+is(sql("SELECT __operation FROM s WHERE __token > '$start' AND a IS NULL"), "delete\nposition", 'the position has NULLs');
+is(sql("SELECT __operation FROM s WHERE __token > '$start' AND a > 0"), "insert\nupdate\nreplace\nupdate", 'which conditions test');
+like(command("SELECT t FROM s WHERE $from AND a = 11"), qr/"startAfter".*"\$match" : .*"fullDocument.a"/, 'conditions are sent');
+is(sql("SELECT __operation FROM s WHERE __token > '$start' LIMIT 2 OFFSET 1"), "update\ndelete", 'LIMIT');
+is(sql("SELECT t, count(*) FROM s WHERE $from GROUP BY t ORDER BY t NULLS FIRST LIMIT 2"), "|2\nfive|1", 'groups and orders are PostgreSQL\'s');
+is(sql("SELECT x.t, y.t FROM s x JOIN c y ON y._id = x._id WHERE x.__token > '$start' AND x.__token <= '$tokens[3]' ORDER BY 1"), "five|five\none|one\n|", 'a join');
+is(sql("SELECT x.__operation, y.__operation FROM s x LEFT JOIN s y ON y.__id = x.__id AND y.__token > '$start' WHERE x.__token > '$start' AND x.__id < 3"),
+	"update|update\ndelete|delete", 'a stream with itself');
+is(sql("SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
+	SELECT count(DISTINCT y.__token), count(*) FROM generate_series(1, 3) g, s y WHERE y.__token > '$tokens[3]' AND y.a IS NULL"), '1|3', 'a stream that is scanned again');
+is(sql("BEGIN; DECLARE u SCROLL CURSOR FOR SELECT __operation FROM s WHERE $from; MOVE 3 IN u; MOVE ABSOLUTE 0 IN u; FETCH 2 FROM u; COMMIT"), "insert\nupdate", 'a cursor that is rewound');
+
+# --- what is looked up, and with which documents ----------------------------------------
+unlike(command('SELECT __operation, __id FROM s'), qr/fullDocument|clusterTime/, 'what is not read is not looked up');
+like(command('SELECT a FROM s'), qr/"fullDocument" : "updateLookup"/, 'the current document');
+unlike(command('SELECT a FROM s'), qr/\$set/, 'a time is converted only if it is read');
+$mongod->command('{"collMod": "c", "changeStreamPreAndPostImages": {"enabled": true}}', 'db');
+sql(qq{CREATE FOREIGN TABLE images ($special, __before jsonb, $fields) $stream, full_document 'required');
+	CREATE FOREIGN TABLE available ($special, __before jsonb, $fields) $stream, full_document 'whenAvailable');
+	CREATE FOREIGN TABLE whole (__token text, __doc jsonb) $stream)});
+unlike(command('SELECT a FROM images'), qr/BeforeChange/, 'the former document is not asked for');
+$start = position();
+sql("UPDATE c SET a = 1 WHERE _id = 4; UPDATE c SET a = 2 WHERE _id = 4; DELETE FROM c WHERE _id = 4");
+is(sql("SELECT __operation, a, __before->>'a' FROM $_ WHERE __token > '$start'"), "update|1|40\nupdate|2|1\ndelete||2\nposition||", "documents before and after, $_")
+	foreach 'images', 'available';
+is(sql("SELECT __operation, a FROM s WHERE __token > '$start'"), "update|\nupdate|\ndelete|\nposition|", 'the current document is gone');
+is(sql("SELECT __doc->>'operationType', __doc->'documentKey', (__doc->'fullDocumentBeforeChange'->>'a') FROM whole WHERE __token > '$start' LIMIT 3"),
+	qq{update|{"_id": 4}|40\nupdate|{"_id": 4}|1\ndelete|{"_id": 4}|2}, 'the whole event');
+refused('a document that is missing', "SELECT a FROM images WHERE __token > '$tokens[0]'", '\w+', 'could not read');
+$mongod->command('{"collMod": "c", "changeStreamPreAndPostImages": {"enabled": false}}', 'db');
+
+# --- batches and transactions -----------------------------------------------------------
+sql("CREATE FOREIGN TABLE slow ($special, $fields) $stream, fetch_size '2')");
+$start = position();
+sql('BEGIN; INSERT INTO c SELECT g, g, NULL FROM generate_series(1001, 1500) g; UPDATE c SET a = 0 WHERE _id > 1490; COMMIT');
+is(sql("SELECT count(*), count(DISTINCT __token), count(*) FILTER (WHERE __operation = 'update'), count(DISTINCT __time) FROM $_ WHERE __token > '$start'"), '511|510|10|1', "a transaction, $_")
+	foreach 's', 'slow';
+my $middle = sql("SELECT __token FROM slow WHERE __token > '$start' OFFSET 255 LIMIT 1");
+is(sql("SELECT count(*) FROM slow WHERE __token > '$middle'"), 255, 'the rest of a transaction');
+is(sql("SELECT count(*), max(__operation) FROM slow WHERE __token > '$start' AND a = 1300"), '1|insert', 'one event of it');
+is(sql("BEGIN; INSERT INTO c VALUES (2000, 1, 'in'); SELECT count(*) FROM s WHERE __token > '$start'; ROLLBACK"), 511, 'a transaction does not see its own changes');
+is(sql("BEGIN; DECLARE u CURSOR FOR SELECT __operation FROM slow WHERE __token > '$middle'; FETCH 1 FROM u; DELETE FROM c WHERE _id > 1000; MOVE ALL IN u; COMMIT"), 'insert', 'writes beside an open stream');
+
+# --- databases, servers, and the end of a collection --------------------------------------
+sql("CREATE FOREIGN TABLE $_ (__database text, __collection text, $special, $fields) SERVER mongodb OPTIONS (database 'db', change_stream '$_')") foreach 'database', 'server';
+sql("CREATE FOREIGN TABLE elsewhere (_id int, a int) SERVER mongodb OPTIONS (database 'other', collection 'e')");
+$start = position();
+sql("INSERT INTO d VALUES (7, 7, 'seven'); INSERT INTO elsewhere VALUES (8, 8); UPDATE c SET a = 5 WHERE _id = 5");
+is(sql("SELECT __database, __collection, __operation, _id, a FROM $_->[0] WHERE __token > '$start'"), $_->[1], "a stream of a $_->[0]") foreach
+	[ 'database', "db|d|insert|7|7\ndb|c|update|5|5\n||position||" ], [ 'server', "db|d|insert|7|7\nother|e|insert|8|8\ndb|c|update|5|5\n||position||" ];
+is(sql("SELECT _id FROM server WHERE __token > '$start' AND __collection = 'e'"), 8, 'a condition on the collection');
+$mongod->command('{"renameCollection": "db.c", "to": "db.renamed"}');
+sql("INSERT INTO c VALUES (9, 9, 'nine')");
+is(sql("SELECT __operation FROM s WHERE __token > '$start'"), "update\nrename\ninvalidate\nposition", 'a rename ends the stream');
+my $invalid = sql("SELECT __token FROM s WHERE __token > '$start' AND __operation = 'position'");
+is(sql("SELECT __operation, _id FROM s WHERE __token > '$invalid'"), "insert|9\nposition|", 'it goes on behind that');
+$mongod->command('{"drop": "c"}', 'db');
+is(sql("SELECT __operation FROM s WHERE __token > '$invalid' AND __id IS NULL"), "drop\ninvalidate\nposition", 'so does a drop');
+is(sql("SELECT __operation FROM database WHERE __token > '$start' AND __operation IN ('drop', 'rename')"), "rename\ndrop", 'a stream of a database goes on');
+sql("INSERT INTO c VALUES (1, 1, 'one')");
+
+# --- waiting, and being cancelled ----------------------------------------------------------
+sql("CREATE FOREIGN TABLE waiting ($special, $fields) $stream, max_wait '20s')");
+my $open = sub { return $mongod->command('{"serverStatus": 1}')->{metrics}{cursor}{open}{total} };
+my $before = time;
+sql("SELECT * FROM s WHERE __token > '" . position() . "'") foreach 1 .. 5;
+cmp_ok(time - $before, '<', 8, 'it does not wait');
+my $background = background_query($node, "SELECT __operation, _id FROM waiting WHERE __token > '" . position() . "'");
+sleep 1.5;
+$before = time;
+sql("INSERT INTO c VALUES (77, 7, 'awaited')");
+is(($background->finish)[1], "insert|77\nposition|\n", 'max_wait');
+cmp_ok(time - $before, '<', 8, 'ends with the first event');
+sql("ALTER FOREIGN TABLE waiting OPTIONS (SET max_wait '1500ms')");
+$before = time;
+is(sql("SELECT __operation FROM waiting WHERE __token > '" . position() . "'"), 'position', 'nothing came');
+cmp_ok(time - $before, '>', 1.4, 'max_wait is waited for');
+sql("ALTER FOREIGN TABLE waiting OPTIONS (SET max_wait '60s')");
+$before = time;
+refused('statement_timeout', "SET statement_timeout = '700ms'; SELECT * FROM waiting", '57014', 'statement timeout');
+cmp_ok(time - $before, '<', 10, 'it is interrupted');
+sql("SELECT * FROM s WHERE __token > '$invalid' LIMIT 1");
+$before = time;
+sleep 0.1 while $open->() > 0 && time - $before < 10;
+is($open->(), 0, 'no cursor is left open');
+
+# --- other options, and errors --------------------------------------------------------------
+create_server($node, 'concerned', $mongod, read_concern => 'local', read_preference => 'secondaryPreferred');
+(my $concerned = $stream) =~ s/mongodb/concerned/;
+sql("CREATE FOREIGN TABLE concerned ($special, $fields) $concerned)");
+is(sql("SELECT __operation FROM concerned WHERE __token > '$invalid' LIMIT 1"), 'insert', 'a read concern of the server');
+refused('INSERT', "INSERT INTO s (_id) VALUES (1)", '\w+', 'change_stream');
+refused('DELETE', 'DELETE FROM s', '\w+', 'change_stream');
+refused('TRUNCATE', 'TRUNCATE s', '\w+', 'truncat');
+is(sql('ANALYZE s; SELECT reltuples FROM pg_class WHERE relname = \'s\''), -1, 'ANALYZE leaves it out');
+is(sql("SELECT count(*) FROM mongo_fdw_check('s')"), 0, 'mongo_fdw_check() finds nothing');
+refused("options: $_->[0]", "CREATE FOREIGN TABLE x (_id int) SERVER mongodb OPTIONS ($_->[0])", '22023', $_->[1]) foreach
+	[ "change_stream 'collections'", 'invalid value for option "change_stream"' ], [ "change_stream 'server', pipeline '[]'", 'cannot be given together' ],
+	[ "change_stream 'server', unwind 'a'", 'cannot be given together' ], [ "max_wait '1s'", 'cannot be given without option "change_stream"' ],
+	[ "full_document 'required'", 'cannot be given without option "change_stream"' ], [ "change_stream 'server', full_document 'default'", 'invalid value' ];
+refused("hostile token: $_", "SELECT * FROM s WHERE __token > '$_'", '\w+', 'could not read collection "db.c"') foreach '', 'x', '$token', '{"a": 1}', '82', '82' . 'F' x 40, 'Z' x 20000;
+my $standalone = MongoFdwTest::Mongod->new;
+create_server($node, 'standalone', $standalone);
+(my $alone = $stream) =~ s/mongodb/standalone/;
+sql("CREATE FOREIGN TABLE alone ($special, $fields) $alone)");
+refused('a standalone', 'SELECT * FROM alone', '0A000', 'could not read collection.*HINT:  MongoDB has change streams only in replica sets');
+
+# an event of more than 16 MB: the documents before and after the change
+$mongod->command('{"collMod": "c", "changeStreamPreAndPostImages": {"enabled": true}}', 'db');
+$start = position();
+sql(q{INSERT INTO c VALUES (90, 0, repeat('x', 9000000)); UPDATE c SET t = repeat('y', 9000000) WHERE _id = 90});
+refused('an event of more than 16 MB', "SELECT length(t), __before IS NULL FROM available WHERE __token > '$start'", '54000', '16 ?MB');
+is(sql("SELECT __operation, length(t) FROM available WHERE __token > '$start'"), "insert|9000000\nupdate|9000000\nposition|", 'without the document before');
+
+# a position that the oplog has lost
+$before = time;
+do
+{
+	sql(q{INSERT INTO d SELECT g, 0, repeat('x', 100000) FROM generate_series(1000, 1029) g; DELETE FROM d WHERE _id >= 1000});
+	sleep 0.2;
+} while time - $before < 30 && ($node->psql('postgres', "SELECT count(*) FROM s WHERE __token > '$start'"))[0] == 0;
+refused('a position before the oplog', "SELECT * FROM s WHERE __token > '$start'", '72000', 'oplog.*HINT:  MongoDB has removed');
+refused('a time before the oplog', "SELECT * FROM s WHERE __time >= '2020-01-01'", '72000', 'oplog');
+
+done_testing();
