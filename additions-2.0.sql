@@ -455,3 +455,320 @@ COMMENT ON FUNCTION mongo_fdw_stat_reset() IS 'reset the counters of mongo_fdw_s
 COMMENT ON FUNCTION mongo_fdw_stat_statements_reset() IS 'reset the counters of mongo_fdw_stat_statements';
 COMMENT ON TABLE mongo_fdw_statistics_data IS 'rows of the view mongo_fdw_statistics';
 COMMENT ON VIEW mongo_fdw_stat_connections IS 'connections of all sessions with MongoDB, and their statements';
+
+--
+-- Local tables that are kept in step with collections: see docs/sync.md
+--
+
+CREATE TABLE mongo_sync_data (
+	local_table regclass PRIMARY KEY,
+	foreign_table regclass NOT NULL,
+	changes_table regclass NOT NULL,
+	position text COLLATE "C" NOT NULL,
+	position_time timestamptz NOT NULL,
+	copied boolean NOT NULL DEFAULT false,
+	copied_to text,
+	rows_copied bigint NOT NULL DEFAULT 0,
+	changes_applied bigint NOT NULL DEFAULT 0,
+	last_run timestamptz NOT NULL DEFAULT now(),
+	stopped_by text,
+	failed_at timestamptz
+);
+
+CREATE TABLE mongo_sync_errors (
+	local_table regclass NOT NULL,
+	id text,			-- NULL: the error that has ended the last run
+	mismatch jsonb NOT NULL,
+	noted_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX ON mongo_sync_errors (local_table, id);
+
+-- Whoever dumps the database must be able to read it, so it has no policy and nothing of documents.
+SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', '');
+GRANT SELECT ON mongo_sync_data TO PUBLIC;
+
+-- a table's rows are its owner's
+CREATE VIEW mongo_sync_positions WITH (security_barrier) AS
+SELECT * FROM mongo_sync_data
+WHERE (SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table)
+WITH CHECK OPTION;
+
+ALTER TABLE mongo_sync_errors ENABLE ROW LEVEL SECURITY;
+CREATE POLICY owner ON mongo_sync_errors
+	USING ((SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table));
+GRANT SELECT, INSERT, UPDATE, DELETE ON mongo_sync_positions, mongo_sync_errors TO PUBLIC;
+
+CREATE VIEW mongo_sync_status WITH (security_invoker) AS
+SELECT local_table, foreign_table,
+	CASE WHEN stopped_by IS NOT NULL THEN 'stopped by ' OPERATOR(pg_catalog.||) stopped_by WHEN copied THEN 'applying' ELSE 'copying' END AS state,
+	position, position_time,
+	CASE WHEN copied THEN EXTRACT(epoch FROM pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) position_time)::integer END AS lag_seconds,
+	rows_copied, changes_applied,
+	(SELECT pg_catalog.count(id) FROM mongo_sync_errors e WHERE e.local_table::oid OPERATOR(pg_catalog.=) d.local_table::oid) AS errors,
+	last_run, failed_at,
+	(SELECT pg_catalog.max(mismatch OPERATOR(pg_catalog.#>>) '{}') FROM mongo_sync_errors e
+		WHERE e.local_table::oid OPERATOR(pg_catalog.=) d.local_table::oid AND id IS NULL AND failed_at IS NOT NULL) AS last_error
+FROM mongo_sync_positions d;
+
+GRANT SELECT ON mongo_sync_status TO PUBLIC;
+
+CREATE FUNCTION mongo_in_transaction_block()
+RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+-- Creates what a table needs to be in step, and takes the position from which changes will be
+-- applied: before anything is copied, so that no change is missed.
+CREATE FUNCTION mongo_sync_prepare(source regclass, target text)
+RETURNS regclass
+LANGUAGE plpgsql VOLATILE STRICT
+AS $prepare$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	names text[] := parse_ident(target);
+	local regclass := to_regclass(target);
+	changes text;
+	columns text;
+	key record;
+	known record;
+	derived text;
+BEGIN
+	SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type INTO key
+		FROM pg_attribute a WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
+			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
+	SELECT min(option_name) INTO derived FROM pg_foreign_table t, pg_options_to_table(t.ftoptions)
+		WHERE t.ftrelid = source AND option_name IN ('pipeline', 'unwind', 'change_stream');
+	IF key IS NULL OR derived IS NOT NULL OR NOT EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver
+			JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE t.ftrelid = source AND w.fdwhandler = to_regproc(extension || '.mongo_fdw_handler')) THEN
+		RAISE EXCEPTION 'table "%" cannot be the source of a table in step', source USING ERRCODE = 'wrong_object_type',
+			HINT = 'It has to be a foreign table of a collection, with a column for _id, and without the options pipeline, unwind and change_stream.';
+	END IF;
+	-- another member may be behind the position from which changes are applied
+	SELECT min(option_value) INTO derived FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver,
+			LATERAL (SELECT * FROM pg_options_to_table(t.ftoptions) UNION ALL SELECT * FROM pg_options_to_table(s.srvoptions)) o
+		WHERE t.ftrelid = source AND (option_name = 'read_preference' AND option_value <> 'primary'
+			OR option_name = 'uri' AND option_value ~* 'readPreference=(?!primary(&|$))');
+	IF derived IS NOT NULL THEN
+		RAISE EXCEPTION 'table "%" is not read from the primary', source USING ERRCODE = 'wrong_object_type',
+			HINT = 'Its server and the table must have no other read_preference.';
+	END IF;
+	IF local IS NULL THEN
+		target := (SELECT string_agg(quote_ident(name), '.') FROM unnest(names) name);
+		EXECUTE format('CREATE TABLE %s (%s, PRIMARY KEY (%I))', target,
+			(SELECT string_agg(format('%I %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+					CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END), ', ' ORDER BY a.attnum)
+				FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+				WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname NOT IN ('__doc', '__mismatch')), key.attname);
+		local := to_regclass(target);
+	END IF;
+	IF (SELECT relkind NOT IN ('r', 'p') FROM pg_class WHERE oid = local) THEN
+		RAISE EXCEPTION '"%" is not a table', local USING ERRCODE = 'wrong_object_type';
+	END IF;
+	IF NOT (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = local) THEN
+		RAISE EXCEPTION 'must be owner of table "%"', local USING ERRCODE = 'insufficient_privilege';
+	END IF;
+	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1', extension) INTO known USING local;
+	IF known.foreign_table <> source THEN
+		RAISE EXCEPTION 'table "%" is kept in step with "%"', local, known.foreign_table USING ERRCODE = 'object_in_use';
+	END IF;
+
+	-- the columns are those of the foreign table today
+	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __id %s%s', key.type,
+		(SELECT string_agg(format(', %I %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+				(SELECT ' OPTIONS (' || string_agg(format('%I %L', option_name, option_value), ', ') || ')' FROM pg_options_to_table(a.attfdwoptions)),
+				CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END), '' ORDER BY a.attnum)
+			FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+			WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> '__doc'));
+	changes := (SELECT format('%I.%I', relnamespace::regnamespace, left(relname, 55) || '_changes') FROM pg_class WHERE oid = local);
+	changes := coalesce(known.changes_table::text, changes);
+	columns := (SELECT format('(%s) SERVER %I OPTIONS (%s)', columns, s.srvname,
+			string_agg(format('%I %L', o.name, o.value), ', '))
+		FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, LATERAL (
+			SELECT 'change_stream', 'collection'
+			UNION ALL SELECT 'collection', coalesce((SELECT option_value FROM pg_options_to_table(t.ftoptions) WHERE option_name = 'collection'),
+				(SELECT relname FROM pg_class WHERE oid = source))
+			UNION ALL SELECT option_name, option_value FROM pg_options_to_table(t.ftoptions)
+				WHERE option_name IN ('database', 'type_mismatch', 'canonical_json', 'read_preference', 'comment', 'max_time_ms', 'fetch_size')) o (name, value)
+		WHERE t.ftrelid = source GROUP BY s.srvname);
+	IF known.changes_table IS NULL OR obj_description(to_regclass(changes), 'pg_class') IS DISTINCT FROM md5(columns) THEN
+		IF known.changes_table IS NOT NULL AND to_regclass(changes) IS NOT NULL THEN
+			EXECUTE format('DROP FOREIGN TABLE %s', changes);
+		END IF;
+		EXECUTE format('CREATE FOREIGN TABLE %s %s', changes, columns);
+		EXECUTE format('COMMENT ON FOREIGN TABLE %s IS %L', changes, md5(columns));
+		EXECUTE format('UPDATE %s.mongo_sync_positions SET changes_table = $1 WHERE local_table = $2', extension) USING to_regclass(changes), local;
+	END IF;
+	IF known.changes_table IS NULL THEN
+		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', local) INTO known;
+		IF known.exists THEN
+			RAISE EXCEPTION 'table "%" is not empty', local USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'The first call copies the collection. Truncate the table, or give the name of a new one.';
+		END IF;
+		EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time)
+			SELECT $1, $2, $3, __token, __time FROM %s', extension, changes) USING local, source, to_regclass(changes);
+	END IF;
+	RETURN local;
+END;
+$prepare$;
+
+-- Does a transaction's part of the work: copies a range of _id, or applies some changes.  Returns
+-- whether there is more.
+CREATE FUNCTION mongo_sync_step(local regclass, batch_size integer)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT
+AS $step$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	sync record;
+	key record;
+	columns text;
+	assignments text;
+	fits text;
+	fetched record;
+	bound text;
+	range text;
+	began timestamptz := clock_timestamp();
+BEGIN
+	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE SKIP LOCKED', extension) INTO sync USING local;
+	IF sync IS NULL THEN
+		RAISE EXCEPTION 'table "%" is being brought into step by another session', local USING ERRCODE = 'object_in_use';
+	END IF;
+	IF sync.stopped_by IS NOT NULL THEN
+		RAISE EXCEPTION 'the collection of table "%" is gone: %', local, sync.stopped_by USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'To copy the collection that has its name now, truncate the table, delete its row in mongo_sync_data, and drop the foreign table that it names.';
+	END IF;
+	SELECT a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod) AS type,
+			CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
+				WHEN a.atttypid = 'timestamptz'::regtype THEN 'date'
+				WHEN a.atttypid = to_regtype(extension || '.objectid') THEN 'objectId'
+				WHEN a.atttypid = 'text'::regtype AND (a.attcollation = '"C"'::regcollation OR a.attcollation = '"default"'::regcollation AND
+					(SELECT datcollate = 'C' AND datlocprovider = 'c' FROM pg_database WHERE datname = current_database())) THEN 'string' END AS bson_type
+		INTO key
+		FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
+			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
+	SELECT string_agg(quote_ident(l.attname), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key.attname)
+		INTO columns, assignments
+		FROM pg_attribute c JOIN pg_attribute l USING (attname)
+		WHERE c.attrelid = sync.changes_table AND l.attrelid = local AND l.attnum > 0 AND NOT l.attisdropped AND NOT c.attisdropped AND l.attgenerated = ''
+			AND l.attname NOT IN ('__operation', '__token', '__time', '__id', '__mismatch');
+	fits := CASE WHEN EXISTS (SELECT FROM pg_attribute WHERE attrelid = sync.changes_table AND attname = '__mismatch' AND NOT attisdropped)
+		THEN '__mismatch IS NULL' ELSE 'true' END;
+
+	IF NOT sync.copied THEN
+		-- the key at which the range ends, if MongoDB has the order of keys; the last range has all other keys
+		IF key.bson_type IS NOT NULL THEN
+			range := CASE WHEN sync.copied_to IS NULL THEN 'true' ELSE format('%I > %L', key.attname, sync.copied_to) END;
+			EXECUTE format('SELECT f.%1$I::text FROM %2$s f WHERE %3$s AND %4$s AND f.%1$I IS NOT NULL ORDER BY f.%1$I OFFSET $1 LIMIT 1', key.attname, sync.foreign_table, range, fits)
+				INTO bound USING batch_size * 10 - 1;
+		END IF;
+		IF bound IS NOT NULL THEN
+			range := format('%s AND %I <= %L', range, key.attname, bound);
+		ELSIF sync.copied_to IS NOT NULL THEN
+			range := format('(%s OR %s.mongo_match(f, %L))', range, extension, format('{"_id": {"$not": {"$type": "%s"}}}', key.bson_type));
+		END IF;
+		range := coalesce(range, 'true');
+		EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, sync.foreign_table, range, fits);
+		GET DIAGNOSTICS sync.rows_copied = ROW_COUNT;
+		IF fits <> 'true' THEN
+			EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch) SELECT $1, coalesce(%I::text, __mismatch::text), __mismatch FROM %s f WHERE %s AND __mismatch IS NOT NULL',
+				extension, key.attname, sync.foreign_table, range) USING local;
+		END IF;
+		EXECUTE format('UPDATE %s.mongo_sync_positions SET rows_copied = rows_copied + $1, copied_to = $2, copied = $2 IS NULL, last_run = now(), failed_at = NULL WHERE local_table = $3', extension)
+			USING sync.rows_copied, bound, local;
+		RAISE NOTICE 'copied % rows in % s', sync.rows_copied, round(extract(epoch FROM clock_timestamp() - began), 1);
+		RETURN true;
+	END IF;
+
+	-- the last state of each document in the batch
+	EXECUTE format($apply$
+		WITH changes AS MATERIALIZED (
+			SELECT * FROM %1$s WHERE __token > $1 LIMIT $2
+		), last AS MATERIALIZED (
+			SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
+		), deleted AS (
+			DELETE FROM %2$s l USING last c WHERE l.%3$I = c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
+		), written AS (
+			INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
+			ON CONFLICT (%3$I) DO %6$s
+		), repaired AS (
+			DELETE FROM %7$s.mongo_sync_errors e USING last c WHERE e.local_table = $3 AND e.id = c.__id::text
+		)%8$s
+		SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
+			min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by
+		FROM changes
+		$apply$, sync.changes_table, local, key.attname, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
+		CASE WHEN fits <> 'true' THEN format($noted$, noted AS (
+			INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
+			SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
+			UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
+		)$noted$, extension) END)
+		INTO fetched USING sync.position, batch_size, local;
+	EXECUTE format('UPDATE %s.mongo_sync_positions SET position = coalesce($1, position), position_time = coalesce($2, position_time), changes_applied = changes_applied + $3,
+			stopped_by = $4, last_run = now(), failed_at = NULL WHERE local_table = $5', extension)
+		USING fetched.position, fetched.time, fetched.events, fetched.stopped_by, local;
+	RETURN fetched.stopped_by IS NOT NULL OR NOT coalesce(fetched.at_end, true);
+END;
+$step$;
+
+-- Notes an error that has ended a run.
+CREATE FUNCTION mongo_sync_fail(local regclass, message text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT
+AS $fail$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+BEGIN
+	EXECUTE format('UPDATE %s.mongo_sync_positions SET failed_at = now() WHERE local_table = $1', extension) USING local;
+	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1 AND id IS NULL', extension) USING local;
+	EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, mismatch) VALUES ($1, to_jsonb($2))', extension) USING local, message;
+END;
+$fail$;
+
+CREATE PROCEDURE mongo_sync(foreign_table regclass, local_table text, batch_size integer DEFAULT 10000)
+LANGUAGE plpgsql
+AS $sync$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	local regclass;
+	is_more boolean := true;
+	state text;
+	message text;
+	detail text;
+	hint text;
+BEGIN
+	EXECUTE format('SELECT %s.mongo_in_transaction_block()', extension) INTO is_more;
+	IF is_more THEN
+		RAISE EXCEPTION 'mongo_sync() cannot run in a transaction block' USING ERRCODE = 'active_sql_transaction',
+			HINT = 'It commits each batch together with its position. Run CALL by itself.';
+	END IF;
+	EXECUTE format('SELECT %s.mongo_sync_prepare($1, $2)', extension) INTO local USING foreign_table, local_table;
+	COMMIT;
+	LOOP
+		BEGIN
+			EXECUTE format('SELECT %s.mongo_sync_step($1, $2)', extension) INTO is_more USING local, batch_size;
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+			IF state <> '55006' THEN
+				EXECUTE format('SELECT %s.mongo_sync_fail($1, $2)', extension) USING local, message;
+			END IF;
+		END;
+		COMMIT;
+		IF state IS NOT NULL THEN
+			RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = coalesce(nullif(hint, ''), 'See the page docs/sync.md.'),
+				DETAIL = coalesce(nullif(detail, ''), format('Table "%s" was being brought into step.', local));
+		END IF;
+		EXIT WHEN NOT is_more;
+	END LOOP;
+END;
+$sync$;
+
+COMMENT ON TABLE mongo_sync_data IS 'positions of local tables that mongo_sync() keeps in step with collections';
+COMMENT ON TABLE mongo_sync_errors IS 'documents that do not fit the local table that is kept in step with their collection';
+COMMENT ON VIEW mongo_sync_positions IS 'rows of mongo_sync_data for tables of the current user';
+COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with collections';
+COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
+COMMENT ON FUNCTION mongo_sync_prepare(regclass, text) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_step(regclass, integer) IS 'part of mongo_sync()';
+COMMENT ON PROCEDURE mongo_sync(regclass, text, integer) IS 'bring a local table into step with the collection of a foreign table';

@@ -120,7 +120,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	}
 	is_deeply([ sort map { lc } @functions ],
 		[ sort map { lc } split /\n/, $node->safe_psql('postgres', q{
-			SELECT format('%s(%s) returns %s', p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid))
+			SELECT concat_ws(' returns ', format('%s(%s)', p.proname, pg_get_function_arguments(p.oid)), pg_get_function_result(p.oid))
 			FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 			WHERE e.extname = 'mongo_fdw' AND p.proname LIKE 'mongo%' AND p.proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')

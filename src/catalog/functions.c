@@ -13,6 +13,7 @@
 
 #include "catalog_internal.h"
 
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
 #include "fmgr.h"
@@ -535,4 +536,13 @@ mongo_aggregate(PG_FUNCTION_ARGS)
 
 	mongo_row_decode(state->decoder, document, length, &result, &isnull);
 	SRF_RETURN_NEXT(funcctx, result);
+}
+
+/* mongo_in_transaction_block: does the statement run in a transaction block?  For mongo_sync(). */
+PG_FUNCTION_INFO_V1(mongo_in_transaction_block);
+
+Datum
+mongo_in_transaction_block(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	PG_RETURN_BOOL(IsTransactionBlock());
 }

@@ -1,0 +1,196 @@
+# mongo_sync(): what it creates, copies and applies, and that nothing is lost or doubled when
+# PostgreSQL or MongoDB fail.
+
+use strict;
+use warnings;
+
+use IPC::Run;
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $rounds = random_amount(6);
+my $set = MongoFdwTest::ReplicaSet->new(3);
+my ($uri) = join(',', map { '127.0.0.1:' . $_->port } $set->members);
+my $node = new_postgres('sync', 'jit = off', 'max_parallel_workers_per_gather = 0', 'restart_after_crash = on');
+create_server($node, 'mongodb', $set->primary, address => undef, port => undef, transactions => 'off',
+	uri => "mongodb://$uri/?replicaSet=rs&serverSelectionTimeoutMS=20000&w=majority&readConcernLevel=majority");
+
+sub sql { return $node->safe_psql('postgres', $_[0]) }
+
+sub refused
+{
+	my ($name, $sql, $sqlstate, $message) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
+}
+
+# Are both tables equal, row by row?
+sub in_step
+{
+	my ($name, $foreign, $local, $columns) = @_;
+	$columns //= '*';
+	is(sql("SELECT (SELECT count(*) FROM $foreign) - (SELECT count(*) FROM $local)"), 0, "$name: as many rows");
+	is(sql("SELECT $columns FROM $foreign EXCEPT SELECT $columns FROM $local"), '', "$name: all documents are rows");
+	is(sql("SELECT $columns FROM $local EXCEPT SELECT $columns FROM $foreign"), '', "$name: all rows are documents");
+}
+
+# --- the first copy, and changes ---------------------------------------------------------
+sql(q{CREATE SCHEMA shop;
+	CREATE FOREIGN TABLE shop.c (_id int, a int, t text, d jsonb OPTIONS (path 'n'), m numeric) SERVER mongodb OPTIONS (database 'db', collection 'c');
+	INSERT INTO shop.c SELECT g, g, 'text' || g, '{"deep": [1, null]}', g / 2.0 FROM generate_series(0, 2499) g});
+my ($status, undef, $notices) = $node->psql('postgres', q{CALL mongo_sync('shop.c', 'public.c', 100)});
+is($status, 0, 'the first call');
+like($notices, qr/(?:copied 1000 rows.*){2}copied 500 rows/s, 'it copies by ranges');
+in_step('copied', 'shop.c', 'public.c');
+is(sql(q{SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'public.c'::regclass AND attnum > 0}),
+	'_id integer, a integer, t text, d jsonb, m numeric', 'the local table');
+is(sql(q{SELECT local_table, foreign_table, state, rows_copied, changes_applied, errors, lag_seconds < 60, last_error IS NULL FROM mongo_sync_status}),
+	'c|shop.c|applying|2500|0|0|t|t', 'mongo_sync_status');
+sql(q{INSERT INTO shop.c SELECT g, g, NULL, NULL, NULL FROM generate_series(3000, 3249) g; UPDATE shop.c SET t = 'changed', a = NULL WHERE _id < 250;
+	DELETE FROM shop.c WHERE _id % 7 = 0; UPDATE shop.c SET a = a + 1 WHERE _id < 100; UPDATE shop.c SET d = '{"deep": {"er": 1}}' WHERE _id = 5});
+$set->primary->command('{"update": "c", "updates": [{"q": {"_id": 3}, "u": {"a": 33}}, {"q": {"_id": 99999}, "u": {"$set": {"t": "upsert"}}, "upsert": true}]}', 'db');
+sql(q{CALL mongo_sync('shop.c'::regclass, 'public.c'::text, 100)});
+in_step('applied', 'shop.c', 'public.c');
+cmp_ok(sql('SELECT changes_applied FROM mongo_sync_data'), '>', 600, 'changes are counted');
+my $before = sql('SELECT position FROM mongo_sync_data');
+sleep 1;
+$set->primary->command('{"appendOplogNote": 1, "data": {"a": 1}}');
+sql(q{CALL mongo_sync('shop.c', 'public.c')});
+cmp_ok(sql('SELECT position FROM mongo_sync_data'), 'gt', $before, 'the position moves on without changes');
+
+# --- the local table is its owner's -----------------------------------------------------
+sql(q{ALTER TABLE c ADD COLUMN length int GENERATED ALWAYS AS (length(t)) STORED, ADD COLUMN noted timestamptz DEFAULT now();
+	CREATE INDEX ON c (a);
+	CREATE TABLE log (operation text, id int);
+	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO log VALUES (TG_OP, coalesce(NEW._id, OLD._id)); RETURN NULL; END$$;
+	CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION note();
+	INSERT INTO shop.c VALUES (5000, 1, 'abc'); UPDATE shop.c SET t = 'four' WHERE _id = 8; DELETE FROM shop.c WHERE _id = 9;
+	CALL mongo_sync('shop.c', 'public.c')});
+is(sql('SELECT * FROM log ORDER BY id'), "UPDATE|8\nDELETE|9\nINSERT|5000", 'triggers');
+is(sql('SELECT length, noted IS NOT NULL FROM c WHERE _id IN (8, 5000) ORDER BY _id'), "4|t\n3|t", 'generated and further columns');
+sql(q{ALTER FOREIGN TABLE shop.c ADD COLUMN z int; ALTER TABLE c ADD COLUMN z int; UPDATE shop.c SET z = 7 WHERE _id = 8; CALL mongo_sync('shop.c', 'c')});
+is(sql('SELECT z FROM c WHERE _id = 8'), 7, 'a new column');
+sql('DROP TRIGGER note ON c');
+
+# --- what it refuses ----------------------------------------------------------------------
+refused('a transaction block', q{BEGIN; CALL mongo_sync('shop.c', 'public.c'); COMMIT}, '25001', 'mongo_sync\(\) cannot run in a transaction block.*HINT');
+refused('a function', q{CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN CALL mongo_sync('shop.c', 'public.c'); END$$; SELECT f()}, '2D000', '');
+refused('a local source', q{CALL mongo_sync('public.c', 'public.x')}, '42809', 'cannot be the source');
+sql(q{CREATE FOREIGN TABLE shop.p (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'c', pipeline '[]');
+	CREATE FOREIGN TABLE shop.keyless (a int) SERVER mongodb OPTIONS (database 'db', collection 'c');
+	CREATE FOREIGN TABLE shop.other (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'other');
+	CREATE TABLE filled (_id int PRIMARY KEY, a int); INSERT INTO filled VALUES (1, 1);
+	CREATE TABLE uniqueless (_id int, a int); CREATE VIEW view AS SELECT 1 AS _id});
+refused('a pipeline', q{CALL mongo_sync('shop.p', 'public.x')}, '42809', 'cannot be the source');
+refused('no _id', q{CALL mongo_sync('shop.keyless', 'public.x')}, '42809', 'cannot be the source');
+refused('a table with rows', q{CALL mongo_sync('shop.other', 'public.filled')}, '55000', 'is not empty.*HINT');
+refused('a view', q{CALL mongo_sync('shop.other', 'public.view')}, '42809', 'is not a table');
+refused('another source', q{CALL mongo_sync('shop.other', 'public.c')}, '55006', 'is kept in step with "shop.c"');
+sql(q{INSERT INTO shop.other VALUES (1, 1)});
+refused('a table without a key', q{CALL mongo_sync('shop.other', 'public.uniqueless')}, '42P10', 'ON CONFLICT');
+like(sql(q{SELECT last_error FROM mongo_sync_status WHERE local_table = 'uniqueless'::regclass}), qr/ON CONFLICT/, 'the error is noted');
+sql(q{ALTER TABLE uniqueless ADD PRIMARY KEY (_id); CALL mongo_sync('shop.other', 'public.uniqueless')});
+is(sql(q{TABLE uniqueless}), '1|1', 'and it goes on behind what was applied');
+my $session = MongoFdwTest::Session->new($node);
+$session->ask(q{BEGIN; SELECT FROM mongo_sync_positions WHERE local_table = 'c'::regclass FOR UPDATE});
+refused('two sessions', q{CALL mongo_sync('shop.c', 'public.c')}, '55006', 'another session');
+$session->ask('ROLLBACK');
+$session->close;
+
+# --- documents that do not fit ------------------------------------------------------------
+my $insert = sub { $set->primary->command("{\"insert\": \"dirty\", \"documents\": [$_[0]], \"writeConcern\": {\"w\": \"majority\"}}", 'db') };
+$insert->('{"_id": 1, "a": 1}, {"_id": 2, "a": "two"}, {"_id": "three", "a": 3}, {"_id": 4, "a": 4}');
+sql(q{CREATE FOREIGN TABLE shop.dirty (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'dirty')});
+refused('a document that does not fit stops the copy', q{CALL mongo_sync('shop.dirty', 'public.dirty')}, '\w+', 'dirty');
+sql(q{ALTER FOREIGN TABLE shop.dirty ADD COLUMN __mismatch jsonb; CALL mongo_sync('shop.dirty', 'public.dirty')});
+is(sql('SELECT * FROM dirty ORDER BY _id'), "1|1\n4|4", 'or is left out');
+is(sql(q{SELECT id LIKE '%three%', mismatch->0->>'field', mismatch->0->>'type' FROM mongo_sync_errors WHERE id IS NOT NULL ORDER BY 1}), "f|a|String\nt|_id|String", 'and noted');
+$insert->('{"_id": 5, "a": "five"}, {"_id": "six", "a": 6}, {"_id": 7, "a": 7}');
+$set->primary->command('{"update": "dirty", "updates": [{"q": {"_id": 2}, "u": {"$set": {"a": 2}}}, {"q": {"_id": 4}, "u": {"$set": {"a": [4]}}}], "writeConcern": {"w": "majority"}}', 'db');
+sql(q{CALL mongo_sync('shop.dirty', 'public.dirty')});
+is(sql('SELECT * FROM dirty ORDER BY _id'), "1|1\n2|2\n7|7", 'changes that do not fit');
+is(sql(q{SELECT count(*), count(*) FILTER (WHERE id = '4'), count(*) FILTER (WHERE id = '2') FROM mongo_sync_errors WHERE id IS NOT NULL}), '4|1|0', 'they are noted until they fit');
+is(sql(q{SELECT errors FROM mongo_sync_status WHERE local_table = 'dirty'::regclass}), 4, 'and counted');
+
+# --- types of keys ---------------------------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.objects (_id objectid, a int) SERVER mongodb OPTIONS (database 'db', collection 'objects');
+	CREATE FOREIGN TABLE shop.texts ("the key" text OPTIONS (path '_id'), "A" int OPTIONS (path 'a')) SERVER mongodb OPTIONS (database 'db', collection 'texts');
+	CREATE FOREIGN TABLE shop.ctexts (_id text COLLATE "C", a int) SERVER mongodb OPTIONS (database 'db', collection 'texts');
+	INSERT INTO shop.objects (a) SELECT g FROM generate_series(1, 250) g; INSERT INTO shop.texts SELECT chr(65 + g % 60) || g, g FROM generate_series(1, 250) g});
+foreach my $table ('objects', 'texts', 'ctexts')
+{
+	sql(qq{CALL mongo_sync('shop.$table', 'public."A $table"', 7)});
+	sql('DELETE FROM shop.objects WHERE a < 20; UPDATE shop.objects SET a = -a WHERE a > 200; DELETE FROM shop.texts WHERE "A" % 9 = 0; UPDATE shop.texts SET "A" = 0 WHERE "A" > 240');
+	sql(qq{CALL mongo_sync('shop.$table', 'public."A $table"')});
+	in_step("keys: $table", "shop.$table", "\"A $table\"");
+}
+
+# --- privileges --------------------------------------------------------------------------------
+sql(q{CREATE ROLE other LOGIN; GRANT USAGE ON SCHEMA shop TO other; GRANT CREATE ON SCHEMA public TO other});
+refused('another user', q{SET ROLE other; CALL mongo_sync('shop.c', 'public.c')}, '42501', 'must be owner of table "c"');
+refused('no privilege on the server', q{SET ROLE other; CALL mongo_sync('shop.other', 'public.x')}, '42501', 'foreign server');
+is(sql(q{SET ROLE other; SELECT count(*) FROM mongo_sync_status}), 0, 'others do not see positions');
+is(sql(q{SET ROLE other; WITH u AS (UPDATE mongo_sync_positions SET position = '' RETURNING 1) SELECT count(*) FROM u}), 0, 'nor change them');
+refused('others cannot enter a table', q{SET ROLE other; INSERT INTO mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time) VALUES ('filled', 'shop.c', 'shop.c', '', now())}, '44000', 'check option');
+sql(q{GRANT USAGE ON FOREIGN SERVER mongodb TO other; CREATE USER MAPPING FOR other SERVER mongodb; GRANT SELECT ON shop.other TO other;
+	SET ROLE other; CALL mongo_sync('shop.other', 'public.others_table')});
+is(sql('TABLE others_table'), '1|1', 'a user with privileges');
+
+create_server($node, 'secondary', $set->primary, read_preference => 'secondaryPreferred');
+sql(q{CREATE FOREIGN TABLE shop.behind (_id int) SERVER secondary OPTIONS (database 'db', collection 'c')});
+refused('a secondary', q{CALL mongo_sync('shop.behind', 'public.behind')}, '42809', 'is not read from the primary');
+
+# --- dumps ---------------------------------------------------------------------------------------
+my $dump = $node->basedir . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'a dump');
+sql('CREATE DATABASE restored');
+$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ], 'is restored');
+sql(q{INSERT INTO shop.c VALUES (8000, 8, 'after the dump')});
+$node->safe_psql('restored', q{CALL mongo_sync('shop.c', 'public.c')});
+is($node->safe_psql('restored', 'SELECT t FROM c WHERE _id = 8000'), 'after the dump', 'and brought into step');
+is($node->safe_psql('restored', q{SELECT rows_copied FROM mongo_sync_status WHERE local_table = 'c'::regclass}), 2500, 'without another copy');
+is(sql(q{SET ROLE other; SELECT count(*) > 0 FROM mongo_sync_data}), 't', 'whoever dumps a database can read the positions');
+
+# --- crashes, while several clients write --------------------------------------------------------
+$set->primary->command('{"drop": "c"}', 'db');
+refused('a collection that was dropped', q{CALL mongo_sync('shop.c', 'public.c')}, '55000', 'is gone: drop.*HINT');
+refused('it stays so', q{CALL mongo_sync('shop.c', 'public.c')}, '55000', 'is gone: drop');
+is(sql(q{SELECT state FROM mongo_sync_status WHERE local_table = 'c'::regclass}), 'stopped by drop', 'the status says so');
+sql(q{DELETE FROM mongo_sync_positions WHERE local_table = 'c'::regclass; DROP FOREIGN TABLE c_changes; TRUNCATE c;
+	INSERT INTO shop.c SELECT g, g, 'text' || g, NULL, NULL FROM generate_series(0, 399) g});
+my $out = '';
+my $writer = IPC::Run::start([ python('programs/sync_writes.py', '--uri', "mongodb://$uri/?replicaSet=rs&w=majority", '--seed', random_seed(1)) ], '<', \undef, '>&', \$out);
+my $seen = 0;
+foreach my $round (1 .. $rounds)
+{
+	my $batch = 20 + int(rand 200);
+	my $call = background_query($node, join('', map { "CALL mongo_sync('shop.c', 'public.c', $batch);\n" } 1 .. 30));
+
+	sleep 0.3 + rand 1;
+	if ($round % 3 == 1)
+	{
+		my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query LIKE 'CALL mongo_sync%' AND pid <> pg_backend_pid() LIMIT 1});
+		kill 'KILL', $pid if $pid;
+		# PostgreSQL restarts
+		sleep 0.2 until eval { ($node->psql('postgres', 'SELECT 1'))[0] == 0 };
+	}
+	elsif ($round % 3 == 2)
+	{
+		$node->stop('immediate');
+		$node->start;
+	}
+	else
+	{
+		$set->step_down;
+	}
+	$call->finish;
+}
+$writer->signal('TERM');
+$writer->finish;
+is(sql(q{SELECT count(*) > 0 FROM shop.c}), 't', 'there are documents') or diag($out);
+sql(q{CALL mongo_sync('shop.c', 'public.c')});
+in_step("after $rounds crashes", 'shop.c', 'public.c', '_id, a, t, d, m, z');
+cmp_ok(sql(q{SELECT changes_applied FROM mongo_sync_data WHERE local_table = 'c'::regclass}), '>', 100, 'changes were applied meanwhile');
+
+done_testing();
