@@ -38,6 +38,7 @@ _PG_init(void)
 		mongo_is_preloaded = true;
 		mongo_initialize_library();
 		mongo_activity_initialize();
+		mongo_sync_register_worker();
 	}
 }
 

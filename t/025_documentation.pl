@@ -105,7 +105,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 		[ map { my ($default, $who) = @{ $options->{Settings}{$_} }; "$_ $default $who" } sort keys %{ $options->{Settings} } ],
 		[ split /\n/, $node->safe_psql('postgres', q{
 			LOAD 'mongo_fdw';
-			SELECT concat_ws(' ', name, boot_val, CASE context WHEN 'user' THEN 'everyone' ELSE context || 's' END)
+			SELECT concat_ws(' ', name, boot_val, CASE context WHEN 'user' THEN 'everyone' WHEN 'sighup' THEN 'server' ELSE context || 's' END)
 			FROM pg_settings WHERE name LIKE 'mongo\_fdw.%' ORDER BY name COLLATE "C"}) ],
 		'settings, their defaults and who may change them');
 

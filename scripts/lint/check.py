@@ -193,7 +193,8 @@ def needless_externs(tree):
     used = fuzzed.union(*tree.undefined.values())
     for name, path in sorted(tree.defined.items()):
         called_by_sql = "pg_finfo_" + name in tree.defined
-        if name not in used and not called_by_sql and not re.match(r"_PG_init$|Pg_magic_func$|pg_finfo_", name):
+        called_by_name = glob_includes("src/*/*.c", name)  # main functions of background workers
+        if name not in used and not called_by_sql and not called_by_name and not re.match(r"_PG_init$|Pg_magic_func$|pg_finfo_", name):
             yield "%s: %s" % (path, name)
 
 

@@ -24,6 +24,7 @@ bool		mongo_log_remote_query = false;
 bool		mongo_explain_remote_plans = false;
 bool		mongo_is_preloaded = false;
 int			mongo_slow_command_ms = -1;
+int			mongo_sync_interval = 0;
 char	   *mongo_hint = "";
 
 static const struct
@@ -84,6 +85,12 @@ mongo_define_settings(void)
 							"Zero logs all, -1 none.",
 							&mongo_slow_command_ms, mongo_slow_command_ms, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("mongo_fdw.sync_interval",
+							"Sets the time between background runs of mongo_sync().",
+							"Zero starts no background worker.",
+							&mongo_sync_interval, mongo_sync_interval, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	DefineCustomStringVariable("mongo_fdw.hint",
 							   "Sets the index that MongoDB must use for reading.",

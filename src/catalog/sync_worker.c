@@ -1,0 +1,262 @@
+/*-------------------------------------------------------------------------
+ *
+ * sync_worker.c
+ *		Background workers that run the steps of mongo_sync().
+ *
+ * One worker runs while PostgreSQL does.  At each interval it starts another one in each
+ * database, which starts one for each table.  That connects as the table's owner, so that no
+ * trigger of the table has the rights of anybody else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog_internal.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#define CHANGES_IN_A_BATCH	10000
+
+/* What a worker is for, in its bgw_extra. */
+typedef struct SyncTask
+{
+	Oid			database;
+	Oid			owner;
+	Oid			table;
+} SyncTask;
+
+StaticAssertDecl(sizeof(SyncTask) <= BGW_EXTRALEN, "a worker gets its whole task");
+
+PGDLLEXPORT pg_noreturn void mongo_sync_launch(Datum unused);
+PGDLLEXPORT void mongo_sync_database(Datum unused);
+PGDLLEXPORT void mongo_sync_table(Datum unused);
+
+static void
+describe_worker(BackgroundWorker *worker, const char *function)
+{
+	memset(worker, 0, sizeof(*worker));
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker->bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker->bgw_restart_time = BGW_NEVER_RESTART;
+	strlcpy(worker->bgw_library_name, "mongo_fdw", sizeof(worker->bgw_library_name));
+	strlcpy(worker->bgw_function_name, function, sizeof(worker->bgw_function_name));
+	strlcpy(worker->bgw_name, function, sizeof(worker->bgw_name));
+	strlcpy(worker->bgw_type, "mongo_fdw sync", sizeof(worker->bgw_type));
+}
+
+void
+mongo_sync_register_worker(void)
+{
+	BackgroundWorker worker;
+
+	if (mongo_sync_interval <= 0)
+		return;
+	describe_worker(&worker, "mongo_sync_launch");
+	worker.bgw_restart_time = 10;
+	RegisterBackgroundWorker(&worker);
+}
+
+/* run_worker: starts a worker, and waits for its end. */
+static void
+run_worker(const char *function, const SyncTask *task)
+{
+	BackgroundWorker worker;
+	BackgroundWorkerHandle *handle;
+
+	describe_worker(&worker, function);
+	memcpy(worker.bgw_extra, task, sizeof(*task));
+	worker.bgw_notify_pid = MyProcPid;
+	if (RegisterDynamicBackgroundWorker(&worker, &handle))
+		(void) WaitForBackgroundWorkerShutdown(handle);
+	else
+		ereport(LOG,
+				(errmsg("could not start a background worker for mongo_sync()"),
+				 errhint("You may need to increase max_worker_processes.")));
+}
+
+/* begin_worker: lets the worker be ended; returns its task. */
+static SyncTask
+begin_worker(void)
+{
+	SyncTask	task;
+
+	memcpy(&task, MyBgworkerEntry->bgw_extra, sizeof(task));
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	return task;
+}
+
+/* databases: returns the OIDs of all databases that can be connected to, also after its end. */
+static List *
+databases(void)
+{
+	List	   *result = NIL;
+	Relation	relation;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	relation = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(relation, 0, NULL);
+	while (HeapTupleIsValid(tuple = heap_getnext(scan, ForwardScanDirection)))
+	{
+		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
+		MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
+
+		if (database->datallowconn && !database->datistemplate)
+			result = lappend_oid(result, database->oid);
+		MemoryContextSwitchTo(old_context);
+	}
+	table_endscan(scan);
+	table_close(relation, AccessShareLock);
+	CommitTransactionCommand();
+	return result;
+}
+
+/* mongo_sync_launch: the main function of the worker that runs as long as PostgreSQL does. */
+void
+mongo_sync_launch(Datum unused pg_attribute_unused())
+{
+	(void) begin_worker();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	for (;;)
+	{
+		List	   *all = mongo_sync_interval > 0 ? databases() : NIL;
+		ListCell   *cell;
+
+		foreach(cell, all)
+			run_worker("mongo_sync_database", &(SyncTask) {.database = lfirst_oid(cell)});
+		list_free(all);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 mongo_sync_interval > 0 ? mongo_sync_interval : 60000, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+	}
+}
+
+/* run: runs a statement in a transaction; returns the rows' values as text, in TopMemoryContext. */
+static List *
+run(const char *sql)
+{
+	List	   *values = NIL;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	SPI_connect();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	pgstat_report_activity(STATE_RUNNING, sql);
+	SPI_execute(sql, false, 0);
+	for (uint64 row = 0; SPI_tuptable != NULL && row < SPI_processed; row++)
+	{
+		for (int column = 1; column <= SPI_tuptable->tupdesc->natts; column++)
+		{
+			const char *value = SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column);
+			MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
+
+			values = lappend(values, pstrdup(value == NULL ? "" : value));
+			MemoryContextSwitchTo(old_context);
+		}
+	}
+	SPI_finish();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	pgstat_report_stat(true);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	return values;
+}
+
+/* extension_schema: returns the schema of the extension, quoted; NULL if it is not there. */
+static const char *
+extension_schema(void)
+{
+	List	   *names = run("SELECT e.extnamespace::pg_catalog.regnamespace FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_class c"
+							" ON c.relnamespace OPERATOR(pg_catalog.=) e.extnamespace"
+							" WHERE e.extname OPERATOR(pg_catalog.=) 'mongo_fdw' AND c.relname OPERATOR(pg_catalog.=) 'mongo_sync_data'");
+
+	return names == NIL ? NULL : linitial(names);
+}
+
+/*
+ * mongo_sync_database
+ *		The main function of the worker in a database: has each table brought into step.
+ *
+ * After an error a table has to wait for as long as it had not been in step, at most ten minutes.
+ */
+void
+mongo_sync_database(Datum unused pg_attribute_unused())
+{
+	SyncTask	task = begin_worker();
+	const char *schema;
+	List	   *tables;
+
+	BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, 0);
+	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
+	schema = extension_schema();
+	if (schema == NULL)
+		return;
+	tables = run(psprintf("SELECT c.oid, c.relowner FROM %s.mongo_sync_data d JOIN pg_class c ON c.oid = d.local_table"
+						  " WHERE d.stopped_by IS NULL AND (d.failed_at IS NULL OR now() - d.failed_at >= least(d.failed_at - d.last_run, '10 min'))",
+						  schema));
+	for (int i = 0; i + 1 < list_length(tables); i += 2)
+	{
+		task.table = atooid(list_nth(tables, i));
+		task.owner = atooid(list_nth(tables, i + 1));
+		run_worker("mongo_sync_table", &task);
+	}
+}
+
+/* mongo_sync_table: the main function of the worker that brings a table into step. */
+void
+mongo_sync_table(Datum unused pg_attribute_unused())
+{
+	SyncTask	task = begin_worker();
+	MemoryContext context = CurrentMemoryContext;
+	const char *schema;
+
+	BackgroundWorkerInitializeConnectionByOid(task.database, task.owner, 0);
+	schema = extension_schema();
+	if (schema == NULL)
+		return;
+	PG_TRY();
+	{
+		(void) run(psprintf("SELECT %s.mongo_sync_prepare(foreign_table, local_table::text) FROM %s.mongo_sync_data WHERE local_table = %u",
+							schema, schema, task.table));
+		while (strcmp(linitial(run(psprintf("SELECT %s.mongo_sync_step(%u, %d)", schema, task.table,
+											CHANGES_IN_A_BATCH))), "t") == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		EmitErrorReport();
+		FlushErrorState();
+		AbortCurrentTransaction();
+		(void) run(psprintf("SELECT %s.mongo_sync_fail(%u, %s)", schema, task.table,
+							quote_literal_cstr(error->message)));
+	}
+	PG_END_TRY();
+}
