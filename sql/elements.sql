@@ -144,6 +144,9 @@ EXECUTE e_contains ('[{"sku": "s50"}]', 600);
 EXECUTE e_contains ('[]', 'NaN');
 EXECUTE e_contains (NULL, 1);
 RESET plan_cache_mode;
+-- accessors as functions, below operators and subscripts
+EXPLAIN (VERBOSE, COSTS OFF) SELECT jsonb_extract_path(j, 'd') -> 'e', (jsonb_object_field(items, '0'))['sku'] FROM e_orders WHERE jsonb_extract_path_text(j, 's') = '7';
+SELECT jsonb_extract_path(j, 'd') -> 'e' AS e, (jsonb_object_field(items, '0'))['sku'] AS sku, jsonb_extract_path_text(items, '0', 'sku', '0') AS s50 FROM e_orders WHERE jsonb_extract_path_text(j, 's') = '7';
 -- a String that is no number is an error, wherever it would be found
 INSERT INTO e_orders VALUES (2006, NULL, '{"n": "none"}');
 SELECT _id FROM e_orders WHERE _id = 2006 AND (j ->> 'n')::int = 500;

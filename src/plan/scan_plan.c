@@ -736,22 +736,6 @@ typedef struct Reading
 	bool		whole_row;
 } Reading;
 
-/* column_below: returns the column with which a chain of accessors begins. */
-static const Var *
-column_below(Node *node)
-{
-	for (;;)
-	{
-		node = mongo_strip_relabelling(node);
-		if (IsA(node, OpExpr))
-			node = linitial(((OpExpr *) node)->args);
-		else if (IsA(node, SubscriptingRef))
-			node = (Node *) ((SubscriptingRef *) node)->refexpr;
-		else
-			return (const Var *) node;
-	}
-}
-
 /* note_reading: collects the columns and paths that an expression reads; a tree walker. */
 static bool
 note_reading(Node *node, void *context)
@@ -762,11 +746,12 @@ note_reading(Node *node, void *context)
 
 	if (node == NULL)
 		return false;
-	if ((IsA(node, OpExpr) || IsA(node, SubscriptingRef)) &&
+	if ((IsA(node, OpExpr) || IsA(node, FuncExpr) || IsA(node, SubscriptingRef)) &&
 		mongo_field_of_node(reading->columns, node, &field))
 	{
 		reading->paths = lappend(reading->paths, unconstify(char *, field.path));
-		reading->inside = bms_add_member(reading->inside, column_below(node)->varattno);
+		reading->inside = bms_add_member(reading->inside,
+										 linitial_node(Var, pull_var_clause(node, 0))->varattno);
 		return false;
 	}
 	if (IsA(node, Var) && var->varlevelsup == 0 && var->varno == (int) reading->columns->varno)
