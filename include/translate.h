@@ -20,7 +20,6 @@
 #include "lib/stringinfo.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
-#include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
 #include "utils/palloc.h"
 
@@ -53,6 +52,8 @@ typedef struct MongoColumns
 	const char *array;			/* not NULL: columns read its elements */
 	int			element;		/* MONGO_ANY_ELEMENT or MONGO_UNWOUND_ELEMENT:
 								 * the element itself; 0: what is inside it */
+	AttrNumber	element_column; /* stands for the element; 0: a column does if
+								 * it has the array's path */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
 
@@ -70,10 +71,6 @@ extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 /* mongo_columns_of_element: returns such a copy that reads the elements of an array. */
 extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const char *array,
 											  int element);
-
-/* mongo_columns_with_path: returns such a copy in which this column has another path. */
-extern MongoColumns *mongo_columns_with_path(const MongoColumns *columns, const Var *column,
-											 const char *path);
 
 /* mongo_unused_field: returns 'name', or a longer name if a column without a prefix reads it. */
 extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
@@ -434,17 +431,6 @@ extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
  * Known are comparisons of rows, IS NOT DISTINCT FROM a value, and coalesce() of a value.
  */
 extern Node *mongo_equivalent_condition(Node *node, bool wanted);
-
-/*
- * mongo_condition_of_element
- *		Returns what EXISTS over the elements of an array, a planned subquery of one function, asks
- *		of an element; NULL if it is something else.
- *
- * In the condition, the column that contains the array stands for the element, with its type.
- * What else refers to the table 'varno' is left out.  *array is the function's argument.
- */
-extern Expr *mongo_condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno,
-										Node **array);
 
 /* ------------------- The field that an expression reads ------------------- */
 

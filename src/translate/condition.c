@@ -728,51 +728,6 @@ mongo_translate_for_element(MongoTranslation *translation, const MongoColumns *c
 	return not_shippable;
 }
 
-/* translate_exists: EXISTS over the elements of an array: a superset, so only if TRUE is wanted. */
-static MongoCondition
-translate_exists(MongoTranslation *translation, const SubPlan *node, bool wanted, bson_t *match)
-{
-	const MongoColumns *columns = translation->columns;
-	List	   *outer_conditions = translation->known_conditions;
-	MongoCondition result = not_shippable;
-	bool		is_json;
-	bson_t	   *inside;
-	MongoField	field;
-	Node	   *array;
-	Expr	   *clause;
-
-	if (!wanted || translation->need_exact || node->plan_id > list_length(translation->subplans) ||
-		columns == NULL || columns->next != NULL || columns->prefix != NULL || columns->array != NULL)
-		return result;
-	clause = mongo_condition_of_element(node, list_nth(translation->subplans, node->plan_id - 1),
-										columns->varno, &array);
-	if (clause == NULL || !mongo_field_of_node(translation->columns, array, &field) ||
-		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
-		return result;
-	columns = mongo_columns_with_path(columns, linitial_node(Var, pull_var_clause(array, 0)), field.path);
-
-	/*
-	 * what is known of the array is not known of an element, which has the
-	 * same Var
-	 */
-	translation->known_conditions = NIL;
-	is_json = !OidIsValid(get_base_element_type(field.type));
-	inside = bson_create_in(CurrentMemoryContext);
-	if (is_json && mongo_translate_for_element(translation, columns, field.path, 0, clause,
-											   inside).exactness != MONGO_NOT_SHIPPABLE)
-	{
-		bson_append_template(match, "{@1: {$elemMatch: @2}}", bson_utf8(field.path),
-							 bson_document(inside));
-		result = (MongoCondition) {.exactness = MONGO_SUPERSET, .strict = true};
-	}
-	else
-		result = mongo_translate_for_element(translation, columns, field.path,
-											 is_json ? MONGO_UNWOUND_ELEMENT : MONGO_ANY_ELEMENT,
-											 clause, match);
-	translation->known_conditions = outer_conditions;
-	return result;
-}
-
 /* condition_by_tag: writes a condition by query predicates, by the type of its node. */
 static MongoCondition
 condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
@@ -799,7 +754,7 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 			return translate_boolean_test(translation, (BooleanTest *) node, wanted,
 										  match);
 		case T_SubPlan:
-			return translate_exists(translation, (SubPlan *) node, wanted, match);
+			return wanted ? mongo_translate_exists(translation, (SubPlan *) node, match) : not_shippable;
 		default:
 			return not_shippable;
 	}

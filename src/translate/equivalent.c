@@ -320,8 +320,15 @@ element_of(Node *array, bool to_text)
 								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
-Expr *
-mongo_condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno, Node **array)
+/*
+ * condition_of_element
+ *		Returns what the subquery asks of an element, for which the column with the array stands;
+ *		NULL if it is something else.
+ *
+ * Leaves out what else refers to the table 'varno'.  *array is the function's argument.
+ */
+static Expr *
+condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno, Node **array)
 {
 	const FunctionScan *scan;
 	ElementSearch search = {subquery, .varno = varno};
@@ -361,4 +368,49 @@ mongo_condition_of_element(const SubPlan *subquery, const Plan *plan, Index varn
 		search.failed = false;
 	}
 	return conditions == NIL ? NULL : make_ands_explicit(conditions);
+}
+
+MongoCondition
+mongo_translate_exists(MongoTranslation *translation, const SubPlan *subquery, bson_t *match)
+{
+	MongoColumns *columns = translation->columns;
+	MongoColumns element;
+	List	   *outer_conditions = translation->known_conditions;
+	MongoCondition result = {.exactness = MONGO_NOT_SHIPPABLE};
+	bson_t	   *inside = bson_create_in(CurrentMemoryContext);
+	bool		is_json;
+	MongoField	field;
+	Node	   *array;
+	Expr	   *clause;
+
+	if (translation->need_exact || subquery->plan_id > list_length(translation->subplans) ||
+		columns == NULL || columns->next != NULL || columns->prefix != NULL || columns->array != NULL)
+		return result;
+	clause = condition_of_element(subquery, list_nth(translation->subplans, subquery->plan_id - 1),
+								  columns->varno, &array);
+	if (clause == NULL || !mongo_field_of_node(columns, array, &field) ||
+		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
+		return result;
+	element = *columns;
+	element.element_column = linitial_node(Var, pull_var_clause(array, 0))->varattno;
+	is_json = !OidIsValid(get_base_element_type(field.type));
+
+	/*
+	 * what is known of the column is not known of an element, for which it
+	 * stands
+	 */
+	translation->known_conditions = NIL;
+	if (is_json)
+		result = mongo_translate_for_element(translation, &element, field.path, 0, clause, inside);
+	if (result.exactness != MONGO_NOT_SHIPPABLE)
+	{
+		bson_append_template(match, "{@1: {$elemMatch: @2}}", bson_utf8(field.path),
+							 bson_document(inside));
+		result = (MongoCondition) {.exactness = MONGO_SUPERSET, .strict = true};
+	}
+	else
+		result = mongo_translate_for_element(translation, &element, field.path, is_json ?
+											 MONGO_UNWOUND_ELEMENT : MONGO_ANY_ELEMENT, clause, match);
+	translation->known_conditions = outer_conditions;
+	return result;
 }

@@ -41,6 +41,7 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
 	columns->prefix = NULL;
 	columns->array = NULL;
 	columns->element = 0;
+	columns->element_column = 0;
 	columns->next = NULL;
 	return columns;
 }
@@ -71,20 +72,6 @@ mongo_columns_of_element(const MongoColumns *columns, const char *array, int ele
 
 	copy->array = array;
 	copy->element = element;
-	return copy;
-}
-
-MongoColumns *
-mongo_columns_with_path(const MongoColumns *columns, const Var *column, const char *path)
-{
-	MongoColumns *copy = mongo_columns_under(columns, NULL);
-	MongoColumnOptions *options = palloc(sizeof(MongoColumnOptions));
-
-	*options = *columns->options[column->varattno - 1];
-	options->path = (char *) path;
-	copy->options = palloc(sizeof(MongoColumnOptions *) * columns->natts);
-	memcpy(copy->options, columns->options, sizeof(MongoColumnOptions *) * columns->natts);
-	copy->options[column->varattno - 1] = options;
 	return copy;
 }
 
@@ -234,23 +221,29 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
  * members are read.
  */
 static bool
-enter_element(MongoField *field)
+enter_element(MongoField *field, AttrNumber attnum)
 {
-	const char *array = field->columns->array;
+	const MongoColumns *columns = field->columns;
+	const char *array = columns->array;
 	MongoTypeKind kind = mongo_type_kind(field->operator_type);
-	bool		is_json = kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB;
 	bool		is_whole;
 
 	if (array == NULL)
 		return true;
-	if (!mongo_path_is_under(field->path, array))
+	if (columns->element_column != 0 ? attnum != columns->element_column :
+		!mongo_path_is_under(field->path, array))
 		return false;
-	is_whole = field->path[strlen(array)] == '\0';
-	field->element = field->columns->element;
+	is_whole = columns->element_column != 0 || field->path[strlen(array)] == '\0';
+	if (strcmp(field->path, array) != 0 && is_whole)
+		field->index_uses = 0;
+	field->element = columns->element;
 	if (field->element != 0)
+	{
+		field->path = array;
 		return is_whole && kind != MONGO_KIND_OTHER;
-	field->path += strlen(array) + (is_whole ? 0 : 1);
-	return !is_whole || is_json;
+	}
+	field->path = is_whole ? "" : field->path + strlen(array) + 1;
+	return !is_whole || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB;
 }
 
 const Var  *
@@ -276,7 +269,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->type_mismatch = mongo_column_mismatch(columns, var->varattno);
 	field->index_uses = column_index_uses(columns, options);
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
-	return enter_element(field) ? var : NULL;
+	return enter_element(field, var->varattno) ? var : NULL;
 }
 
 /*
@@ -521,25 +514,18 @@ static bool
 accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *field)
 {
 	int			wrapper = MONGO_WRAPPER_NONE;
-	List	   *args = NIL;
+	List	   *args = IsA(node, OpExpr) ? ((OpExpr *) node)->args :
+		IsA(node, FuncExpr) ? ((FuncExpr *) node)->args : NIL;
 	StringInfoData path;
 	size_t		i = 0;
-	Oid			function = InvalidOid;
+	Oid			function;
 
-	if (IsA(node, OpExpr))
-	{
-		function = get_opcode(((OpExpr *) node)->opno);
-		args = ((OpExpr *) node)->args;
-	}
-	else if (IsA(node, FuncExpr))
-	{
-		function = ((FuncExpr *) node)->funcid;
-		args = ((FuncExpr *) node)->args;
-	}
+	if (list_length(args) != 2)
+		return false;
+	function = IsA(node, OpExpr) ? get_opcode(((OpExpr *) node)->opno) : ((FuncExpr *) node)->funcid;
 	while (i < lengthof(accessors) && accessors[i].function != function)
 		i++;
-	if (i == lengthof(accessors) || list_length(args) != 2 ||
-		!mongo_field_of_node(columns, linitial(args), field) ||
+	if (i == lengthof(accessors) || !mongo_field_of_node(columns, linitial(args), field) ||
 		!is_json(field->operator_type))
 		return false;
 

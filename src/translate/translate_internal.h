@@ -222,6 +222,14 @@ extern void mongo_append_other_json(BsonArray *branches, const char *path,
 									bool (*may_begin) (const void *context, char first),
 									const void *context);
 
+/*
+ * mongo_translate_exists
+ *		Translates EXISTS over the elements of an array, of which 'subquery' is the plan's node,
+ *		as mongo_translate_condition() does: a superset.
+ */
+extern MongoCondition mongo_translate_exists(MongoTranslation *translation,
+											 const SubPlan *subquery, bson_t *match);
+
 /* ---------- JSON of the user's that becomes a part of a command ----------- */
 
 /*
