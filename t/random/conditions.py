@@ -2,6 +2,7 @@
 from dates import date_condition
 from documents import JSON_KEYS, JSON_LITERALS, quote
 from elements import element_condition, json_condition
+from equivalents import equivalent_condition
 from expressions import random_comparison
 from patterns import random_regular_expression
 
@@ -92,7 +93,9 @@ def random_leaf(rng, columns):
     plain = [column for column in columns if column.literals]
     if len(plain) < len(columns) and rng.random() < 0.25:
         return Leaf(rng.choice([element_condition, json_condition])(rng))
-    columns = plain
+    whole, columns = len(plain) < len(columns), plain
+    if rng.random() < 0.15:
+        return Leaf(equivalent_condition(rng, columns, whole))
     if rng.random() < 0.4:
         return Leaf(random_comparison(rng, columns))
     column = rng.choice(columns)

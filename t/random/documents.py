@@ -21,7 +21,7 @@ NUMERICS = ["0", "1", "-1", "0.1", "1.10", "5", "100.005", "1E+20", "-2.5",
             "12345678901234567890.123456789", "NaN", "Infinity", "-Infinity"]
 TEXTS = ["", "a", "A", "ab", "b", "z", "a\n", "a\nb", "a%", "a_b", "aab", "\\", "Zz", "a.b", "$x", "ä", "\U0010ffff", " a", "a ",
          "65a000000000000000000001", "65a0000000000000000000zz", "65A000000000000000000001",
-         "f", "ff", "g"]
+         "f", "ff", "g", "Kim", "\u212aIM", "\u0130x", "\u0131X", "I", "\u017fa", "Stra\u00dfe", "\u03a3\u03a3", "\u03c3\u03c2"]
 OBJECTIDS = ["65a000000000000000000001", "65a000000000000000000002",
              "000000000000000000000000", "ffffffffffffffffffffffff"]
 UUIDS = ["00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
@@ -173,6 +173,8 @@ ELEMENT_COLUMNS = [Column(name, sql_type + "[]", elements.array_values(name), []
                  for name, (sql_type, _, _) in elements.ARRAYS.items()]
 ELEMENT_COLUMNS.append(Column("jd", "jsonb", elements.json_document, []))
 ELEMENT_COLUMNS.append(Column("js", "json", elements.json_list, []))
+# of t/random/equivalents.py
+ELEMENT_COLUMNS.append(Column("o", "public.objectid", lambda r: ObjectId(r.choice(OBJECTIDS)), []))
 
 HOSTILE = [0, 1, 100000, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
            Decimal128("1E+400"), Decimal128("3.00"), "a", "5", "true", True, False, [], [1], [5, None], ["a"], [[1]],

@@ -196,7 +196,8 @@ def cast_condition(rng):
 
 
 def text_condition(rng):
-    left = rng.choice(["(jd ->> 'text')", "(jd #>> '{text}')", "(jd -> 'list' ->> 'sku')", "(jd #>> '{list,0,sku}')"])
+    left = rng.choice(["(jd ->> 'text')", "(jd #>> '{text}')", "(jd -> 'list' ->> 'sku')", "(jd #>> '{list,0,sku}')",
+                       "jsonb_extract_path_text(jd, 'list', '0', 'sku')", "(jsonb_object_field(jd, 'list') ->> 'sku')"])
     kind = rng.random()
     texts = ["a", "5", "true", "[", "{", "b", "", "t", "0.1", "5.0", "100000000000000000000", '["a"]', "-3", "A", "z"]
     if kind < 0.3:
@@ -355,7 +356,7 @@ def element_clause(rng, forms):
     return rng.choice([" AND ", " AND ", " AND ", " OR "]).join(parts)
 
 
-def exists_condition(rng):
+def exists_condition(rng, columns=None):
     """Returns EXISTS over the elements of an array."""
     kind = rng.random()
     where = "jsonb_typeof(%s) = 'array' AND "

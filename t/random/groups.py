@@ -17,7 +17,8 @@ EXPRESSIONS = ["i2 % 3", "i2::integer + 1", "f8 > 1", "t IS NULL", "length(t)", 
                "date_trunc('month', ck, 'UTC')", "date_trunc('day', ck, 'Etc/GMT-14')", "date_trunc('week', ck AT TIME ZONE 'Etc/GMT+5')",
                "extract(hour from ck AT TIME ZONE INTERVAL '05:45')", "ck AT TIME ZONE 'Etc/GMT+12'", "cn AT TIME ZONE 'Etc/GMT-3'",
                "date_trunc('month', ck)", "date_trunc('day', ck, 'Europe/Berlin')", "ck::date", "extract(hour from ck)",
-               "jd ->> 'text'", "(jd ->> 'pure')::numeric", "jd #>> '{list,0,sku}'"]
+               "jd ->> 'text'", "(jd ->> 'pure')::numeric", "jd #>> '{list,0,sku}'", "jsonb_extract_path(jd, 'list') #>> '{0,sku}'",
+               "jsonb_object_field_text(jd, 'text')"]
 
 
 def quote(name):

@@ -19,6 +19,7 @@ from both_servers import BothServers
 from queries import FAILURES
 from conditions import Leaf, Node, random_condition
 from documents import COLUMNS, Column, quote, random_document
+from equivalents import CREATE_LOOSE
 from execution import BY_NAME, PARAMETER, random_way
 from settings import PLANNING, SESSION, RandomSettings
 import test_arguments
@@ -296,7 +297,7 @@ class RandomJoins(BothServers):
         self.execute("DROP SCHEMA IF EXISTS remote_joins, local_joins, mixed_joins CASCADE;"
                      "CREATE SCHEMA remote_joins; CREATE SCHEMA local_joins; CREATE SCHEMA mixed_joins;"
                      "SET search_path = remote_joins, public; SET timezone = 'Europe/Berlin'; SET jit = off;"
-                     "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
+                     "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;" + CREATE_LOOSE +
                      "DROP SERVER IF EXISTS random_joins CASCADE;"
                      # a command is expensive and a lookup free, so that joins are pushed down
                      "CREATE SERVER random_joins FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d',"

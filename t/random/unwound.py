@@ -133,13 +133,19 @@ def random_leaf(rng, has):
         leaves += ["product = " + number, "product <> " + number, "product > " + number, "product <= " + number,
                    "product IS NULL", "product IS NOT NULL", "product IN (1, 5, %s)" % number, "product NOT IN (1, 5)",
                    "product BETWEEN 1 AND 4", "product IS DISTINCT FROM " + number, "product + n = 4", "product % 2 = 1",
-                   "coalesce(product, 0) = 0", "product = _id", "product = ANY (ARRAY[2, 3, %s])" % number]
+                   "coalesce(product, 0) = 0", "coalesce(product, 3) = 3", "product IS NOT DISTINCT FROM 3", "NOT coalesce(product, 5) > 2",
+                   "(product, n) < (%s, 2)" % number, "(customer, product, n) >= ('c2', %s, 1)" % number, "(product, _id) > (2, 50)",
+                   "product = _id", "product = ANY (ARRAY[2, 3, %s])" % number]
     if "name" in has:
         leaves += ["name = " + text, "name <> " + text, "name IS NULL", "name LIKE 'a%'", "name IN ('a', %s)" % text,
-                   "name NOT LIKE '%b'", "length(name) = 1", "name IS DISTINCT FROM " + text, "name || 'x' = 'ax'"]
+                   "name NOT LIKE '%b'", "name ILIKE 'A%'", "lower(name) = 'a'", 'lower(name COLLATE "und-x-icu") LIKE \'a%\'',
+                   "coalesce(name, 'a') = 'a'", "name IS NOT DISTINCT FROM 'ab'", "(customer, name) = ('c1', %s)" % text,
+                   "length(name) = 1", "name IS DISTINCT FROM " + text, "name || 'x' = 'ax'"]
     if "item" in has:
         leaves += ["item->>'name' = " + text, "item @> '{\"product\": 1}'", "item @> '[{\"product\": 1}]'", "item IS NULL",
-                   "item = '3'", "item ? 'product'", "item['product'] = '1'", "item->0->>'product' = '1'"]
+                   "item = '3'", "item = '\"x\"'", "item #>> '{}' = 'x'", "(item ->> 'name') COLLATE \"C\" < 'b'", "item ->> 'product' IN ('1', '2')",
+                   "jsonb_typeof(item->'parts') = 'array' AND EXISTS (SELECT FROM jsonb_array_elements_text(item->'parts') p WHERE p = 'a')",
+                   "item ? 'product'", "item['product'] = '1'", "item->0->>'product' = '1'"]
     return rng.choice(leaves)
 
 
