@@ -64,5 +64,15 @@ SELECT _id FROM dirty WHERE _id IN (2, 9);
 COMMIT;
 ALTER FOREIGN TABLE dirty ALTER __mismatch TYPE json;
 SELECT * FROM dirty LIMIT 1;
+ALTER FOREIGN TABLE dirty ALTER __mismatch TYPE jsonb;
+
+-- whatever MongoDB can do costs less
+SET cpu_tuple_cost = 10;
+SET cpu_operator_cost = 10;
+-- NOT NULL is not believed of a column that is read as NULL
+CREATE FOREIGN TABLE dirty_null (_id int, v int NOT NULL, __mismatch jsonb)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'null');
+SELECT count(v), count(*) FROM dirty_null;
+SELECT count(v), count(*) FROM dirty_null WHERE __mismatch IS NOT NULL;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

@@ -195,13 +195,13 @@ static bool
 is_never_null(const MongoTranslation *translation, Node *node)
 {
 	const Var  *var = (const Var *) node;
-	const MongoColumns *columns;
+	MongoColumns *columns;
 
 	if (!IsA(node, Var))
 		return false;
 	columns = mongo_columns_find(translation->columns, var->varno);
 	return columns != NULL && columns->prefix == NULL &&
-		mongo_is_declared_not_null(columns->relid, var->varattno);
+		mongo_is_declared_not_null(columns, var->varattno);
 }
 
 /* value_as_stored: as mongo_group_value(), but in the form that documents have. */

@@ -64,8 +64,7 @@ cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const E
 	Var		   *var = castNode(Var, mongo_strip_relabelling((Node *) expression));
 	ListCell   *cell;
 
-	if (mongo_is_declared_not_null(relation->relid, var->varattno) &&
-		mongo_column_mismatch(relation->columns, var->varattno) != MONGO_TYPE_MISMATCH_NULL)
+	if (mongo_is_declared_not_null(relation->columns, var->varattno))
 		return true;
 	foreach(cell, baserel->baserestrictinfo)
 	{

@@ -170,8 +170,11 @@ extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, MongoScanClauses *clauses);
 
-/* Is the column declared NOT NULL?  A foreign table's declaration is trusted, as by PostgreSQL. */
-extern bool mongo_is_declared_not_null(Oid relid, AttrNumber attnum);
+/*
+ * Is the column declared NOT NULL, and does the query not read fields that do not fit it as NULL?
+ * A foreign table's declaration is trusted, as by PostgreSQL.
+ */
+extern bool mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum);
 
 /*
  * Raise 0A000 for system columns of the table that an INSERT returns, but not for

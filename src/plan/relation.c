@@ -627,16 +627,17 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 }
 
 bool
-mongo_is_declared_not_null(Oid relid, AttrNumber attnum)
+mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum)
 {
-	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attnum));
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
+										Int16GetDatum(attnum));
 	bool		result;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
 	ReleaseSysCache(tuple);
-	return result;
+	return result && mongo_column_mismatch(columns, attnum) != MONGO_TYPE_MISMATCH_NULL;
 }
 
 /* ---------- The clauses of a scan, classified by who tests them ----------- */
