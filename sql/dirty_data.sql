@@ -74,5 +74,7 @@ CREATE FOREIGN TABLE dirty_null (_id int, v int NOT NULL, __mismatch jsonb)
 	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'null');
 SELECT count(v), count(*) FROM dirty_null;
 SELECT count(v), count(*) FROM dirty_null WHERE __mismatch IS NOT NULL;
+-- a long list that MongoDB does not test, beside other conditions that it does
+SELECT _id FROM dirty_null WHERE v < 11 AND _id = ANY ((SELECT array_agg(g) FROM generate_series(1, 3000000) g)::int[]) ORDER BY _id;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

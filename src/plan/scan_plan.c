@@ -192,7 +192,8 @@ has_list(Node *node, void *context)
  *
  * If a type mismatch is an error, columns that MongoDB tested are read too.  Query predicates
  * also match inside an array, and "<>" matches other types; such a document must raise an
- * error.  Otherwise only columns are added that PostgreSQL tests if the command is widened.
+ * error.  Otherwise they are only added if a long list may widen the command: PostgreSQL then
+ * tests all conditions.
  */
 static List *
 fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *clauses)
@@ -201,27 +202,25 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 	Bitmapset  *used = NULL;
 	Bitmapset  *tested = NULL;
 	List	   *result = NIL;
-	ListCell   *cell;
 	Relation	table;
 	bool		whole_row;
-	bool		decides = relation->skips_locally || relation->columns->shows_mismatches;
+	bool		shows;
 
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
 	if (relation->score != NULL || mongo_whole_row_is_junk(root, baserel, &used))
 		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
 	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
-	foreach(cell, clauses->exact)
-	{
-		if (!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL) ||
-			has_list(lfirst(cell), NULL))
-			pull_varattnos(lfirst(cell), baserel->relid, &tested);
-	}
+	if (!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL) ||
+		has_list((Node *) clauses->exact, NULL))
+		pull_varattnos((Node *) clauses->exact, baserel->relid, &tested);
 
 	/* the argument of mongo_match() is the row, but it reads no column */
 	tested = bms_del_member(tested, 0 - FirstLowInvalidHeapAttributeNumber);
 	used = bms_add_members(used, tested);
 
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	shows = bms_is_member(relation->columns->mismatch_column - FirstLowInvalidHeapAttributeNumber,
+						  used);
 	table = table_open(relation->relid, NoLock);
 	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
@@ -229,7 +228,8 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 
 		if (TupleDescAttr(RelationGetDescr(table), attnum - 1)->attisdropped ||
 			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) &&
-			 !(decides && mongo_decides_fit(relation->columns, attnum, relation->skips_locally))))
+			 !((shows || relation->skips_locally) &&
+			   mongo_decides_fit(relation->columns, attnum, !shows))))
 			continue;
 		column = palloc0(sizeof(MongoScanColumn));
 		column->index = attnum - 1;
