@@ -810,8 +810,9 @@ extern int	mongo_append_array_checks(bson_t *conditions, int index,
 									  const char *path);
 
 /*
- * Exact tests that a field fits its column, for the option type_mismatch 'null' and 'skip'.
- * Except for a String with invalid UTF-8, for which MongoDB raises an error.  They need $expr.
+ * Exact tests that a field fits its column, for the option type_mismatch 'null' and 'skip'.  They
+ * need $expr.  Those of filters cannot fail; for a String with invalid UTF-8 the value as
+ * an expression raises MongoDB's error.
  */
 
 /* mongo_can_test_fit: are there such tests of the field?  mongo_fits_by_range: for an index? */
@@ -821,8 +822,9 @@ extern bool mongo_fits_by_range(const MongoField *field);
 /* mongo_fitting_value: returns the aggregation expression of the field as read, or NULL. */
 extern bson_t *mongo_fitting_value(const MongoField *field);
 
-/* Append that a field, which can be tested, fits or is NULL; or that it reads as NULL. */
+/* Append that a field, which can be tested, fits or is NULL; that it fits; that it reads as NULL. */
 extern void mongo_append_fit(BsonArray *conditions, const MongoField *field);
+extern void mongo_append_fitting(BsonArray *conditions, const MongoField *field);
 extern void mongo_append_misfit(bson_t *match, const MongoField *field);
 
 /* mongo_append_in_range: appends a range of an index in which the field fits and is not NULL. */

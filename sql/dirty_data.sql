@@ -76,5 +76,12 @@ SELECT count(v), count(*) FROM dirty_null;
 SELECT count(v), count(*) FROM dirty_null WHERE __mismatch IS NOT NULL;
 -- a long list that MongoDB does not test, beside other conditions that it does
 SELECT _id FROM dirty_null WHERE v < 11 AND _id = ANY ((SELECT array_agg(g) FROM generate_series(1, 3000000) g)::int[]) ORDER BY _id;
+-- a line feed above the limit
+INSERT INTO dirty_documents VALUES (E'{"_id": 20, "s": "abc\\n"}'), ('{"_id": 21, "s": "abc  "}'), (E'{"_id": 22, "s": "ab\\n"}');
+CREATE FOREIGN TABLE dirty_text (_id int, s varchar(3), n name OPTIONS (path 's'))
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'null');
+SELECT _id FROM dirty_text WHERE s IS NULL AND n IS NOT NULL ORDER BY _id;
+SELECT count(s), count(n) FROM dirty_text;
+DELETE FROM dirty_documents WHERE __doc->'_id' IN ('20', '21', '22');
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

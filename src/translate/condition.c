@@ -550,8 +550,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 			mongo_append_misfit(match, &field);
 			return result;
 		}
-		bson_array_append_template(&conditions, "{@1: {$ne: null}}", bson_utf8(field.path));
-		mongo_append_fit(&conditions, &field);
+		mongo_append_fitting(&conditions, &field);
 		bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
 		return result;
 	}

@@ -36,6 +36,9 @@
 /* PCRE's largest quantifier. */
 #define LARGEST_QUANTIFIER	65535
 
+/* Bytes of a document {a: String}, apart from the String's. */
+#define STRING_DOCUMENT_SIZE	13
+
 #define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
 
 typedef struct FitRule
@@ -110,7 +113,8 @@ set_numeric_rule(FitRule *rule, int32 typmod)
 
 /*
  * set_text_rule: a text is valid UTF-8 without U+0000, and of a varchar(n) has n characters
- * before blanks.  For invalid UTF-8 an expression raises an error.
+ * before blanks ("$" would match before a line feed, too).  For invalid UTF-8 an expression raises
+ * an error, and a filter does not match.
  */
 static bool
 set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
@@ -124,7 +128,7 @@ set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 		return rule->accepts != 0;
 	if (GetDatabaseEncoding() != PG_UTF8 || length > LARGEST_QUANTIFIER)
 		return false;
-	rule->pattern = length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d} *$", length);
+	rule->pattern = length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d}+ *\\z", length);
 	rule->limit = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
 	rule->beyond = "{$or: [{$eq: [{$type: @1}, 'objectId']}, "
 		"{$let: {vars: {s: {$substrBytes: [@1, 0, -1]}}, in: {$and: ["
@@ -268,6 +272,7 @@ mongo_append_fit(BsonArray *conditions, const MongoField *field)
 	BsonArray	sure = bson_array_create();
 	BsonArray	other = bson_array_create();
 	FitRule		rule;
+	int64		limit = mongo_type_facts(field->type)->limit;
 
 	if (!fit_rule_of(field, &rule))
 		elog(ERROR, "no rule for type %u", field->type);
@@ -282,16 +287,27 @@ mongo_append_fit(BsonArray *conditions, const MongoField *field)
 		bson_array_append_template(conditions, "{$and: @1}", bson_array(sure.bson));
 		return;
 	}
-	if (rule.pattern != NULL && mongo_type_facts(field->type)->limit == 0)
+	if (rule.pattern != NULL)
 	{
 		append_types(&other, field, rule.accepts);
 		bson_array_append_template(&other, "{@1: {$regex: @2, $options: 's'}}", path,
 								   bson_utf8(rule.pattern));
+		/* of any value, as MongoDB may evaluate this first */
+		if (limit != 0)
+			bson_array_append_template(&other, "{$expr: {$lte: [{$bsonSize: {a: @1}}, @2]}}",
+									   bson_field(field->path), bson_integer(limit + STRING_DOCUMENT_SIZE));
 	}
 	else
 		bson_array_append_template(&other, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
 	bson_array_append_template(conditions, "{$or: [{$and: @1}, {$and: @2}]}", bson_array(sure.bson),
 							   bson_array(other.bson));
+}
+
+void
+mongo_append_fitting(BsonArray *conditions, const MongoField *field)
+{
+	bson_array_append_template(conditions, "{@1: {$ne: null}}", bson_utf8(field->path));
+	mongo_append_fit(conditions, field);
 }
 
 void
@@ -308,6 +324,7 @@ void
 mongo_append_misfit(bson_t *match, const MongoField *field)
 {
 	bson_value_t value = bson_field(field->path);
+	BsonArray	fits = bson_array_create();
 	FitRule		rule;
 
 	if (!fit_rule_of(field, &rule))
@@ -322,8 +339,10 @@ mongo_append_misfit(bson_t *match, const MongoField *field)
 							 "{$expr: {$gt: [@2, @4]}}]}",
 							 bson_utf8(field->path), value, rule.low, rule.high);
 	else
-		bson_append_template(match, "{$expr: {$not: [@1]}}",
-							 bson_first(fit_expression(field, &rule)));
+	{
+		mongo_append_fitting(&fits, field);
+		bson_append_template(match, "{$nor: [{$and: @1}]}", bson_array(fits.bson));
+	}
 }
 
 /* ------------- Documents in which all columns fit, or some do not ---------- */
