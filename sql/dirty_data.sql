@@ -83,5 +83,18 @@ CREATE FOREIGN TABLE dirty_text (_id int, s varchar(3), n name OPTIONS (path 's'
 SELECT _id FROM dirty_text WHERE s IS NULL AND n IS NOT NULL ORDER BY _id;
 SELECT count(s), count(n) FROM dirty_text;
 DELETE FROM dirty_documents WHERE __doc->'_id' IN ('20', '21', '22');
+-- a whole row contains __mismatch
+CREATE TEMP TABLE dirty_rows (r dirty);
+INSERT INTO dirty_rows SELECT d FROM dirty d WHERE _id = 4;
+TABLE dirty_rows;
+DROP TABLE dirty_rows;
+-- but not those of mongo_match() and mongo_score()
+INSERT INTO dirty_documents VALUES ('{"_id": 20, "v": "ten"}');
+SELECT mongo_command('dirty', 'mongo_fdw_regress', '{"createIndexes": "dirty", "indexes": [{"key": {"v": "text"}, "name": "words"}]}') ->> 'ok' AS ok;
+SELECT _id, mongo_score(d) > 0 AS found FROM dirty_skip d WHERE mongo_match(d, '{"$text": {"$search": "ten"}}');
+SELECT _id, mongo_score(d) > 0 AS found FROM dirty_skip d WHERE mongo_match(d, '{"$text": {"$search": "ten"}}') AND __mismatch IS NOT NULL;
+SELECT mongo_command('dirty', 'mongo_fdw_regress', '{"dropIndexes": "dirty", "index": "words"}') ->> 'ok' AS ok;
+DELETE FROM dirty_documents WHERE __doc->'_id' = '20';
+SELECT _id FROM dirty d WHERE mongo_match(d, '{"_id": 5}') OR __mismatch IS NOT NULL AND _id < 4 ORDER BY _id;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

@@ -512,15 +512,24 @@ tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 	return false;
 }
 
+Expr *
+mongo_reads_score(PlannerInfo *root, const RelOptInfo *baserel)
+{
+	ScoreSearch search = {baserel->relid, NULL};
+
+	return is_simple(root, baserel) &&
+		find_score((Node *) root->processed_tlist, &search) &&
+		!reads_row((Node *) root->processed_tlist, &search) ? search.score : NULL;
+}
+
 void
 mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	ScoreSearch search = {baserel->relid, NULL};
+	ScoreSearch search = {baserel->relid, mongo_reads_score(root, baserel)};
 
-	if (!mongo_enable_pushdown || baserel->reloptkind != RELOPT_BASEREL ||
-		!is_simple(root, baserel) || !find_score((Node *) root->processed_tlist, &search) ||
-		reads_row((Node *) root->processed_tlist, &search) || tests_row(baserel, &search))
+	if (search.score == NULL || !mongo_enable_pushdown || baserel->reloptkind != RELOPT_BASEREL ||
+		tests_row(baserel, &search))
 		return;
 	relation->score_meta = mongo_score_meta(relation->options);
 	if (relation->score_meta == NULL)

@@ -288,10 +288,13 @@ extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
  * document, where it is asked to by {$meta: "textScore"}.  So the scan's tuple has one
  * attribute more than the table, behind its columns.
  *
- * mongo_note_score fills in 'score' and 'score_field' of the MongoRelation, for a query over
- * this table alone, without aggregates, that uses the row for nothing else and tests
- * nothing of it but columns.  Elsewhere the function is called, and raises an error.
+ * mongo_reads_score returns the first call in a query over this table alone, without aggregates,
+ * that returns nothing else of the row but columns; else NULL.
+ *
+ * mongo_note_score fills in 'score' and 'score_field' of the MongoRelation for such a query, if it
+ * tests nothing of the row but columns.  Elsewhere the function is called, and raises an error.
  */
+extern Expr *mongo_reads_score(PlannerInfo *root, const RelOptInfo *baserel);
 extern void mongo_note_score(PlannerInfo *root, RelOptInfo *baserel);
 extern bool mongo_is_score_order(const MongoRelation *relation, const List *pathkeys);
 extern void mongo_append_score(bson_t *document, const MongoRelation *relation);

@@ -71,22 +71,39 @@ set_network(MongoRelation *relation)
 		relation->bandwidth = Max(Min(statistics->bandwidth, MONGO_LOCAL_BANDWIDTH), 1000);
 }
 
-/* reads_column: does the query read this column, for more than finding rows to change? */
-static bool
-reads_column(const PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attnum)
+/* add_used: adds the attributes that the node uses, without the whole row if it is 'no_row'. */
+static void
+add_used(Node *node, const RelOptInfo *baserel, bool no_row, Bitmapset **used)
 {
+	Bitmapset  *more = NULL;
+
+	pull_varattnos(node, baserel->relid, &more);
+	if (no_row)
+		more = bms_del_member(more, 0 - FirstLowInvalidHeapAttributeNumber);
+	*used = bms_add_members(*used, more);
+}
+
+/*
+ * reads_column: does the query read this column?  Whole rows contain it, but not those by which
+ * rows are found again to change or lock them, and not the arguments of mongo_match() and
+ * mongo_score().
+ */
+static bool
+reads_column(PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attnum)
+{
+	CmdType		command = root->parse->commandType;
 	Bitmapset  *used = NULL;
 	ListCell   *cell;
 
-	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
-	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL)
-		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
+	add_used((Node *) baserel->reltarget->exprs, baserel,
+			 (command != CMD_SELECT && command != CMD_INSERT) || root->parse->rowMarks != NIL ||
+			 mongo_reads_score(root, baserel) != NULL, &used);
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		Node	   *clause = (Node *) lfirst_node(RestrictInfo, cell)->clause;
 
-		if (!mongo_names_match(clause, unconstify(Index *, &baserel->relid)))
-			pull_varattnos(clause, baserel->relid, &used);
+		add_used(clause, baserel, mongo_names_match(clause, unconstify(Index *, &baserel->relid)),
+				 &used);
 	}
 	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) ||
 		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
@@ -94,7 +111,7 @@ reads_column(const PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attn
 
 /* set_mismatches: decides how fields are read that do not fit their columns. */
 static void
-set_mismatches(const PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
+set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
 {
 	const MongoColumnFacts *facts = mongo_column_facts(relation->relid);
 	bson_t	   *fit;
