@@ -96,5 +96,11 @@ SELECT _id, mongo_score(d) > 0 AS found FROM dirty_skip d WHERE mongo_match(d, '
 SELECT mongo_command('dirty', 'mongo_fdw_regress', '{"dropIndexes": "dirty", "index": "words"}') ->> 'ok' AS ok;
 DELETE FROM dirty_documents WHERE __doc->'_id' = '20';
 SELECT _id FROM dirty d WHERE mongo_match(d, '{"_id": 5}') OR __mismatch IS NOT NULL AND _id < 4 ORDER BY _id;
+-- a domain's constraint, below a view that hides rows
+CREATE DOMAIN more_than_ten AS int CHECK (value > 10);
+CREATE FOREIGN TABLE dirty_domain (_id int, v more_than_ten)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'skip');
+CREATE VIEW dirty_barrier WITH (security_barrier) AS SELECT * FROM dirty_domain WHERE _id::text <> '99';
+SELECT * FROM dirty_barrier;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

@@ -805,15 +805,16 @@ fetch_row(ForeignScanState *node)
 		slot = read_row(node, &document, &length);
 		if (document == NULL)
 			break;
-		if (mongo_row_decoder_skipped(state->decoder))
-			InstrCountFiltered1(node, 1);
-		else if (state->plan->hiding != NIL && is_hidden(node, slot, document, length))
+		if (!mongo_row_decoder_skipped(state->decoder) && state->plan->hiding != NIL &&
+			is_hidden(node, slot, document, length))
 
 			/*
 			 * with other values of the policy's parameters it might be
 			 * visible
 			 */
 			mongo_results_forget(state->results);
+		else if (mongo_row_decoder_skipped(state->decoder))
+			InstrCountFiltered1(node, 1);
 		else
 			break;
 		CHECK_FOR_INTERRUPTS();
