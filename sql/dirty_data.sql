@@ -102,5 +102,12 @@ CREATE FOREIGN TABLE dirty_domain (_id int, v more_than_ten)
 	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'skip');
 CREATE VIEW dirty_barrier WITH (security_barrier) AS SELECT * FROM dirty_domain WHERE _id::text <> '99';
 SELECT * FROM dirty_barrier;
+-- arrays in two keys of an order
+CREATE FOREIGN TABLE dirty_order (_id int, v int, x int)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'skip', pushdown_disable 'expr');
+INSERT INTO dirty_documents VALUES ('{"_id": 20, "v": [1], "x": [2]}');
+SELECT _id, v, x FROM dirty_order ORDER BY v NULLS FIRST, x NULLS FIRST;
+ALTER FOREIGN TABLE dirty_order OPTIONS (SET type_mismatch 'null');
+SELECT _id FROM dirty_order WHERE v > 0 AND x > 0 ORDER BY v, x;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

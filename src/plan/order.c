@@ -159,7 +159,9 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 	}
 	order->keys[order->nkeys++] = (MongoOrderKey)
 	{
-		field.path, ascending, (field.index_uses & MONGO_INDEX_ORDER) != 0
+		field.path, ascending, (field.index_uses & MONGO_INDEX_ORDER) != 0,
+			!is_first && (field.type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
+						  (field.type_mismatch == MONGO_TYPE_MISMATCH_SKIP && relation->skips_locally))
 	};
 	return true;
 }
@@ -175,7 +177,8 @@ mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 	order->nparts = 1;
 	order->parts[0] = all_rows;
 	if (!mongo_enable_pushdown ||
-		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) || pathkeys == NIL || list_length(pathkeys) > MONGO_MAX_SORT_KEYS)
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) ||
+		pathkeys == NIL || list_length(pathkeys) > MONGO_MAX_SORT_KEYS)
 		return false;
 	if (mongo_is_score_order(relation, pathkeys))
 		return true;
@@ -218,6 +221,7 @@ mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int p
 {
 	const MongoSortPart *one = &order->parts[part];
 	bool		reads_null = order->first.type_mismatch == MONGO_TYPE_MISMATCH_NULL;
+	BsonArray	no_arrays = bson_array_create();
 
 	if (one->match == null_rows.match && reads_null)
 		mongo_append_misfit(match, &order->first);
@@ -228,7 +232,13 @@ mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int p
 	if (order->nkeys == 0)
 		mongo_append_score(sort, relation);
 	for (int i = one->has_one_value ? 1 : 0; i < order->nkeys; i++)
+	{
 		BSON_APPEND_INT32(sort, order->keys[i].path, order->keys[i].ascending ? 1 : -1);
+		if (order->keys[i].excludes_arrays)
+			mongo_append_no_arrays(&no_arrays, order->keys[i].path);
+	}
+	if (no_arrays.count > 0)
+		BSON_APPEND_ARRAY(match, "$and", no_arrays.bson);
 }
 
 /*-------------------------------------------------------------------------

@@ -450,6 +450,8 @@ typedef struct MongoOrderKey
 	bool		ascending;
 	bool		indexed;		/* an index on it alone gives an order,
 								 * whatever has been learned */
+	bool		excludes_arrays;	/* they do not fit; MongoDB's sort would
+									 * fail for those of two keys */
 } MongoOrderKey;
 
 /* What one of the commands gives. */
