@@ -109,5 +109,13 @@ INSERT INTO dirty_documents VALUES ('{"_id": 20, "v": [1], "x": [2]}');
 SELECT _id, v, x FROM dirty_order ORDER BY v NULLS FIRST, x NULLS FIRST;
 ALTER FOREIGN TABLE dirty_order OPTIONS (SET type_mismatch 'null');
 SELECT _id FROM dirty_order WHERE v > 0 AND x > 0 ORDER BY v, x;
+-- a single command that writes
+UPDATE dirty SET v = v + 1 WHERE __mismatch IS NOT NULL AND _id = 4;
+SELECT __doc FROM dirty_documents WHERE __doc->'_id' = '4';
+UPDATE dirty SET v = 4 WHERE __mismatch IS NOT NULL AND _id = 20 RETURNING _id, v, __mismatch;
+UPDATE dirty_null SET v = 7 WHERE _id = 7 RETURNING __mismatch;
+ALTER FOREIGN TABLE dirty ALTER v OPTIONS (ADD type_mismatch 'null');
+DELETE FROM dirty WHERE v IS NULL AND _id < 8;
+SELECT count(*) FROM dirty_documents;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

@@ -356,10 +356,10 @@ match_sum(Expr *expression, Index rtindex, MongoAssignment *assignment, Expr **v
  *		expression depends on the row in another way than by adding to the column.
  */
 static bool
-translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
-					  const MongoTableOptions *options, List **assignments,
-					  List **expressions)
+translate_assignments(PlannerInfo *root, Index rtindex, const MongoRelation *relation,
+					  List **assignments, List **expressions)
 {
+	Oid			relid = relation->relid;
 	List	   *targets;
 	List	   *attributes;
 	bool		any_own = false;
@@ -388,8 +388,9 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 			 * equals SQL's sum only if type mismatches are errors.
 			 */
 			if (column->bson_type != BSON_TYPE_EOD ||
-				column->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
-				!mongo_feature_enabled(options, MONGO_FEATURE_EXPR) ||
+				mongo_column_mismatch(relation->columns, assignment->attnum) ==
+				MONGO_TYPE_MISMATCH_NULL ||
+				!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
 				!match_sum(expression, rtindex, assignment, &expression))
 				return false;
 			any_own = true;
@@ -469,7 +470,8 @@ at_most_one(MongoColumns *columns, List *quals)
 /*
  * plan_returning
  *		Plans RETURNING from the one document that the command returns; false if there may be
- *		several, or if there is a node between scan and modification.
+ *		several, if there is a node between scan and modification, or if it may have to show
+ *		mismatches.
  */
 static bool
 plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
@@ -477,21 +479,24 @@ plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
 {
 	Index		rtindex = scan->scan.scanrelid;
 	RangeTblEntry *entry = planner_rt_fetch(rtindex, root);
-	int			natts = find_base_rel(root, rtindex)->max_attr;
+	const MongoColumns *columns = ((MongoRelation *) find_base_rel(root, rtindex)->fdw_private)->columns;
 	Bitmapset  *used = NULL;
 	bool		whole_row;
 
-	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan)
+	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan || columns->shows_mismatches)
 		return false;
 
 	direct->returns = true;
 	pull_varattnos((Node *) list_nth(plan->returningLists, subplan_index), rtindex, &used);
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
-	for (AttrNumber attnum = 1; attnum <= natts; attnum++)
+	for (AttrNumber attnum = 1; attnum <= columns->natts; attnum++)
 	{
-		if ((whole_row || bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) &&
-			!get_rte_attribute_is_dropped(entry, attnum))
-			direct->returned = lappend_int(direct->returned, attnum);
+		if ((!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) ||
+			get_rte_attribute_is_dropped(entry, attnum))
+			continue;
+		if (attnum == columns->mismatch_column)
+			return false;
+		direct->returned = lappend_int(direct->returned, attnum);
 	}
 	return true;
 }
@@ -586,8 +591,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 
 	expressions = list_copy(scan->fdw_exprs);
 	if (plan->operation == CMD_UPDATE &&
-		!translate_assignments(root, resultRelation, relation->relid,
-							   relation->options, &direct.assignments, &expressions))
+		!translate_assignments(root, resultRelation, relation, &direct.assignments, &expressions))
 		return false;
 	direct.at_most_one = at_most_one(relation->columns, scan->fdw_recheck_quals);
 	if (plan->returningLists != NIL &&
@@ -714,7 +718,8 @@ append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *
 
 		if (var->varattno <= 0)
 			return -1;
-		if (bms_is_member(var->varattno, *checked))
+		if (bms_is_member(var->varattno, *checked) ||
+			mongo_column_mismatch(columns, var->varattno) != MONGO_TYPE_MISMATCH_ERROR)
 			continue;
 		*checked = bms_add_member(*checked, var->varattno);
 		path = mongo_column_path(columns, var->varattno);
