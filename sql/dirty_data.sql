@@ -117,5 +117,10 @@ UPDATE dirty_null SET v = 7 WHERE _id = 7 RETURNING __mismatch;
 ALTER FOREIGN TABLE dirty ALTER v OPTIONS (ADD type_mismatch 'null');
 DELETE FROM dirty WHERE v IS NULL AND _id < 8;
 SELECT count(*) FROM dirty_documents;
+-- elements of what is no array
+CREATE FOREIGN TABLE dirty_elements (_id int, e int OPTIONS (path 'l'), __mismatch jsonb)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', unwind 'l');
+INSERT INTO dirty_documents VALUES ('{"_id": 21, "l": "one"}'), ('{"_id": 22, "l": [1, "two"]}');
+SELECT * FROM dirty_elements WHERE __mismatch IS NOT NULL;
 SET client_min_messages = warning;
 DROP SERVER dirty CASCADE;

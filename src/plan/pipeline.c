@@ -312,7 +312,8 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 
 	/* values other than arrays; no error may reveal hidden documents */
 	MongoNoArray no_array =
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ? MONGO_NO_ARRAY_IS_NULL :
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
+		relation->columns->shows_mismatches ? MONGO_NO_ARRAY_IS_NULL :
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_SKIP || relation->has_barrier ?
 		MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
 	ListCell   *cell;
