@@ -112,5 +112,7 @@ is($node->safe_psql('postgres', "SET ROLE reader; SELECT __mismatch FROM shown W
 	'[{"type": "String", "field": "placed"}]', 'without privilege');
 is($node->safe_psql('postgres', "SELECT __mismatch FROM shown WHERE _id = $count + 1"),
 	'[{"type": "String", "field": "placed", "value": "yesterday"}]', 'with it');
+like($node->safe_psql('postgres', "SET ROLE reader; SELECT histogram_bounds || coalesce(most_common_vals::text, '') FROM pg_stats WHERE tablename = 'shown' AND attname = '__mismatch'"),
+	qr/^(?!.*value).*field.*placed/, 'nor in statistics');
 
 done_testing();

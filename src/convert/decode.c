@@ -329,7 +329,8 @@ static void read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 
 /*
  * show_mismatch: add {field, type, value} to the value of column __mismatch.  Without the value
- * if jsonb cannot hold it, or if the user may not read the column.
+ * if jsonb cannot hold it, if the user may not read the column, or for ANALYZE, whose statistics
+ * are shown to those who may read __mismatch alone.
  */
 static void
 show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
@@ -347,7 +348,7 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 		return;
 	if (decoder->shown.bson == NULL)
 		decoder->shown = bson_array_create();
-	if (mongo_may_quote(column->column.name) &&
+	if (mongo_tables_at_work() != NIL && mongo_may_quote(column->column.name) &&
 		mongo_read_value(decoder->shown_by->reader, &alone, &value, &ignored, &isnull))
 		bson_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
 								   *bson_iter_value(&value));
