@@ -15,6 +15,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "commands/defrem.h"
+#include "utils/catcache.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -362,33 +363,38 @@ mongo_column_facts(Oid foreigntableid)
 {
 	CachedTable *table = cached_table(foreigntableid);
 	MongoColumnFacts *result = table->column_facts;
+	MongoTypeMismatch tables_own;
 	MemoryContext previous;
-	HeapTuple	tuple;
+	CatCList   *columns;
 
 	if (result != NULL)
 		return result;
+	tables_own = mongo_table_options(foreigntableid)->type_mismatch;
+	columns = SearchSysCacheList1(ATTNUM, ObjectIdGetDatum(foreigntableid));
 	previous = MemoryContextSwitchTo(table->facts.context);
 	result = palloc0(sizeof(MongoColumnFacts));
-	for (AttrNumber attnum = 1;
-		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(foreigntableid),
-												  Int16GetDatum(attnum)));
-		 attnum++)
+	for (int i = 0; i < columns->n_members; i++)
 	{
-		Form_pg_attribute attribute = (Form_pg_attribute) GETSTRUCT(tuple);
+		HeapTuple	tuple = &columns->members[i]->tuple;
+		Form_pg_attribute column = (Form_pg_attribute) GETSTRUCT(tuple);
 
-		if (strcmp(NameStr(attribute->attname), MONGO_MISMATCH_COLUMN) == 0)
-			result->shown_by = attnum;
-		else if (!attribute->attisdropped)
+		if (column->attnum <= 0 || column->attisdropped)
+			continue;
+		if (strcmp(NameStr(column->attname), MONGO_MISMATCH_COLUMN) == 0)
+			result->shown_by = column->attnum;
+		else if (heap_attisnull(tuple, Anum_pg_attribute_attfdwoptions, NULL))
+			result->mismatches |= 1 << tables_own;
+		else
 		{
-			const MongoColumnOptions *options = mongo_column_options(foreigntableid, attnum);
+			const MongoColumnOptions *options = mongo_column_options(foreigntableid, column->attnum);
 
 			result->mismatches |= 1 << options->type_mismatch;
 			if (options->parameter != NULL)
-				result->parameters = lappend_int(result->parameters, attnum);
+				result->parameters = lappend_int(result->parameters, column->attnum);
 		}
-		ReleaseSysCache(tuple);
 	}
 	MemoryContextSwitchTo(previous);
+	ReleaseCatCacheList(columns);
 	table->column_facts = result;
 	return result;
 }
