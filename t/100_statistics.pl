@@ -195,9 +195,11 @@ like(learned($names, 'strange'), qr/Gr\xc3\xbc\xc3\x9fe " \\/, 'and the name of 
 
 # In another encoding.
 $node->safe_psql('postgres', q{CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0});
-$node->safe_psql('latin', q{CREATE EXTENSION mongo_fdw; CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '}
+$mongod->insert('db', 'strange', '[{"_id": 2, "\u4e16\u754c": 1, "ID": 2}]');
+(undef, undef, my $warnings) = $node->psql('latin', q{CREATE EXTENSION mongo_fdw; CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '}
 	  . $mongod->port . q{'); CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb;
 	CREATE FOREIGN TABLE strange (id int) SERVER mongodb OPTIONS (database 'db'); ANALYZE strange});
+like($warnings, qr/has the field "id"\n.*the field "ID"/, 'the nearest of the fields whose names it has');
 is($node->safe_psql('latin', "SELECT $names FROM mongo_fdw_statistics"), '_id_', 'an index whose name the encoding lacks is left out');
 
 # SQL objects that are older than the library.

@@ -33,6 +33,7 @@ nearest(const List *names, const char *name)
 	int			length = strlen(name);
 	int			least = length / 3 + 1;
 	const char *result = NULL;
+	char	   *lower = asc_tolower(name, length);
 	ListCell   *cell;
 
 	if (length > LONGEST_NAME)
@@ -41,15 +42,18 @@ nearest(const List *names, const char *name)
 	{
 		const char *each = lfirst(cell);
 		int			each_length = strlen(each);
+		char	   *each_lower;
 		int			distance;
 
+		CHECK_FOR_INTERRUPTS();
 		if (pg_strcasecmp(each, name) == 0)
 			return each;
 		if (each_length > LONGEST_NAME)
 			continue;
-		distance = varstr_levenshtein_less_equal(asc_tolower(name, length), length,
-												 asc_tolower(each, each_length), each_length,
-												 1, 1, 1, least, true);
+		each_lower = asc_tolower(each, each_length);
+		distance = varstr_levenshtein_less_equal(lower, length, each_lower, each_length, 1, 1, 1,
+												 least, true);
+		pfree(each_lower);
 		if (distance < least)
 		{
 			least = distance;
@@ -83,10 +87,12 @@ nearest_field(FieldSample *sample, const char *path)
 	for (const SampledField *field = parent == NULL ? NULL : parent->first_child; field != NULL;
 		 field = field->next)
 	{
-		if (field->path == NULL && !field->is_above)
+		if (field->path == NULL && !field->is_above &&
+			mongo_text_is_valid(field->name, field->name_length))
 			names = lappend(names, unconstify(char *, mongo_from_utf8(field->name)));
 	}
 	name = nearest(names, mongo_from_utf8(last == NULL ? path : last + 1));
+	list_free(names);
 	return name == NULL || last == NULL ? name :
 		psprintf("%s.%s", mongo_from_utf8(pnstrdup(path, last - path)), name);
 }
