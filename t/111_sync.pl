@@ -50,6 +50,7 @@ is(sql(q{SELECT local_table, foreign_table, state, rows_copied, changes_applied,
 sql(q{INSERT INTO shop.c SELECT g, g, NULL, NULL, NULL FROM generate_series(3000, 3249) g; UPDATE shop.c SET t = 'changed', a = NULL WHERE _id < 250;
 	DELETE FROM shop.c WHERE _id % 7 = 0; UPDATE shop.c SET a = a + 1 WHERE _id < 100; UPDATE shop.c SET d = '{"deep": {"er": 1}}' WHERE _id = 5});
 $set->primary->command('{"update": "c", "updates": [{"q": {"_id": 3}, "u": {"a": 33}}, {"q": {"_id": 99999}, "u": {"$set": {"t": "upsert"}}, "upsert": true}]}', 'db');
+sql(q{INSERT INTO shop.c VALUES (6000, 1); DELETE FROM shop.c WHERE _id = 6000; INSERT INTO shop.c VALUES (6000, 2), (6001, 1); DELETE FROM shop.c WHERE _id = 6001});
 sql(q{CALL mongo_sync('shop.c'::regclass, 'public.c'::text, 100)});
 in_step('applied', 'shop.c', 'public.c');
 cmp_ok(sql('SELECT changes_applied FROM mongo_sync_data'), '>', 600, 'changes are counted');
@@ -72,6 +73,17 @@ is(sql('SELECT length, noted IS NOT NULL FROM c WHERE _id IN (8, 5000) ORDER BY 
 sql(q{ALTER FOREIGN TABLE shop.c ADD COLUMN z int; ALTER TABLE c ADD COLUMN z int; UPDATE shop.c SET z = 7 WHERE _id = 8; CALL mongo_sync('shop.c', 'c')});
 is(sql('SELECT z FROM c WHERE _id = 8'), 7, 'a new column');
 sql('DROP TRIGGER note ON c');
+
+# changes while the collection is copied, of documents that were copied before
+sql(q{CREATE FOREIGN TABLE shop.busy (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'busy');
+	INSERT INTO shop.busy SELECT g, g FROM generate_series(1, 500) g;
+	CREATE TABLE busy (_id int PRIMARY KEY, a int);
+	CREATE FUNCTION interfere() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+		UPDATE shop.busy SET a = -1 WHERE _id = 5; DELETE FROM shop.busy WHERE _id = 6; INSERT INTO shop.busy VALUES (-5, 0); RETURN NULL; END$$;
+	CREATE TRIGGER interfere AFTER INSERT ON busy FOR EACH ROW WHEN (NEW._id = 250) EXECUTE FUNCTION interfere();
+	CALL mongo_sync('shop.busy', 'public.busy', 10)});
+is(sql('SELECT * FROM shop.busy WHERE _id < 7 ORDER BY _id'), "-5|0\n1|1\n2|2\n3|3\n4|4\n5|-1", 'changes during the copy');
+in_step('and are applied', 'shop.busy', 'public.busy');
 
 # --- what it refuses ----------------------------------------------------------------------
 refused('a transaction block', q{BEGIN; CALL mongo_sync('shop.c', 'public.c'); COMMIT}, '25001', 'mongo_sync\(\) cannot run in a transaction block.*HINT');
