@@ -232,6 +232,7 @@ class Differential(BothServers):
     def rarely_sent(self):
         """Returns the forms of conditions of which MongoDB gets less than 40 of 100, for all columns."""
         self.settings.restore()
+        self.session.restore()
         self.execute("SET search_path = differential, public; SET mongo_fdw.enable_pushdown = on")
         rarely = []
         for form in equivalents.WHOLE_FORMS + [elements.exists_condition]:
