@@ -62,7 +62,7 @@ static const struct
 	{"a.1.b.c", TEXTARRAYOID, -1},
 };
 
-#define DOCUMENT_COLUMNS	(lengthof(document_columns) + 2)
+#define DOCUMENT_COLUMNS	(lengthof(document_columns) + 3)
 
 /* The one that is lenient; the strict ones read a column each. */
 static MongoRowDecoder *lenient_decoder;
@@ -90,14 +90,16 @@ prepare_documents(void)
 									 document_columns[i].type,
 									 document_columns[i].typmod);
 		strict_decoders[i] =
-			mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &columns[i], 1,
-									 MONGO_TYPE_MISMATCH_ERROR, true);
+			mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &columns[i], 1, true);
 	}
 	columns[count] = document_column(count, NULL, JSONOID, -1);
 	columns[count + 1] = document_column(count + 1, NULL, JSONBOID, -1);
+	columns[count + 2] = document_column(count + 2, NULL, JSONBOID, -1);
+	columns[count + 2].name = MONGO_MISMATCH_COLUMN;
+	for (int i = 0; i < count + 3; i++)
+		columns[i].type_mismatch = MONGO_TYPE_MISMATCH_NULL;
 	lenient_decoder = mongo_row_decoder_create(CurrentMemoryContext, "d", "c", columns,
-											   count + 2, MONGO_TYPE_MISMATCH_NULL,
-											   false);
+											   count + 3, false);
 }
 
 /* The first byte chooses the decoder, the rest is a document. */
@@ -140,12 +142,13 @@ static Datum
 json_of_document(const bson_t *document, Oid type)
 {
 	MongoColumn column = document_column(0, NULL, type, -1);
+	MongoRowDecoder *decoder;
 	Datum		value;
 	bool		isnull;
 
-	mongo_row_decode(mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &column, 1,
-											  MONGO_TYPE_MISMATCH_NULL, true),
-					 bson_get_data(document), document->len, &value, &isnull);
+	column.type_mismatch = MONGO_TYPE_MISMATCH_NULL;
+	decoder = mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &column, 1, true);
+	mongo_row_decode(decoder, bson_get_data(document), document->len, &value, &isnull);
 	return value;
 }
 
