@@ -573,15 +573,20 @@ BEGIN
 		RAISE EXCEPTION 'table "%" is kept in step with "%"', local, known.foreign_table USING ERRCODE = 'object_in_use';
 	END IF;
 
-	-- the columns are those of the foreign table today
-	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __id %s%s', key.type,
+	-- the columns are those of the foreign table today; a document that is left out must not keep its row
+	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __id %s%s%s', key.type,
+		(SELECT ', __mismatch jsonb' WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = source AND attname = '__mismatch' AND NOT attisdropped)
+			AND EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, LATERAL (
+				SELECT * FROM pg_options_to_table(t.ftoptions) UNION ALL SELECT * FROM pg_options_to_table(s.srvoptions)
+				UNION ALL SELECT o.* FROM pg_attribute a, pg_options_to_table(a.attfdwoptions) o WHERE a.attrelid = source AND NOT a.attisdropped) o
+				WHERE t.ftrelid = source AND option_name = 'type_mismatch' AND option_value = 'skip')),
 		(SELECT string_agg(format(', %I %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
 				(SELECT ' OPTIONS (' || string_agg(format('%I %L', option_name, option_value), ', ') || ')' FROM pg_options_to_table(a.attfdwoptions)),
 				CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END), '' ORDER BY a.attnum)
 			FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 			WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> '__doc'));
 	changes := (SELECT format('%I.%I', relnamespace::regnamespace, left(relname, 55) || '_changes') FROM pg_class WHERE oid = local);
-	changes := coalesce(known.changes_table::text, changes);
+	changes := coalesce((SELECT oid::regclass::text FROM pg_class WHERE oid = known.changes_table), changes);
 	columns := (SELECT format('(%s) SERVER %I OPTIONS (%s)', columns, s.srvname,
 			string_agg(format('%I %L', o.name, o.value), ', '))
 		FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, LATERAL (
@@ -592,7 +597,7 @@ BEGIN
 				WHERE option_name IN ('database', 'type_mismatch', 'canonical_json', 'read_preference', 'comment', 'max_time_ms', 'fetch_size')) o (name, value)
 		WHERE t.ftrelid = source GROUP BY s.srvname);
 	IF known.changes_table IS NULL OR obj_description(to_regclass(changes), 'pg_class') IS DISTINCT FROM md5(columns) THEN
-		IF known.changes_table IS NOT NULL AND to_regclass(changes) IS NOT NULL THEN
+		IF EXISTS (SELECT FROM pg_class WHERE oid = known.changes_table) THEN
 			EXECUTE format('DROP FOREIGN TABLE %s', changes);
 		END IF;
 		EXECUTE format('CREATE FOREIGN TABLE %s %s', changes, columns);
@@ -636,7 +641,7 @@ BEGIN
 	END IF;
 	IF sync.stopped_by IS NOT NULL THEN
 		RAISE EXCEPTION 'the collection of table "%" is gone: %', local, sync.stopped_by USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'To copy the collection that has its name now, truncate the table, delete its row in mongo_sync_data, and drop the foreign table that it names.';
+			HINT = 'To copy the collection that has its name now, truncate the table, delete its row in mongo_sync_positions, and drop the foreign table that it names.';
 	END IF;
 	SELECT a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod) AS type,
 			CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
@@ -652,7 +657,7 @@ BEGIN
 		FROM pg_attribute c JOIN pg_attribute l USING (attname)
 		WHERE c.attrelid = sync.changes_table AND l.attrelid = local AND l.attnum > 0 AND NOT l.attisdropped AND NOT c.attisdropped AND l.attgenerated = ''
 			AND l.attname NOT IN ('__operation', '__token', '__time', '__id', '__mismatch');
-	fits := CASE WHEN EXISTS (SELECT FROM pg_attribute WHERE attrelid = sync.changes_table AND attname = '__mismatch' AND NOT attisdropped)
+	fits := CASE WHEN EXISTS (SELECT FROM pg_attribute WHERE attrelid = CASE WHEN sync.copied THEN sync.changes_table ELSE sync.foreign_table END AND attname = '__mismatch' AND NOT attisdropped)
 		THEN '__mismatch IS NULL' ELSE 'true' END;
 
 	IF NOT sync.copied THEN
@@ -737,6 +742,9 @@ DECLARE
 	detail text;
 	hint text;
 BEGIN
+	IF foreign_table IS NULL OR local_table IS NULL OR coalesce(batch_size < 1, true) THEN
+		RAISE EXCEPTION 'mongo_sync() needs a foreign table, the name of a local one, and a batch_size of at least 1' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
 	EXECUTE format('SELECT %s.mongo_in_transaction_block()', extension) INTO is_more;
 	IF is_more THEN
 		RAISE EXCEPTION 'mongo_sync() cannot run in a transaction block' USING ERRCODE = 'active_sql_transaction',
@@ -758,7 +766,7 @@ BEGIN
 			RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = coalesce(nullif(hint, ''), 'See the page docs/sync.md.'),
 				DETAIL = coalesce(nullif(detail, ''), format('Table "%s" was being brought into step.', local));
 		END IF;
-		EXIT WHEN NOT is_more;
+		EXIT WHEN is_more IS NOT TRUE;
 	END LOOP;
 END;
 $sync$;

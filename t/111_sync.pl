@@ -88,6 +88,8 @@ in_step('and are applied', 'shop.busy', 'public.busy');
 # --- what it refuses ----------------------------------------------------------------------
 refused('a transaction block', q{BEGIN; CALL mongo_sync('shop.c', 'public.c'); COMMIT}, '25001', 'mongo_sync\(\) cannot run in a transaction block.*HINT');
 refused('a function', q{CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN CALL mongo_sync('shop.c', 'public.c'); END$$; SELECT f()}, '2D000', '');
+refused("arguments: $_", "CALL mongo_sync($_)", '22023', 'needs a foreign table') foreach q{NULL, 'x'}, q{'shop.c', NULL}, q{'shop.c', 'c', 0}, q{'shop.c', 'c', NULL};
+refused('a name that is none', q{CALL mongo_sync('shop.c', 'a b.c; DROP TABLE c')}, '22023', 'not a valid identifier');
 refused('a local source', q{CALL mongo_sync('public.c', 'public.x')}, '42809', 'cannot be the source');
 sql(q{CREATE FOREIGN TABLE shop.p (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'c', pipeline '[]');
 	CREATE FOREIGN TABLE shop.keyless (a int) SERVER mongodb OPTIONS (database 'db', collection 'c');
@@ -124,6 +126,15 @@ sql(q{CALL mongo_sync('shop.dirty', 'public.dirty')});
 is(sql('SELECT * FROM dirty ORDER BY _id'), "1|1\n2|2\n7|7", 'changes that do not fit');
 is(sql(q{SELECT count(*), count(*) FILTER (WHERE id = '4'), count(*) FILTER (WHERE id = '2') FROM mongo_sync_errors WHERE id IS NOT NULL}), '4|1|0', 'they are noted until they fit');
 is(sql(q{SELECT errors FROM mongo_sync_status WHERE local_table = 'dirty'::regclass}), 4, 'and counted');
+
+# left out by type_mismatch 'skip', and a stream that somebody has dropped
+$insert->('{"_id": 11, "a": 1}, {"_id": 12, "a": 1}');
+sql(q{CREATE FOREIGN TABLE shop.skipped (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'dirty', type_mismatch 'skip');
+	CALL mongo_sync('shop.skipped', 'public.skipped'); DROP FOREIGN TABLE skipped_changes});
+is(sql('SELECT * FROM skipped ORDER BY _id'), "1|1\n2|2\n7|7\n11|1\n12|1", 'documents are skipped');
+$set->primary->command('{"update": "dirty", "updates": [{"q": {"_id": 11}, "u": {"$set": {"a": "x"}}}, {"q": {"_id": 12}, "u": {"$set": {"a": 2}}}], "writeConcern": {"w": "majority"}}', 'db');
+sql(q{CALL mongo_sync('shop.skipped', 'public.skipped')});
+is(sql('SELECT * FROM skipped ORDER BY _id'), "1|1\n2|2\n7|7\n12|2", 'also those that fitted before');
 
 # --- types of keys ---------------------------------------------------------------------------
 sql(q{CREATE FOREIGN TABLE shop.objects (_id objectid, a int) SERVER mongodb OPTIONS (database 'db', collection 'objects');
