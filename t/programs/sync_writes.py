@@ -2,10 +2,11 @@
 """Writes to a collection at random, from several clients, for t/111_sync.pl.
 
 Each client inserts, replaces, updates and deletes documents of db.c, alone and in
-transactions, until SIGTERM.  What fails is tried again or left out: the
+transactions, until SIGTERM or the end of its parent.  What fails is tried again or left out: the
 test compares the collection that results, whatever it is.
 """
 import argparse
+import os
 import random
 import signal
 import threading
@@ -75,7 +76,10 @@ def main():
                for number in range(arguments.clients)]
     for thread in threads:
         thread.start()
-    stopping.wait()
+    parent = os.getppid()
+    while not stopping.wait(1):
+        if os.getppid() != parent:
+            stopping.set()
     for thread in threads:
         thread.join()
 
