@@ -70,4 +70,16 @@ foreach my $case ([ temporarily_unavailable => '53000' ], [ overloaded => '53000
 	}
 }
 
+# ------------------ a reply to what asks for none, as FerretDB sends it --------------
+
+create_fake_server('talkative', '--talkative');
+create_table('talkative', 'next_good', 'talked');
+# PostgreSQL's LIMIT leaves a cursor, which killCursors closes
+is($node->safe_psql('postgres', q{SET mongo_fdw.enable_pushdown = off;
+	SELECT info FROM (SELECT info FROM talked LIMIT 1) s;
+	SELECT info FROM (SELECT info FROM talked LIMIT 1) s;
+	SELECT info FROM (SELECT info FROM talked LIMIT 1) s;
+	SELECT info FROM talked}),
+	"seven\nseven\nseven\nseven\nseven", 'replies to killCursors are left out');
+
 done_testing();

@@ -405,7 +405,9 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	writer->form.allow_duplicates = skips_duplicates;
 	writer->on_demand = state->reports_refused;
 	writer->form.ordered = !skips_duplicates;
-	writer->form.by_key = writer->form.simple_collation = state->upsert != NULL;
+	writer->form.by_key = state->upsert != NULL;
+	writer->form.simple_collation = state->upsert != NULL &&
+		mongo_feature_enabled(writer->options, MONGO_FEATURE_COLLATION);
 	rinfo->ri_FdwState = state;
 }
 

@@ -675,6 +675,7 @@ mongo_connection_reconnect(MongoConnection *connection)
 
 	mongo_transport_close(transport);
 	connection->in_flight = 0;
+	connection->unanswered = 0;
 	connection->broken = !connect_once(connection, connection->uri, true, true, &error);
 	if (connection->broken)
 	{

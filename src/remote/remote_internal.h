@@ -338,6 +338,7 @@ typedef struct MongoConnection
 	int			in_flight;
 	bool		has_queue;		/* a reply may come without being waited for */
 	uint32		last_request_id;
+	uint32		unanswered;		/* requests that asked for no reply */
 	MongoBuffer request;		/* the request being built; malloc'd */
 	MongoBuffer compressed;		/* the same as OP_COMPRESSED; malloc'd */
 	uint64		waited_before;	/* MONGO_COUNT_WAIT_US at the last send */

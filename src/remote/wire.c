@@ -301,6 +301,8 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 		connection->in_flight++;
 		connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
 	}
+	else
+		connection->unanswered++;
 	if (mongoc_stream_writev(transport->data_stream->top, iov, iovcnt,
 							 reply == NULL ? 0 : MONGO_NO_TIMEOUT) != size)
 		connection->broken = true;
@@ -457,6 +459,37 @@ mongo_reply_free(MongoReply *reply)
 }
 
 /*
+ * unasked_length
+ *		Returns the length of a short message that replies to an earlier request, which asked for
+ *		no reply: FerretDB replies all the same.  0: it is no such message, or not known yet.
+ */
+static size_t
+unasked_length(const MongoConnection *connection, const MongoReply *reply)
+{
+	const uint8 *header = reply->message.data;
+
+	if (connection->unanswered == 0 || reply->expected > 0 || reply->received < HEADER_SIZE ||
+		(int32) (reply->request_id - get_int32(header + 8)) <= 0 ||
+		get_int32(header) < HEADER_SIZE || get_int32(header) > FIRST_REPLY_SIZE)
+		return 0;
+	return get_int32(header);
+}
+
+/* skip_unasked: removes such messages, as far as they have arrived. */
+static void
+skip_unasked(MongoConnection *connection, MongoReply *reply)
+{
+	size_t		length;
+
+	while ((length = unasked_length(connection, reply)) > 0 && length <= reply->received)
+	{
+		connection->unanswered--;
+		reply->received -= length;
+		memmove(reply->message.data, reply->message.data + length, reply->received);
+	}
+}
+
+/*
  * take_header
  *		Checks the header of a reply, notes the message's length and makes space for it.
  */
@@ -543,7 +576,8 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 		MongoBuffer *buffer = reply->is_compressed ? &reply->compressed : &reply->message;
 
 		/* no byte of the next reply, if that may have arrived, too */
-		size_t		size = reply->expected > 0 ? reply->expected :
+		size_t		unasked = unasked_length(connection, reply);
+		size_t		size = reply->expected > 0 ? reply->expected : unasked > 0 ? unasked :
 			connection->in_flight > 1 ? HEADER_SIZE : buffer->capacity;
 		MongoStream *stream = transport->data_stream;
 		ssize_t		count;
@@ -561,7 +595,9 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 		if (wait && !mongoc_stream_should_retry(stream->top))
 			return break_off(connection, NULL);
 		reply->received += Max(count, 0);
+		skip_unasked(connection, reply);
 		if (reply->expected == 0 && reply->received >= HEADER_SIZE &&
+			unasked_length(connection, reply) == 0 &&
 			take_header(connection, reply) != MONGO_REPLY)
 			return MONGO_BROKEN;
 	}

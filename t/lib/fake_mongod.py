@@ -5,7 +5,7 @@ BEHAVIOURS, decides how it replies to find and getMore: with the prefix "next_",
 returns one document and an open cursor, and getMore misbehaves.
 
     fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME] [--scram=NAME]
-        [--plain=USER:PASSWORD]
+        [--plain=USER:PASSWORD] [--talkative]
 
 prints its port and serves until standard input ends.  With --replica-set it is the
 primary of the replica set "rs", whose other member is down.  --greeting=NAME makes the
@@ -14,7 +14,8 @@ compressor, and collections "packed_*" return rows of PACKED.  Other commands th
 and getMore (writes) get the same reply as find for the collection that they name.
 
 The reply to explain is a row of PLANS, the reply to saslStart one of SCRAM.  The user of
---plain can log in by PLAIN; for any other mechanism the error names the mechanism.
+--plain can log in by PLAIN; for any other mechanism the error names the mechanism.  With
+--talkative it also replies to messages that ask for no reply, as FerretDB does.
 
 Every good batch contains {"_id": 1, "id": 7, "info": "seven"}.
 """
@@ -608,7 +609,7 @@ def serve(connection, seen):
                     'ok': 0.0, 'errmsg': 'interrupted at shutdown', 'code': 11600, 'codeName': 'InterruptedAtShutdown'})))
                 continue
             if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
-                if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):
+                if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2) or '--talkative' in sys.argv:
                     connection.sendall(answer_greeting(request_id, opcode))
                 if argument('greeting') == 'spoilt':
                     raise Close
