@@ -101,7 +101,7 @@ COMPRESSORS := $(shell for name in snappy zlib libzstd; do \
 PG_CFLAGS = -MMD -MP $(if $(filter 15,$(MAJORVERSION)),-std=gnu17)
 
 # -isystem: warnings are for our code, not for the headers it is built with.
-PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
+PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wundef \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
 	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z)) \
