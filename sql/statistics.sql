@@ -76,9 +76,9 @@ SELECT condition, uses_index(condition) FROM unnest(ARRAY[
 
 -- The user's word wins, either way.
 ALTER FOREIGN TABLE learned ALTER a OPTIONS (ADD indexed 'false'), ALTER p OPTIONS (ADD indexed 'true'), ALTER _id OPTIONS (ADD indexed 'false');
-SELECT condition, uses_index(condition) FROM unnest(ARRAY['a = 1', 'p = 6', '_id BETWEEN 1 AND 2']) AS condition;
+SELECT condition, uses_index(condition) FROM unnest(ARRAY['a = 1', 'p = 6', '_id < 1']) AS condition;
 ALTER FOREIGN TABLE learned ALTER a OPTIONS (DROP indexed), ALTER p OPTIONS (DROP indexed), ALTER _id OPTIONS (DROP indexed);
-SELECT condition, uses_index(condition) FROM unnest(ARRAY['a = 1', 'p = 6', '_id BETWEEN 1 AND 2']) AS condition;
+SELECT condition, uses_index(condition) FROM unnest(ARRAY['a = 1', 'p = 6', '_id < 1']) AS condition;
 
 -- An order from an index, if that has all documents, each at one place.
 ALTER FOREIGN TABLE learned OPTIONS (SET type_mismatch 'error');
