@@ -37,7 +37,7 @@ i386 bookworm-i386 15 $MONGODB_6 - - $PORTABLE
 preloaded bookworm 15 $MONGODB_6 - - sql/*.sql t/001_quiet.pl
 pgbouncer bookworm 15 $MONGODB_6 - - sql/*.sql
 sharded bookworm 15 $MONGODB_6 - - t/110_sharded.pl
-ferretdb forky 18 $MONGODB_6 - - $FERRETDB_TESTS
+ferretdb sid 18 $MONGODB_6 - - $FERRETDB_TESTS
 arm64 bookworm-arm64 15 $MONGODB_6 - - $PORTABLE
 s390x bookworm-s390x 15 $MONGODB_6 - - $PORTABLE"
 RESULTS=$ROOTS/results
@@ -73,18 +73,18 @@ install_old_postgresql() {
 		"postgresql-$major" "postgresql-server-dev-$major"
 }
 
-# Versions as the programs and libraries report them; a row may replace MongoDB's and the system's.
+# Versions as the programs and libraries report them.
 versions_of() {
 	enter "$1" env "${SETTINGS[@]}" sh -c "
 		/usr/lib/postgresql/$2/bin/pg_config --version | cut -d ' ' -f 2
 		pkg-config --modversion libmongoc-1.0 2>/dev/null || pkg-config --modversion mongoc2
-		\${MONGOD:-/work/.lab/bin/mongod} --version | sed -n 's/^db version v//p'
+		$MONGOD_PROGRAM --version | sed -n 's/^db version v//p'
 		. /etc/os-release && echo \"\$NAME \${VERSION_CODENAME:-}$SYSTEM\"" | paste -sd '|' -
 }
 
 run_row() {
 	local row=$1 suite=$2 major=$3 mongod=$4 old_suite=${5#-} old_major=${6#-} tests=${TESTS:-$7}
-	local name=matrix.$1 counts started=$SECONDS SETTINGS=() SYSTEM=
+	local name=matrix.$1 counts started=$SECONDS SETTINGS=() SYSTEM= MONGOD_PROGRAM=/work/.lab/bin/mongod
 	local log=$RESULTS/$row.log
 	progress "$row: PostgreSQL $major of $suite, $mongod"
 	if [ -n "${FRESH-}" ] || [ ! -e "$ROOTS/$name/work" ]; then

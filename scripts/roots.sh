@@ -17,6 +17,7 @@ ROOT_SUITES="
 bookworm bookworm debian
 trixie trixie debian
 forky sid debian
+sid sid debian
 focal gutsy ubuntu
 noble gutsy ubuntu"
 
@@ -180,7 +181,7 @@ copy_settings() {
 			printf 'deb %s %s\n' "$mirror" "$suite universe" \
 				"$mirror" "$suite-updates main universe" "$mirror" "$suite-security main universe"
 		# libraries of two processors must have one version, but their updates differ
-		elif [ "$suite" != forky ] && [ "$1" = "$suite" ]; then
+		elif [ "$suite" != forky ] && [ "$suite" != sid ] && [ "$1" = "$suite" ]; then
 			printf 'deb %s %s\n' "$mirror" "$suite-updates main" \
 				"${mirror%/}-security" "$suite-security main"
 		fi

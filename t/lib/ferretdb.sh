@@ -31,6 +31,7 @@ if [ ! -e "$cluster/PG_VERSION" ]; then
 		shared_preload_libraries = 'pg_cron,pg_documentdb_core,pg_documentdb'
 		cron.database_name = 'postgres'
 		cron.host = '$cluster'
+		documentdb.localhost_connection_string = 'host=$cluster'
 		listen_addresses = ''
 		unix_socket_directories = '$cluster'
 		max_connections = 200
