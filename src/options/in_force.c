@@ -363,13 +363,13 @@ mongo_column_facts(Oid foreigntableid)
 {
 	CachedTable *table = cached_table(foreigntableid);
 	MongoColumnFacts *result = table->column_facts;
-	MongoTypeMismatch tables_own;
+	const MongoTableOptions *tables_own;
 	MemoryContext previous;
 	CatCList   *columns;
 
 	if (result != NULL)
 		return result;
-	tables_own = mongo_table_options(foreigntableid)->type_mismatch;
+	tables_own = mongo_table_options(foreigntableid);
 	columns = SearchSysCacheList1(ATTNUM, ObjectIdGetDatum(foreigntableid));
 	previous = MemoryContextSwitchTo(table->facts.context);
 	result = palloc0(sizeof(MongoColumnFacts));
@@ -382,8 +382,9 @@ mongo_column_facts(Oid foreigntableid)
 			continue;
 		if (strcmp(NameStr(column->attname), MONGO_MISMATCH_COLUMN) == 0)
 			result->shown_by = column->attnum;
-		else if (heap_attisnull(tuple, Anum_pg_attribute_attfdwoptions, NULL))
-			result->mismatches |= 1 << tables_own;
+		else if (heap_attisnull(tuple, Anum_pg_attribute_attfdwoptions, NULL) &&
+				 tables_own->change_stream == NULL)
+			result->mismatches |= 1 << tables_own->type_mismatch;
 		else
 		{
 			const MongoColumnOptions *options = mongo_column_options(foreigntableid, column->attnum);

@@ -292,6 +292,11 @@ LOCAL_TIMES = {
     "DATE_PART_TEXT_TIMESTAMPTZ": ["date_part('year', za) %s 2023" % o for o in _OPERATORS],
     "EXTRACT_TEXT_DATE": ["extract(year from da) %s 1969" % o for o in _OPERATORS],
     "DATE_PART_TEXT_TIMESTAMP": ["date_part('year', sa) %s 2023" % o for o in _OPERATORS],
+    "INT4_NUMERIC": ["extract(year from sa)::int %s 2023" % o for o in _OPERATORS],
+    "INT8_NUMERIC": ["extract(year from za)::bigint %s 1970" % o for o in _OPERATORS],
+    "INT4_FLOAT8": ["date_part('year', sa)::int %s 2024" % o for o in _OPERATORS],
+    "TRUNC_NUMERIC_INT4": ["trunc(extract(year from za))::int %s 2023" % o for o in _OPERATORS],
+    "TRUNC_FLOAT8": ["trunc(date_part('year', sa)) %s 2023" % o for o in _OPERATORS],
 }
 
 # Documented as not pushed.
