@@ -337,8 +337,8 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 			  const MongoReadContext *context)
 {
 	MongoReadContext alone = {.canonical_json = decoder->canonical_json};
-	bson_value_t field = bson_utf8(column->column.path);
-	bson_value_t type = bson_utf8(mongo_bson_type_name(bson_iter_type(&context->value)));
+	bson_value_t field;
+	bson_value_t type;
 	bson_iter_t value = context->value;
 	Datum		ignored;
 	bool		isnull;
@@ -346,6 +346,8 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 	/* json columns read every BSON type */
 	if (decoder->shown_by == NULL || column->reader->accepts == MONGO_BSON_ANY)
 		return;
+	field = bson_utf8(column->column.path);
+	type = bson_utf8(mongo_bson_type_name(bson_iter_type(&context->value)));
 	if (decoder->shown.bson == NULL)
 		decoder->shown = bson_array_create();
 	if (mongo_tables_at_work() != NIL && mongo_may_quote(column->column.name) &&
