@@ -273,6 +273,8 @@ static void
 append_any(Reader *reader, bson_t *document, Word key)
 {
 	bson_t		child;
+	bson_t		array;
+	const bson_value_t *value;
 	const char *start;
 
 	switch (next_character(reader))
@@ -295,7 +297,21 @@ append_any(Reader *reader, bson_t *document, Word key)
 			expect(reader, '\'');
 			break;
 		case '@':
-			bson_append_value(document, key.start, key.length, read_value(reader));
+			value = read_value(reader);
+			if (value->value_type != BSON_TYPE_ARRAY ||
+				!bson_view(&array, value->value.v_doc.data, value->value.v_doc.data_len))
+			{
+				bson_append_value(document, key.start, key.length, value);
+				break;
+			}
+
+			/*
+			 * libbson prints a message if the keys of a document's array are
+			 * not numbers
+			 */
+			bson_append_array_begin(document, key.start, key.length, &child);
+			bson_concat(&child, &array);
+			bson_append_array_end(document, &child);
 			break;
 		default:
 			append_word(reader, document, key);
