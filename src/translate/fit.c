@@ -52,7 +52,7 @@ typedef struct FitRule
 	bool		by_range;		/* no other value fits, and no other type of
 								 * BSON is within the range */
 	const char *pattern;		/* of Strings that fit; NULL: none */
-	bson_value_t limit;			/* @2 of 'beyond' */
+	bson_value_t limits[2];		/* @2 and @3 of 'beyond' */
 	const char *beyond;			/* template: does the value @1 of an accepted
 								 * type fit?  NULL: all do */
 } FitRule;
@@ -61,8 +61,8 @@ typedef struct FitRule
 static void
 set_range(FitRule *rule, bson_value_t low, bson_value_t high)
 {
-	rule->low = low;
-	rule->high = high;
+	rule->low = rule->limits[0] = low;
+	rule->high = rule->limits[1] = high;
 	rule->has_range = true;
 }
 
@@ -93,6 +93,7 @@ set_numeric_rule(FitRule *rule, int32 typmod)
 	int			precision;
 	int			scale;
 	StringInfoData nines;
+	const char *limit;
 
 	if (!mongo_numeric_typmod(typmod, &precision, &scale))
 		return true;
@@ -103,11 +104,13 @@ set_numeric_rule(FitRule *rule, int32 typmod)
 	for (int i = 0; i < precision; i++)
 		appendStringInfoChar(&nines, '9');
 	/* half a unit of the last place below the power of ten */
-	rule->limit = decimal_of_text(psprintf("%s5E-%d", nines.data, scale + 1));
-	rule->beyond = "{$let: {vars: {d: {$toDecimal: @1}}, in: {$or: [{$eq: ['$$d', NaN]}, {$and: "
-		"[{$gt: ['$$d', {$subtract: [0, @2]}]}, {$lt: ['$$d', @2]}]}]}}}";
+	limit = psprintf("%s5E-%d", nines.data, scale + 1);
 	nines.data[precision - scale] = '\0';
 	set_range(rule, decimal_of_text(psprintf("-%s", nines.data)), decimal_of_text(nines.data));
+	rule->limits[0] = decimal_of_text(psprintf("-%s", limit));
+	rule->limits[1] = decimal_of_text(limit);
+	rule->beyond = "{$let: {vars: {d: {$toDecimal: @1}}, in: {$or: [{$eq: ['$$d', NaN]}, {$and: "
+		"[{$gt: ['$$d', @2]}, {$lt: ['$$d', @3]}]}]}}}";
 	return true;
 }
 
@@ -129,7 +132,8 @@ set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 	if (GetDatabaseEncoding() != PG_UTF8 || length > LARGEST_QUANTIFIER)
 		return false;
 	rule->pattern = length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d}+ *\\z", length);
-	rule->limit = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
+	rule->limits[0] = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
+	rule->limits[1] = bson_utf8(rule->pattern);
 	rule->beyond = "{$or: [{$eq: [{$type: @1}, 'objectId']}, "
 		"{$let: {vars: {s: {$substrBytes: [@1, 0, -1]}}, in: {$and: ["
 		"{$regexMatch: {input: '$$s', regex: @3, options: 's'}}, "
@@ -149,7 +153,7 @@ fit_rule_of(const MongoField *field, FitRule *rule)
 	memset(rule, 0, sizeof(*rule));
 	if (!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return false;
-	rule->limit = bson_null();
+	rule->limits[0] = rule->limits[1] = bson_null();
 	rule->accepts = rule->sure = type->accepts & mongo_declared_set(field->bson_type);
 	switch (type->kind)
 	{
@@ -181,9 +185,7 @@ fit_rule_of(const MongoField *field, FitRule *rule)
 		case MONGO_KIND_INTEGER:
 			set_range(rule, bson_int64(-type->limit - 1), bson_int64(type->limit));
 			rule->sure &= BIT(INT32) | BIT(INT64);
-			rule->limit = rule->high;
-			rule->beyond = "{$and: [{$gte: [@1, {$subtract: [-1, @2]}]}, {$lte: [@1, @2]}, "
-				"{$eq: [@1, {$trunc: @1}]}]}";
+			rule->beyond = "{$and: [{$gte: [@1, @2]}, {$lte: [@1, @3]}, {$eq: [@1, {$trunc: @1}]}]}";
 			return true;
 		case MONGO_KIND_DOUBLE:
 			rule->sure &= BIT(DOUBLE) | BIT(INT32);
@@ -221,9 +223,8 @@ fit_expression(const MongoField *field, const FitRule *rule)
 	BsonArray	types = bson_array_create();
 	MongoValue	arguments[] = {
 		mongo_argument(bson_field(field->path)),
-		mongo_argument(rule->by_range ? rule->low : rule->limit),
-		mongo_argument(rule->by_range ? rule->high :
-					   rule->pattern != NULL ? bson_utf8(rule->pattern) : bson_null()),
+		mongo_argument(rule->limits[0]),
+		mongo_argument(rule->limits[1]),
 		{NULL}
 	};
 	ListCell   *cell;
