@@ -326,6 +326,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoEstimate plain = mongo_estimate_plain_scan(baserel);
 	List	   *parameterizations = NIL;
+	Path	   *path;
 	ListCell   *cell;
 
 	if (relation->unbound)
@@ -333,13 +334,14 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		add_bound_paths(root, baserel);
 		return;
 	}
+	path = mongo_foreign_path(root, baserel, NULL, plain, NIL, baserel->lateral_relids,
+							  mongo_enable_pushdown ?
+							  mongo_local_order(root, baserel, baserel->reltarget->exprs,
+												NIL, false) : NULL, NIL);
+	/* only the row of the other table lets MongoDB test mongo_match() */
 	if (relation->matches_outer)
-		plain.total_cost += MONGO_COST_UNTESTABLE;
-	add_path(baserel, mongo_foreign_path(root, baserel, NULL, plain,
-										 NIL, baserel->lateral_relids,
-										 mongo_enable_pushdown ?
-										 mongo_local_order(root, baserel, baserel->reltarget->exprs,
-														   NIL, false) : NULL, NIL));
+		mongo_disable_path(path);
+	add_path(baserel, path);
 	if (!mongo_enable_pushdown)
 	{
 		mongo_keep_out_of_workers(baserel);

@@ -542,8 +542,6 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 										 * field is picked */
 #define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
 											 * less for add_path() */
-#define MONGO_COST_UNTESTABLE		1e10	/* - a scan of rows that a clause
-											 * cannot be tested on */
 #define MONGO_COST_PRECEDING		20	/* - commands: the most that a scan
 										 * takes that begins before the query
 										 * reads it, perhaps in vain */

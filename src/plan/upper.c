@@ -458,7 +458,7 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 	bool		indexed;
 	MongoOrder	order;
 
-	if (!bms_is_empty(baserel->lateral_relids) || relation->skips_locally ||
+	if (!bms_is_empty(baserel->lateral_relids) ||
 		(!relation->all_exact && mongo_exact_pipeline(baserel) == NULL))
 		return;
 	if (pathkeys == NIL)
