@@ -100,9 +100,9 @@ static const RemoteErrorRule rules[] =
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
 	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLarge */
 	LARGE_TRANSACTION_HINT},
-	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
 	{260, ERRCODE_INVALID_PARAMETER_VALUE, false,	/* InvalidResumeToken */
 	TOKEN_HINT},
+	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
 	{263, ERRCODE_FEATURE_NOT_SUPPORTED, false, /* OperationNotSupportedInTransaction */
 	OUTSIDE_HINT},
 	{280, ERRCODE_INVALID_PARAMETER_VALUE, false,	/* ChangeStreamFatalError */
@@ -134,14 +134,14 @@ static const RemoteErrorRule rules[] =
 	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
 	{16493, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* too long a string */
 	"MongoDB makes no string of more than 16 MB. With the setting mongo_fdw.enable_pushdown off, PostgreSQL does."},
-	{40573, ERRCODE_FEATURE_NOT_SUPPORTED, false,	/* change stream of a
-													 * standalone */
-	"MongoDB has change streams only in replica sets, also of one member, and in sharded clusters."},
 	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an
 																	 * update */
 	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* likewise, after a
 													 * replacement */
 	TOO_LARGE_HINT},
+	{40573, ERRCODE_FEATURE_NOT_SUPPORTED, false,	/* change stream of a
+													 * standalone */
+	"MongoDB has change streams only in replica sets, also of one member, and in sharded clusters."},
 };
 
 /* Codes of errors of operators that do not accept the type of their argument. */
