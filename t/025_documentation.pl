@@ -369,7 +369,9 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	# The query that README begins with, and its command.
 	my ($first, $command) = $readme =~ /^```\n(SELECT .*?;)\n```\n.*?^```\n(\{.*?)^```$/ms;
 	my ($sent) = $node->safe_psql('readme', "SET search_path = shop; EXPLAIN (VERBOSE, COSTS OFF) $first") =~ /Remote Command: (.*)/;
-	is($sent, join(' ', split ' ', $command), 'README: the first query\'s command is the one shown');
+	# the columns' order is that of the sampled documents, which often lack some fields
+	s/("projection" : )\{ (.*?) \}/"$1\{ " . join(', ', sort split(q{, }, $2)) . ' }'/e foreach ($sent, $command = join(' ', split ' ', $command));
+	is($sent, $command, 'README: the first query\'s command is the one shown');
 
 	# The plan that README shows.
 	my ($query, $plan) = $readme =~ /^EXPLAIN \(VERBOSE, COSTS OFF\) (.*?);\n\n(.*?)^```$/ms;
