@@ -173,7 +173,7 @@ typedef struct MongoMembers
 #define MONGO_NO_RESTRICTINFO
 #endif
 
-/* Make a path the last resort, also beside paths that settings disable once or several times. */
+/* Make a path the last resort, even after paths that settings disable once or several times. */
 #define MONGO_DISABLED_TIMES	1000
 #if PG_VERSION_NUM >= 180000
 #define mongo_count_disabled(path) ((path)->disabled_nodes += MONGO_DISABLED_TIMES)

@@ -168,8 +168,7 @@ typedef struct MongoRowDecoder MongoRowDecoder;
  * Allocates the decoder, and copies of the names, in 'context'.  Two columns may share a
  * path, and one path may contain another ("a" and "a.b").  Raises 0A000 for a type that
  * has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, and for a
- * "__mismatch" column that is not jsonb, and
- * what mongo_check_declared_type() raises.
+ * "__mismatch" column that is not jsonb.  Also raises what mongo_check_declared_type() does.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 												 const char *database,
@@ -188,8 +187,8 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  *
  * A field that does not fit its column raises the SQLSTATE of its MongoMismatch, or gives
  * NULL unless its type_mismatch is 'error'.  The column "__mismatch" shows those fields of
- * type_mismatch 'null'.  Nesting beyond the stack's depth raises 54001.
- * A type without a row of its own in types.c raises the errors of its input function.
+ * type_mismatch 'null'.  Nesting beyond the stack's depth raises 54001.  A type without a row
+ * of its own in types.c raises the errors of its input function.
  */
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
@@ -208,14 +207,15 @@ typedef enum MongoDeferral
  * mongo_row_decoder_defer_errors
  *		Defer these errors in all documents that are decoded from now on.
  *
+ * Columns whose index is in 'needed', which must live as long as the decoder, are always read.
+ * Under type_mismatch 'null' their constraints are also checked, as a value that violates one
+ * reads as NULL.
+ *
  * mongo_row_decoder_mismatches() returns the indexes of the columns of the last document
  * that did not fit, NULL if all did; the set belongs to the decoder.
  * mongo_row_decoder_deferred() returns whether anything else was deferred.
  * mongo_row_decoder_skipped() returns whether the last document did not fit a column of
- * type_mismatch 'skip'.  Columns whose
- * index is in 'needed', which must live as long as the decoder, are always read.  Under
- * type_mismatch 'null' their constraints are also checked, as a value that violates one
- * reads as NULL.
+ * type_mismatch 'skip'.
  */
 extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what,
 										   const Bitmapset *needed);

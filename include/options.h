@@ -178,7 +178,7 @@ typedef struct MongoTableOptions
 #define MONGO_STREAM_TOKEN	"token"
 #define MONGO_STREAM_TIME	"time"
 
-/* The document in a change stream's events, of which most columns read a field. */
+/* The document in a change stream's events.  Most columns read a field of it. */
 #define MONGO_STREAM_DOCUMENT	"fullDocument"
 
 /* Does an index begin with a column's field? */

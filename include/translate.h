@@ -290,8 +290,8 @@ extern MongoPredicate *mongo_predicate_from_list(List *list);
  * binding does not search them for parameters, and they may fail.
  *
  * In stages with $values, {$param: name} stands for the value of a column with the option
- * parameter.  $values has the number of its predicate, of which only 'field' matters, by name;
- * or the name of the column if no condition gives a value.  $table is the foreign table's name.
+ * parameter.  $values has, by name, the number of a predicate whose 'field' alone matters, or
+ * the name of the column if no condition gives a value.  $table is the foreign table's name.
  * A value is written as the column's values are, is not searched for parameters, and MongoDB
  * never evaluates it: see the rules in template.c.
  */
@@ -681,8 +681,8 @@ extern bool mongo_digits_fit(MongoDigits digits);
 /*
  * Returns the aggregation expression for 'node', a document with one element named "".
  * Returns NULL if the node is not shippable, and leaves 'translation' unchanged.  No node is
- * shippable without use_expressions.  Arithmetic on numeric is
- * shippable only if its digits provably fit into a Decimal128.
+ * shippable without use_expressions.  Arithmetic on numeric is shippable only if its digits
+ * provably fit into a Decimal128.
  */
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
 

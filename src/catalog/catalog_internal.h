@@ -154,7 +154,7 @@ extern uint32 sampled_field_last_type(const FieldSample *sample, const SampledFi
  * changed.  NULL if there is none.  Palloc'd or static, in the database's encoding.
  *
  * nearest_collection: of the database; also NULL if the user may not list collections.
- * nearest_field: the path of a field that no column reads, beside the one at this path (UTF-8).
+ * nearest_field: the path of a field near the one at this path that no column reads (UTF-8).
  */
 extern const char *nearest_collection(UserMapping *user, const char *database, const char *name);
 extern const char *nearest_field(FieldSample *sample, const char *path);

@@ -813,6 +813,7 @@ fetch_row(ForeignScanState *node)
 			 * visible
 			 */
 			mongo_results_forget(state->results);
+		/* is_hidden() may have read the document again, and found a misfit */
 		else if (mongo_row_decoder_skipped(state->decoder))
 			InstrCountFiltered1(node, 1);
 		else

@@ -538,7 +538,6 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		(type->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) != 0)
 		return not_shippable;
 
-	/* a type mismatch that reads as NULL is not null in MongoDB */
 	result.strict = !is_null;
 	result.exactness = MONGO_EXACT;
 	if (tests_fit(translation, &field))
@@ -554,6 +553,8 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
 		return result;
 	}
+
+	/* a type mismatch that reads as NULL is not null in MongoDB */
 	if (field.type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 	{
 		if (is_null)

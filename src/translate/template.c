@@ -170,10 +170,10 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
  *
  * Whoever gives a parameter its value must not gain an operator or a field by it that the
  * author of the stages has not written.  In an expression the value becomes {$literal: value}.
- * Elsewhere MongoDB would take some values for more than data, and these are refused: in query
- * predicates documents with operators, and regular expressions, but not as the operand of a
- * comparison; and in the arguments of a stage of which nothing is known also Strings that name
- * a field.
+ * Elsewhere MongoDB would take some values for more than data, and these are refused.  In query
+ * predicates these are documents with operators and regular expressions, unless they are the
+ * operand of a comparison.  In the arguments of an unknown stage, Strings that name a field are
+ * refused, too.
  *-------------------------------------------------------------------------
  */
 

@@ -224,8 +224,8 @@ extern void mongo_append_other_json(BsonArray *branches, const char *path,
 
 /*
  * mongo_translate_exists
- *		Translates EXISTS over the elements of an array, of which 'subquery' is the plan's node,
- *		as mongo_translate_condition() does: a superset.
+ *		Translates EXISTS over the elements of an array, as mongo_translate_condition() does: a
+ *		superset.  'subquery' is its node in the plan.
  */
 extern MongoCondition mongo_translate_exists(MongoTranslation *translation,
 											 const SubPlan *subquery, bson_t *match);
