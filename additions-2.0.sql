@@ -467,12 +467,20 @@ CREATE TABLE mongo_sync_data (
 	position text COLLATE "C" NOT NULL,
 	position_time timestamptz NOT NULL,
 	copied boolean NOT NULL DEFAULT false,
-	copied_to text,
 	rows_copied bigint NOT NULL DEFAULT 0,
 	changes_applied bigint NOT NULL DEFAULT 0,
 	last_run timestamptz NOT NULL DEFAULT now(),
 	stopped_by text,
+	follow boolean NOT NULL DEFAULT false,
 	failed_at timestamptz
+);
+
+-- Ranges of _id that have yet to be copied.  A session locks the one that it copies.
+CREATE TABLE mongo_sync_ranges (
+	local_table regclass NOT NULL,
+	after_id text,		-- NULL: from the first one
+	to_id text,			-- NULL: to the last one, and all keys of other types
+	is_divided boolean NOT NULL DEFAULT false
 );
 
 CREATE TABLE mongo_sync_errors (
@@ -485,7 +493,8 @@ CREATE TABLE mongo_sync_errors (
 CREATE INDEX ON mongo_sync_errors (local_table, id);
 
 -- Whoever dumps the database must be able to read it, so it has no policy and nothing of documents.
-SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', '');
+-- A copy that has not ended begins again after a restore.
+SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', 'WHERE copied');
 GRANT SELECT ON mongo_sync_data TO PUBLIC;
 
 -- a table's rows are its owner's
@@ -497,7 +506,10 @@ WITH CHECK OPTION;
 ALTER TABLE mongo_sync_errors ENABLE ROW LEVEL SECURITY;
 CREATE POLICY owner ON mongo_sync_errors
 	USING ((SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table));
-GRANT SELECT, INSERT, UPDATE, DELETE ON mongo_sync_positions, mongo_sync_errors TO PUBLIC;
+ALTER TABLE mongo_sync_ranges ENABLE ROW LEVEL SECURITY;
+CREATE POLICY owner ON mongo_sync_ranges
+	USING ((SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table));
+GRANT SELECT, INSERT, UPDATE, DELETE ON mongo_sync_positions, mongo_sync_errors, mongo_sync_ranges TO PUBLIC;
 
 CREATE VIEW mongo_sync_status WITH (security_invoker) AS
 SELECT local_table, foreign_table,
@@ -518,8 +530,7 @@ RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
--- Creates what a table needs to be in step, and takes the position from which changes will be
--- applied: before anything is copied, so that no change is missed.
+-- Creates what a table needs to be in step.  Returns the local table.
 CREATE FUNCTION mongo_sync_prepare(source regclass, target text)
 RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT
@@ -527,13 +538,16 @@ AS $prepare$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	names text[] := parse_ident(target);
-	local regclass := to_regclass(target);
+	local regclass;
 	changes text;
 	columns text;
 	key record;
 	known record;
 	derived text;
 BEGIN
+	-- of several first calls, one creates the tables
+	PERFORM pg_advisory_xact_lock(hashtext('mongo_sync'), source::oid::integer);
+	local := to_regclass(target);
 	SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type INTO key
 		FROM pg_attribute a WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
@@ -610,14 +624,95 @@ BEGIN
 			RAISE EXCEPTION 'table "%" is not empty', local USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = 'The first call copies the collection. Truncate the table, or give the name of a new one.';
 		END IF;
-		EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time)
-			SELECT $1, $2, $3, __token, __time FROM %s', extension, changes) USING local, source, to_regclass(changes);
+		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3)', extension) USING local, source, to_regclass(changes);
 	END IF;
 	RETURN local;
 END;
 $prepare$;
 
--- Does a transaction's part of the work: copies a range of _id, or applies some changes.  Returns
+-- Begins a copy: forgets all rows, and takes the position from which changes will be applied
+-- before anything is copied, so that no change is missed.
+CREATE FUNCTION mongo_sync_begin(local regclass, source regclass, changes regclass)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT
+AS $begin$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+BEGIN
+	EXECUTE format('DELETE FROM %s', local);
+	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1', extension) USING local;
+	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE local_table = $1', extension) USING local;
+	EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1)', extension) USING local;
+	EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time)
+		SELECT $1, $2, $3, __token, __time FROM %s
+		ON CONFLICT (local_table) DO UPDATE SET position = EXCLUDED.position, position_time = EXCLUDED.position_time,
+			copied = false, stopped_by = NULL', extension, changes) USING local, source, changes;
+END;
+$begin$;
+
+-- Divides a range of _id from the rest, or copies one.  Returns whether there is more to do.
+CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, key name, bson_type text, columns text, fits text, batch_size integer)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET DateStyle = 'ISO'
+AS $copy$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	range record;
+	condition text;
+	bound text;
+	copied bigint;
+	began timestamptz := clock_timestamp();
+BEGIN
+	EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 AND is_divided LIMIT 1 FOR UPDATE SKIP LOCKED', extension)
+		INTO range USING local;
+	IF range IS NULL THEN
+		EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 AND NOT is_divided FOR UPDATE', extension)
+			INTO range USING local;
+	END IF;
+	IF range IS NULL THEN
+		EXECUTE format('UPDATE %1$s.mongo_sync_positions SET copied = true
+			WHERE local_table = $1 AND NOT copied AND NOT EXISTS (SELECT FROM %1$s.mongo_sync_ranges WHERE local_table = $1)', extension) USING local;
+		GET DIAGNOSTICS copied = ROW_COUNT;
+		IF copied = 0 THEN
+			RAISE NOTICE 'other sessions copy the last ranges';
+		END IF;
+		RETURN copied = 1;
+	END IF;
+
+	condition := nullif(concat_ws(' AND ', format('f.%I > ', key) || quote_literal(range.after_id), format('f.%I <= ', key) || quote_literal(range.to_id)), '');
+	IF NOT range.is_divided THEN
+		-- the key at which the next range ends, if PostgreSQL's order of keys is MongoDB's
+		IF bson_type IS NOT NULL THEN
+			EXECUTE format('SELECT f.%1$I::text FROM %2$s f WHERE %3$s AND f.%1$I IS NOT NULL ORDER BY f.%1$I OFFSET $1 LIMIT 1',
+				key, source, concat_ws(' AND ', condition, fits)) INTO bound USING batch_size * 10::bigint - 1;
+		END IF;
+		EXECUTE format('UPDATE %s.mongo_sync_ranges SET to_id = $1, is_divided = true WHERE ctid = $2', extension) USING bound, range.ctid;
+		IF bound IS NOT NULL THEN
+			EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1, $2)', extension) USING local, bound;
+		END IF;
+		RETURN true;
+	END IF;
+
+	IF range.to_id IS NULL THEN
+		condition := condition || format(' OR %s.mongo_match(f, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', bson_type));
+	END IF;
+	condition := coalesce('(' || condition || ')', 'true');
+	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
+	GET DIAGNOSTICS copied = ROW_COUNT;
+	IF fits <> 'true' THEN
+		EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch) SELECT $1, coalesce(%I::text, __mismatch::text), __mismatch FROM %s f WHERE %s AND __mismatch IS NOT NULL',
+			extension, key, source, condition) USING local;
+	END IF;
+	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE ctid = $1', extension) USING range.ctid;
+	EXECUTE format('UPDATE %s.mongo_sync_positions SET rows_copied = rows_copied + $1, last_run = now(), failed_at = NULL WHERE local_table = $2', extension)
+		USING copied, local;
+	RAISE NOTICE 'copied % rows in % s', copied, round(extract(epoch FROM clock_timestamp() - began), 1);
+	RETURN true;
+END;
+$copy$;
+
+-- Does a transaction's part of the work: copies a range, or applies some changes.  Returns
 -- whether there is more.
 CREATE FUNCTION mongo_sync_step(local regclass, batch_size integer)
 RETURNS boolean
@@ -631,20 +726,25 @@ DECLARE
 	assignments text;
 	fits text;
 	fetched record;
-	bound text;
-	range text;
-	began timestamptz := clock_timestamp();
+	is_more boolean;
 BEGIN
-	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE SKIP LOCKED', extension) INTO sync USING local;
+	-- several sessions may copy, one applies changes
+	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1 AND NOT copied', extension) INTO sync USING local;
+	IF sync IS NULL THEN
+		EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE SKIP LOCKED', extension) INTO sync USING local;
+	END IF;
 	IF sync IS NULL THEN
 		RAISE EXCEPTION 'table "%" is being brought into step by another session', local USING ERRCODE = 'object_in_use';
 	END IF;
-	IF sync.stopped_by IS NOT NULL THEN
+	IF sync.stopped_by IS NOT NULL AND NOT sync.follow THEN
 		RAISE EXCEPTION 'the collection of table "%" is gone: %', local, sync.stopped_by USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'To copy the collection that has its name now, truncate the table, delete its row in mongo_sync_positions, and drop the foreign table that it names.';
+			HINT = 'To copy the collection that has its name now, and to do so from now on, call mongo_sync() with follow => true.';
+	ELSIF sync.stopped_by IS NOT NULL THEN
+		RAISE NOTICE 'the collection of table "%" is gone (%): copying what has its name now', local, sync.stopped_by;
+		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3)', extension) USING local, sync.foreign_table, sync.changes_table;
+		RETURN true;
 	END IF;
-	SELECT a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod) AS type,
-			CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
+	SELECT a.attname, CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
 				WHEN a.atttypid = 'timestamptz'::regtype THEN 'date'
 				WHEN a.atttypid = to_regtype(extension || '.objectid') THEN 'objectId'
 				WHEN a.atttypid = 'text'::regtype AND (a.attcollation = '"C"'::regcollation OR a.attcollation = '"default"'::regcollation AND
@@ -661,28 +761,9 @@ BEGIN
 		THEN '__mismatch IS NULL' ELSE 'true' END;
 
 	IF NOT sync.copied THEN
-		-- the key at which the range ends, if MongoDB has the order of keys; the last range has all other keys
-		IF key.bson_type IS NOT NULL THEN
-			range := CASE WHEN sync.copied_to IS NULL THEN 'true' ELSE format('%I > %L', key.attname, sync.copied_to) END;
-			EXECUTE format('SELECT f.%1$I::text FROM %2$s f WHERE %3$s AND %4$s AND f.%1$I IS NOT NULL ORDER BY f.%1$I OFFSET $1 LIMIT 1', key.attname, sync.foreign_table, range, fits)
-				INTO bound USING batch_size * 10 - 1;
-		END IF;
-		IF bound IS NOT NULL THEN
-			range := format('%s AND %I <= %L', range, key.attname, bound);
-		ELSIF sync.copied_to IS NOT NULL THEN
-			range := format('(%s OR %s.mongo_match(f, %L))', range, extension, format('{"_id": {"$not": {"$type": "%s"}}}', key.bson_type));
-		END IF;
-		range := coalesce(range, 'true');
-		EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, sync.foreign_table, range, fits);
-		GET DIAGNOSTICS sync.rows_copied = ROW_COUNT;
-		IF fits <> 'true' THEN
-			EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch) SELECT $1, coalesce(%I::text, __mismatch::text), __mismatch FROM %s f WHERE %s AND __mismatch IS NOT NULL',
-				extension, key.attname, sync.foreign_table, range) USING local;
-		END IF;
-		EXECUTE format('UPDATE %s.mongo_sync_positions SET rows_copied = rows_copied + $1, copied_to = $2, copied = $2 IS NULL, last_run = now(), failed_at = NULL WHERE local_table = $3', extension)
-			USING sync.rows_copied, bound, local;
-		RAISE NOTICE 'copied % rows in % s', sync.rows_copied, round(extract(epoch FROM clock_timestamp() - began), 1);
-		RETURN true;
+		EXECUTE format('SELECT %s.mongo_sync_copy($1, $2, $3, $4, $5, $6, $7)', extension) INTO is_more
+			USING local, sync.foreign_table, key.attname, key.bson_type, columns, fits, batch_size;
+		RETURN is_more;
 	END IF;
 
 	-- the last state of each document in the batch
@@ -730,13 +811,14 @@ BEGIN
 END;
 $fail$;
 
-CREATE PROCEDURE mongo_sync(foreign_table regclass, local_table text, batch_size integer DEFAULT 10000)
+CREATE PROCEDURE mongo_sync(foreign_table regclass, local_table text, batch_size integer DEFAULT 10000, follow boolean DEFAULT NULL)
 LANGUAGE plpgsql
 AS $sync$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	local regclass;
 	is_more boolean := true;
+	steps bigint := 0;
 	state text;
 	message text;
 	detail text;
@@ -751,6 +833,9 @@ BEGIN
 			HINT = 'It commits each batch together with its position. Run CALL by itself.';
 	END IF;
 	EXECUTE format('SELECT %s.mongo_sync_prepare($1, $2)', extension) INTO local USING foreign_table, local_table;
+	IF follow IS NOT NULL THEN
+		EXECUTE format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
+	END IF;
 	COMMIT;
 	LOOP
 		BEGIN
@@ -762,11 +847,14 @@ BEGIN
 			END IF;
 		END;
 		COMMIT;
+		-- another session goes on with it
+		EXIT WHEN state = '55006' AND steps > 0;
 		IF state IS NOT NULL THEN
 			RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = coalesce(nullif(hint, ''), 'See the page docs/sync.md.'),
 				DETAIL = coalesce(nullif(detail, ''), format('Table "%s" was being brought into step.', local));
 		END IF;
 		EXIT WHEN is_more IS NOT TRUE;
+		steps := steps + 1;
 	END LOOP;
 END;
 $sync$;
@@ -777,6 +865,8 @@ COMMENT ON VIEW mongo_sync_positions IS 'rows of mongo_sync_data for tables of t
 COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with collections';
 COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
 COMMENT ON FUNCTION mongo_sync_prepare(regclass, text) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, name, text, text, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_step(regclass, integer) IS 'part of mongo_sync()';
-COMMENT ON PROCEDURE mongo_sync(regclass, text, integer) IS 'bring a local table into step with the collection of a foreign table';
+COMMENT ON PROCEDURE mongo_sync(regclass, text, integer, boolean) IS 'bring a local table into step with the collection of a foreign table';

@@ -85,6 +85,45 @@ sql(q{CREATE FOREIGN TABLE shop.busy (_id int, a int) SERVER mongodb OPTIONS (da
 is(sql('SELECT * FROM shop.busy WHERE _id < 7 ORDER BY _id'), "-5|0\n1|1\n2|2\n3|3\n4|4\n5|-1", 'changes during the copy');
 in_step('and are applied', 'shop.busy', 'public.busy');
 
+# several sessions copy
+sql(q{CREATE FOREIGN TABLE shop.large (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'large');
+	INSERT INTO shop.large SELECT g, g FROM generate_series(1, 20000) g});
+my @calls = map { background_query($node, q{CALL mongo_sync('shop.large', 'public.large', 50)}) } 1 .. 4;
+my @said = map { ($_->finish)[2] } @calls;
+unlike("@said", qr/ERROR/, 'several sessions copy');
+cmp_ok(scalar(grep { /copied 500 rows/ } @said), '>', 1, 'each a part');
+is(sql(q{SELECT state, rows_copied FROM mongo_sync_status WHERE local_table = 'large'::regclass}), 'applying|20000', 'all parts');
+is(sql('SELECT count(*) FROM mongo_sync_ranges'), 0, 'no range is left');
+in_step('copied by several sessions', 'shop.large', 'public.large');
+
+# a collection that is dropped, renamed or replaced is followed by what has its name
+sql(q{CREATE FOREIGN TABLE shop.followed (_id int, a int) SERVER mongodb OPTIONS (database 'followed', collection 'c');
+	INSERT INTO shop.followed SELECT g, 1 FROM generate_series(1, 500) g;
+	CALL mongo_sync('shop.followed', 'public.followed', follow => true)});
+foreach my $gone (
+	[ drop => '{"drop": "c"}' ],
+	[ rename => '{"renameCollection": "followed.c", "to": "followed.d"}', 'admin' ],
+	[ 'replaced by $out' => '{"aggregate": "d", "pipeline": [{"$match": {"_id": {"$lt": 99}}}, {"$out": "c"}], "cursor": {}}' ],
+	[ 'replaced by a rename' => '{"renameCollection": "followed.d", "to": "followed.c", "dropTarget": true}', 'admin' ],
+	[ dropDatabase => '{"dropDatabase": 1}' ])
+{
+	my ($name, $command, $database) = @$gone;
+
+	sql('INSERT INTO shop.followed SELECT g, 2 FROM generate_series(1001, 1010) g; UPDATE shop.followed SET a = 3 WHERE _id < 5');
+	$set->primary->command($command, $database // 'followed');
+	sql(q{CALL mongo_sync('shop.followed', 'public.followed', 10)});
+	in_step("followed: $name", 'shop.followed', 'public.followed');
+	sql('DELETE FROM shop.followed WHERE _id > 1000; INSERT INTO shop.followed VALUES (2000, 1)');
+	sql(q{CALL mongo_sync('shop.followed', 'public.followed')});
+	in_step("followed: after $name", 'shop.followed', 'public.followed');
+	sql('DELETE FROM shop.followed WHERE _id = 2000');
+}
+sql(q{INSERT INTO shop.followed VALUES (1, 1); CALL mongo_sync('shop.followed', 'public.followed', follow => false)});
+$set->primary->command('{"drop": "c"}', 'followed');
+refused('no longer followed', q{CALL mongo_sync('shop.followed', 'public.followed')}, '55000', 'is gone: drop.*HINT:.*follow => true');
+sql(q{CALL mongo_sync('shop.followed', 'public.followed', follow => true)});
+is(sql('SELECT count(*) FROM followed'), 0, 'followed again');
+
 # --- what it refuses ----------------------------------------------------------------------
 refused('a transaction block', q{BEGIN; CALL mongo_sync('shop.c', 'public.c'); COMMIT}, '25001', 'mongo_sync\(\) cannot run in a transaction block.*HINT');
 refused('a function', q{CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN CALL mongo_sync('shop.c', 'public.c'); END$$; SELECT f()}, '2D000', '');
