@@ -9,12 +9,13 @@ use MongoFdwTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $rounds = random_amount(6);
-my $set = MongoFdwTest::ReplicaSet->new(3);
-my ($uri) = join(',', map { '127.0.0.1:' . $_->port } $set->members);
+my $rounds = random_amount(5);
+my $set = MongoFdwTest::ReplicaSet->new(3, arguments => [ '--oplogSize', '16' ]);
+my $hosts = join(',', map { '127.0.0.1:' . $_->port } $set->members);
+my $uri = "mongodb://$hosts/?replicaSet=rs&serverSelectionTimeoutMS=20000&w=majority&readConcernLevel=majority";
 my $node = new_postgres('sync', 'jit = off', 'max_parallel_workers_per_gather = 0', 'restart_after_crash = on');
 create_server($node, 'mongodb', $set->primary, address => undef, port => undef, transactions => 'off',
-	uri => "mongodb://$uri/?replicaSet=rs&serverSelectionTimeoutMS=20000&w=majority&readConcernLevel=majority");
+	uri => $uri);
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 
@@ -219,39 +220,57 @@ $set->primary->command('{"drop": "c"}', 'db');
 refused('a collection that was dropped', q{CALL mongo_sync('shop.c', 'public.c')}, '55000', 'is gone: drop.*HINT');
 refused('it stays so', q{CALL mongo_sync('shop.c', 'public.c')}, '55000', 'is gone: drop');
 is(sql(q{SELECT state FROM mongo_sync_status WHERE local_table = 'c'::regclass}), 'stopped by drop', 'the status says so');
-sql(q{DELETE FROM mongo_sync_positions WHERE local_table = 'c'::regclass; DROP FOREIGN TABLE c_changes; TRUNCATE c;
-	INSERT INTO shop.c SELECT g, g, 'text' || g, NULL, NULL FROM generate_series(0, 399) g});
+sql(q{DELETE FROM mongo_sync_positions WHERE local_table = 'c'::regclass; DROP FOREIGN TABLE c_changes; TRUNCATE c});
 my $out = '';
-my $writer = IPC::Run::start([ python('programs/sync_writes.py', '--uri', "mongodb://$uri/?replicaSet=rs&w=majority", '--seed', random_seed(1)) ], '<', \undef, '>&', \$out);
-my $seen = 0;
+my $writer = IPC::Run::start(
+	[ python('programs/sync_writes.py', '--ports', join(',', map { $_->port } $set->members), '--dsn', $node->connstr('postgres'), '--seed', random_seed(1)) ],
+	'<', \undef, '>', \$out, '2>&1');
+$writer->pump until $out =~ /^ports (.*)\n/;
+my $members = join(',', map { "127.0.0.1:$_" } split /,/, $1);
+sql("ALTER SERVER mongodb OPTIONS (SET uri '" . ($uri =~ s/$hosts/$members/r) . "')");
 foreach my $round (1 .. $rounds)
 {
 	my $batch = 20 + int(rand 200);
-	my $call = background_query($node, join('', map { "CALL mongo_sync('shop.c', 'public.c', $batch);\n" } 1 .. 30));
+	my @calls = map { background_query($node, "CALL mongo_sync('shop.c', 'public.c', $batch, follow => true);\n" x 6) } 1 .. 2;
 
 	sleep 0.3 + rand 1;
-	if ($round % 3 == 1)
+	if ($round % 5 == 1)
 	{
 		my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query LIKE 'CALL mongo_sync%' AND pid <> pg_backend_pid() LIMIT 1});
 		kill 'KILL', $pid if $pid;
 		# PostgreSQL restarts
 		sleep 0.2 until eval { ($node->psql('postgres', 'SELECT 1'))[0] == 0 };
 	}
-	elsif ($round % 3 == 2)
+	elsif ($round % 5 == 2)
 	{
 		$node->stop('immediate');
 		$node->start;
 	}
-	else
+	elsif ($round % 5 == 3)
 	{
 		$set->step_down;
 	}
-	$call->finish;
+	elsif ($round % 5 == 4)
+	{
+		my $primary = $set->primary;
+		$primary->kill;
+		sleep rand 3;
+		$primary->start;
+	}
+	else
+	{
+		$writer->signal('USR1');
+	}
+	$_->finish foreach @calls;
 }
 $writer->signal('TERM');
 $writer->finish;
+like($out, qr/^[1-9]\d* states of rows, 0 that no document had; [1-9]\d* cuts$/m, 'each row is a state that its document had');
+note($out);
+sql("ALTER SERVER mongodb OPTIONS (SET uri '$uri')");
 is(sql(q{SELECT count(*) > 0 FROM shop.c}), 't', 'there are documents') or diag($out);
 sql(q{CALL mongo_sync('shop.c', 'public.c')});
+cmp_ok(sql('SELECT count(*) FROM c'), '>', 100, 'there are rows');
 in_step("after $rounds crashes", 'shop.c', 'public.c', '_id, a, t, d, m, z');
 cmp_ok(sql(q{SELECT changes_applied FROM mongo_sync_data WHERE local_table = 'c'::regclass}), '>', 100, 'changes were applied meanwhile');
 
