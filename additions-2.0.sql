@@ -860,6 +860,7 @@ END;
 $sync$;
 
 COMMENT ON TABLE mongo_sync_data IS 'positions of local tables that mongo_sync() keeps in step with collections';
+COMMENT ON TABLE mongo_sync_ranges IS 'ranges of collections that mongo_sync() has yet to copy';
 COMMENT ON TABLE mongo_sync_errors IS 'documents that do not fit the local table that is kept in step with their collection';
 COMMENT ON VIEW mongo_sync_positions IS 'rows of mongo_sync_data for tables of the current user';
 COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with collections';
