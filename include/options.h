@@ -144,6 +144,7 @@ typedef struct MongoTableOptions
 								 * "server"; NULL: rows are no changes */
 	const char *full_document;	/* of $changeStream */
 	int			max_wait;		/* ms for the first change; 0: none */
+	bool		split_events;	/* have MongoDB split those of more than 16 MB */
 	bool		allow_javascript;	/* in the pipeline */
 	const char *unwind;			/* paths of arrays whose elements are the
 								 * rows; NULL: none */

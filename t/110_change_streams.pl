@@ -194,7 +194,7 @@ is(sql('ANALYZE s; SELECT reltuples FROM pg_class WHERE relname = \'s\''), -1, '
 is(sql("SELECT count(*) FROM mongo_fdw_check('s')"), 0, 'mongo_fdw_check() finds nothing');
 refused("options: $_->[0]", "CREATE FOREIGN TABLE x (_id int) SERVER mongodb OPTIONS ($_->[0])", '22023', $_->[1]) foreach
 	[ "change_stream 'collections'", 'invalid value for option "change_stream"' ], [ "change_stream 'server', pipeline '[]'", 'cannot be given together' ],
-	[ "change_stream 'server', unwind 'a'", 'cannot be given together' ], [ "max_wait '1s'", 'cannot be given without option "change_stream"' ],
+	[ "change_stream 'server', unwind 'a'", 'cannot be given together' ], [ "max_wait '1s'", 'cannot be given without option "change_stream"' ], [ "split_events 'true'", 'cannot be given without option "change_stream"' ],
 	[ "full_document 'required'", 'cannot be given without option "change_stream"' ], [ "change_stream 'server', full_document 'default'", 'invalid value' ];
 refused("hostile token: $_", "SELECT * FROM s WHERE __token > '$_'", '\w+', 'could not read collection "db.c"') foreach '', 'x', '$token', '{"a": 1}', '82', '82' . 'F' x 40, 'Z' x 20000;
 my $standalone = MongoFdwTest::Mongod->new;
@@ -209,6 +209,32 @@ $start = position();
 sql(q{INSERT INTO c VALUES (90, 0, repeat('x', 9000000)); UPDATE c SET t = repeat('y', 9000000) WHERE _id = 90});
 refused('an event of more than 16 MB', "SELECT length(t), __before IS NULL FROM available WHERE __token > '$start'", '54000', '16 ?MB');
 is(sql("SELECT __operation, length(t) FROM available WHERE __token > '$start'"), "insert|9000000\nupdate|9000000\nposition|", 'without the document before');
+sql(qq{CREATE FOREIGN TABLE split ($special, __before jsonb, $fields) $stream, full_document 'whenAvailable', split_events 'true')});
+if ($mongod->command('{"buildInfo": 1}')->{version} =~ /^6\.0\.[0-8]$/)
+{
+	refused('MongoDB cannot split events', "SELECT __before FROM split WHERE __token > '$start'", '\w+', 'Unrecognized pipeline stage name: .*changeStreamSplitLargeEvent');
+}
+else
+{
+	# with a larger oplog
+	my $splitting = MongoFdwTest::ReplicaSet->new(1)->primary;
+	create_server($node, 'splitting', $splitting);
+	$splitting->command('{"create": "c", "changeStreamPreAndPostImages": {"enabled": true}}', 'db');
+	(my $options = $stream) =~ s/mongodb/splitting/;
+	sql(qq{DROP FOREIGN TABLE split, c; CREATE FOREIGN TABLE c ($fields) SERVER splitting OPTIONS (database 'db');
+		CREATE FOREIGN TABLE split ($special, __before jsonb, $fields) $options, full_document 'whenAvailable', split_events 'true')});
+	$start = sql('SELECT __token FROM split');
+	sql("INSERT INTO c VALUES (90, 0, repeat('x', 9000000)); UPDATE c SET t = repeat('y', 9000000) WHERE _id = 90");
+	sql("UPDATE c SET t = repeat('$_', 9000000) WHERE _id = 90; INSERT INTO c VALUES (100 + $_)") foreach 1 .. 3;
+	my @events = split /\n/, sql("SELECT __token, __operation, __id, left(t, 1), length(t), left(__before->>'t', 1), length(__before->>'t') FROM split WHERE __token > '$start'");
+	my @tokens = map { s/^(\w+)\|//r ? $1 : '' } @events;
+	is(join("\n", map { s/^\w+\|//r } @events), join("\n", 'insert|90|x|9000000||', 'update|90|y|9000000|x|9000000', 'update|90|1|9000000|y|9000000', 'insert|101||||',
+			'update|90|2|9000000|1|9000000', 'insert|102||||', 'update|90|3|9000000|2|9000000', 'insert|103||||', 'position|||||'), 'events that are split are joined');
+	# a position within a split event is one of the same columns
+	is(sql("SELECT string_agg(coalesce(left(t, 1), left(__before->>'t', 1), '-'), '') FROM split WHERE __token > '$tokens[$_]' AND __operation <> 'position'"),
+		substr('xy1-2-3-', $_ + 1), "behind event $_")
+	  foreach 0 .. $#tokens - 1;
+}
 
 # a position that the oplog has lost
 $before = time;

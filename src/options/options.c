@@ -715,7 +715,8 @@ check_stream_options(List *definitions)
 		const char *name;
 		bool		excluded;
 	}			others[] = {
-		{"pipeline", true}, {"unwind", true}, {"full_document", false}, {"max_wait", false}
+		{"pipeline", true}, {"unwind", true}, {"full_document", false}, {"max_wait", false},
+		{"split_events", false}
 	};
 	bool		is_stream = given(definitions, "change_stream") != NULL;
 
@@ -816,6 +817,7 @@ const MongoOption mongo_option_table[] =
 	{"change_stream", ON_TABLE, parse_word, NULL, TABLE(change_stream), .choices = change_streams},
 	{"full_document", ON_TABLE, parse_word, NULL, TABLE(full_document), "updateLookup", .choices = full_documents},
 	{"max_wait", ON_TABLE, parse_duration, NULL, TABLE(max_wait), "0", BETWEEN(0, INT_MAX)},
+	{"split_events", ON_TABLE, parse_boolean, NULL, TABLE(split_events), "false"},
 	{"unwind", ON_TABLE, parse_name, check_unwind, TABLE(unwind)},
 	{"ordinality", ON_TABLE, parse_name, check_ordinality, TABLE(ordinality)},
 	{"unwind_empty", ON_TABLE, parse_boolean, NULL, TABLE(unwind_empty), "false"},

@@ -173,11 +173,11 @@ find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 	}
 }
 
-/* sought_with: by the restrictions, and by clauses over no other outer relations. */
+/* with_lists: a copy of the list, with this list of each parameterization by no other relations. */
 static List *
-sought_with(const MongoRelation *relation, List *parameterizations, Relids required_outer)
+with_lists(const List *list, List *parameterizations, Relids required_outer, size_t member)
 {
-	List	   *sought = list_copy(relation->sought);
+	List	   *result = list_copy(list);
 	ListCell   *cell;
 
 	foreach(cell, parameterizations)
@@ -185,9 +185,9 @@ sought_with(const MongoRelation *relation, List *parameterizations, Relids requi
 		const Parameterization *one = lfirst(cell);
 
 		if (bms_is_subset(one->required_outer, required_outer))
-			sought = list_concat(sought, one->sought);
+			result = list_concat(result, *(List **) ((char *) one + member));
 	}
-	return sought;
+	return result;
 }
 
 /*
@@ -214,8 +214,9 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 		info->ppi_rows = baserel->rows;
 	examined_rows = parameterization->unique ? 1 :
 		mongo_examined_rows(root, baserel,
-							sought_with(relation, parameterizations,
-										parameterization->required_outer));
+							with_lists(relation->sought, parameterizations,
+									   parameterization->required_outer,
+									   offsetof(Parameterization, sought)));
 	remote_rows = info->ppi_rows;
 	/* with those that conditions leave out which PostgreSQL tests */
 	if (relation->remote_rows > baserel->rows)
@@ -257,23 +258,6 @@ combine(List *parameterizations)
 	return parameterizations;
 }
 
-/* binds_all: do the restrictions and clauses over no other outer relations bind all parameters? */
-static bool
-binds_all(const RelOptInfo *baserel, List *parameterizations, Relids required_outer)
-{
-	List	   *clauses = list_copy(baserel->baserestrictinfo);
-	ListCell   *cell;
-
-	foreach(cell, parameterizations)
-	{
-		const Parameterization *one = lfirst(cell);
-
-		if (bms_is_subset(one->required_outer, required_outer))
-			clauses = list_concat(clauses, one->clauses);
-	}
-	return mongo_binds_parameters(baserel->fdw_private, clauses);
-}
-
 /* find_parameterizations: by all join clauses, also those that are only implied. */
 static List *
 find_parameterizations(PlannerInfo *root, RelOptInfo *baserel)
@@ -308,8 +292,10 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 	{
 		Parameterization *parameterization = lfirst(cell);
 
-		parameterization->served = binds_all(baserel, parameterizations,
-											 parameterization->required_outer);
+		parameterization->served =
+			mongo_binds_parameters(relation, with_lists(baserel->baserestrictinfo, parameterizations,
+														parameterization->required_outer,
+														offsetof(Parameterization, clauses)));
 		is_served |= parameterization->served;
 		add_parameterized_path(root, baserel, parameterizations, parameterization);
 	}

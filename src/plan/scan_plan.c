@@ -336,6 +336,8 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 		mongo_pipeline_append(&pipeline, "$sort", sort);
 	if (!bson_empty(projection))
 		mongo_pipeline_append(&pipeline, "$project", projection);
+	if (relation->options->split_events)
+		mongo_pipeline_append(&pipeline, "$changeStreamSplitLargeEvent", bson_create_in(CurrentMemoryContext));
 	*translation = pipeline.translation;
 	return pipeline_command(relation, &pipeline);
 }

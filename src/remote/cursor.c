@@ -98,6 +98,8 @@ struct MongoCursor
 	const uint8 *token;			/* the position behind the last batch, a
 								 * document in its reply; NULL: none */
 	uint32		token_length;
+	bson_t	   *event;			/* joined from fragments; NULL: none yet */
+	bool		lacks_fragments;	/* 'event' does */
 
 	bool		sent;			/* the command has been sent */
 	TimestampTz ahead_at;		/* when it was sent ahead; 0: it was not, or
@@ -391,6 +393,93 @@ token_time(const MongoCursor *cursor)
 }
 
 /*
+ * next_in_batch
+ *		Returns the document of the element at *position, and moves that to the next element: type
+ *		byte, key, document.
+ */
+static const uint8 *
+next_in_batch(MongoCursor *cursor, const uint8 **position, uint32 *length)
+{
+	const uint8 *p = *position;
+	const uint8 *end = cursor->end;
+	const uint8 *key_end;
+	uint32		document_length;
+
+	if (*p++ != BSON_TYPE_DOCUMENT)
+		report_invalid_reply(cursor, "An element of the batch is not a document.");
+	key_end = memchr(p, '\0', end - p);
+	if (key_end == NULL || end - key_end - 1 < 5)
+		report_invalid_reply(cursor, "An element of the batch is too short.");
+	p = key_end + 1;
+	document_length = get_length(p);
+	if (document_length < 5 || document_length > (size_t) (end - p))
+		report_invalid_reply(cursor, "A document does not end within its batch.");
+	if (p[document_length - 1] != '\0')
+		report_invalid_reply(cursor, "A document is not terminated.");
+
+	*position = p + document_length;
+	*length = document_length;
+	return p;
+}
+
+/*
+ * fragments_to_come
+ *		Returns how many fragments follow this one of an event; -1 if it is none.  *view becomes a
+ *		view of the document.
+ */
+static int64
+fragments_to_come(const uint8 *document, uint32 length, bson_t *view)
+{
+	bson_iter_t field;
+	bson_iter_t number;
+	bson_iter_t count;
+
+	if (!bson_view(view, document, length) || !bson_iter_init_find(&field, view, "splitEvent") ||
+		!bson_iter_recurse(&field, &number) || !bson_iter_find(&number, "fragment") ||
+		!bson_iter_recurse(&field, &count) || !bson_iter_find(&count, "of"))
+		return -1;
+	return bson_iter_as_int64(&count) - bson_iter_as_int64(&number);
+}
+
+/* ends_within_event: tells whether a fragment follows the last document of the batch. */
+static bool
+ends_within_event(MongoCursor *cursor)
+{
+	const uint8 *position = cursor->position;
+	const uint8 *document = NULL;
+	uint32		length;
+	bson_t		view;
+
+	while (position != cursor->end)
+		document = next_in_batch(cursor, &position, &length);
+	return document == NULL ? cursor->lacks_fragments : fragments_to_come(document, length, &view) > 0;
+}
+
+/*
+ * join_fragments
+ *		Returns an event that $changeStreamSplitLargeEvent has split, with its last fragment; NULL
+ *		after the others.  Any other document is returned as it is.
+ */
+static const uint8 *
+join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
+{
+	bson_t		view;
+	int64		to_come = fragments_to_come(document, *length, &view);
+
+	if (to_come < 0)
+		return document;
+	if (cursor->event == NULL)
+		cursor->event = bson_create_in(cursor->context);
+	else if (!cursor->lacks_fragments)
+		bson_reinit(cursor->event);
+	cursor->lacks_fragments = to_come > 0;
+	/* the position behind the event is that of the last fragment */
+	bson_copy_to_excluding_noinit(&view, cursor->event, "splitEvent", to_come > 0 ? "_id" : "", NULL);
+	*length = cursor->event->len;
+	return to_come > 0 ? NULL : bson_get_data(cursor->event);
+}
+
+/*
  * follow_stream
  *		After a batch, ends a change stream if it has reached its present, with a document of the
  *		position there.
@@ -424,8 +513,8 @@ follow_stream(MongoCursor *cursor)
 	if (!is_empty)
 		cursor->wait_until = 0;
 	if (cursor->id != 0 &&
-		(is_empty ? reached < cursor->present || GetCurrentTimestamp() < cursor->wait_until :
-		 reached <= cursor->present))
+		((is_empty ? reached < cursor->present || GetCurrentTimestamp() < cursor->wait_until :
+		  reached <= cursor->present) || ends_within_event(cursor)))
 		return;
 
 	/* the lease still knows the server's cursor, and has it closed */
@@ -615,37 +704,6 @@ count_documents(MongoCursor *cursor)
 	mongo_activity_count(cursor->lease->activity, MONGO_COUNT_DOCUMENTS_READ, count);
 }
 
-/*
- * next_in_batch
- *		Returns the document of the element at cursor->position: type byte, key, document.
- */
-static const uint8 *
-next_in_batch(MongoCursor *cursor, uint32 *length)
-{
-	const uint8 *p = cursor->position;
-	const uint8 *end = cursor->end;
-	const uint8 *key_end;
-	uint32		document_length;
-
-	if (*p++ != BSON_TYPE_DOCUMENT)
-		report_invalid_reply(cursor, "An element of the batch is not a document.");
-	key_end = memchr(p, '\0', end - p);
-	if (key_end == NULL || end - key_end - 1 < 5)
-		report_invalid_reply(cursor, "An element of the batch is too short.");
-	p = key_end + 1;
-	document_length = get_length(p);
-	if (document_length < 5 || document_length > (size_t) (end - p))
-		report_invalid_reply(cursor, "A document does not end within its batch.");
-	if (p[document_length - 1] != '\0')
-		report_invalid_reply(cursor, "A document is not terminated.");
-
-	cursor->position = p + document_length;
-	cursor->documents++;
-	cursor->read.usage->documents++;
-	*length = document_length;
-	return p;
-}
-
 /* has_fetched_all: tells whether nothing is left to be received. */
 static bool
 has_fetched_all(const MongoCursor *cursor)
@@ -657,17 +715,23 @@ has_fetched_all(const MongoCursor *cursor)
 static const uint8_t *
 fetch_next(MongoCursor *cursor, uint32 *length)
 {
-	while (cursor->position == cursor->end)
+	const uint8_t *document = NULL;
+
+	while (document == NULL)
 	{
+		if (cursor->position != cursor->end)
+		{
+			document = next_in_batch(cursor, &cursor->position, length);
+			if (cursor->read.is_stream)
+				document = join_fragments(cursor, document, length);
+			continue;
+		}
 		if (cursor->whole_reply != NULL)
 		{
-			const uint8 *document = cursor->whole_reply;
-
+			document = cursor->whole_reply;
 			cursor->whole_reply = NULL;
-			cursor->documents++;
-			cursor->read.usage->documents++;
 			*length = get_length(document);
-			return document;
+			break;
 		}
 
 		/* a server may send any number of empty batches */
@@ -685,7 +749,9 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 			receive_batch(cursor);
 		}
 	}
-	return next_in_batch(cursor, length);
+	cursor->documents++;
+	cursor->read.usage->documents++;
+	return document;
 }
 
 bool
