@@ -10,9 +10,9 @@ use Test::More;
 
 my $set = MongoFdwTest::ReplicaSet->new(3,
 	# time until the transaction of a lost client no longer blocks others
-	arguments => [ '--setParameter', 'transactionLifetimeLimitSeconds=4' ]);
+	arguments => [ '--setParameter', 'transactionLifetimeLimitSeconds=4', '--oplogSize', '16' ]);
 my @servers = ($set->members, MongoFdwTest::Mongod->new);
-my $node = new_postgres('soak');
+my $node = new_postgres('soak', q{shared_preload_libraries = 'mongo_fdw'}, q{mongo_fdw.sync_interval = '1s'});
 
 # Actions on servers that the program requests, by server number.
 my %actions = (
