@@ -20,6 +20,6 @@ sub uri
 }
 
 run_tests_of('programs/commit_outcomes.py', '--dsn', $node->connstr('postgres'), '--one', uri($one),
-	'--three', uri($three), '--timeout', $ENV{COMMIT_OUTCOMES_TIMEOUT} // 600);
+	'--three', uri($three), '--mongos', join(',', map { MongoFdwTest::helper('mongos', port => $one->primary->port) } 1 .. 2), '--timeout', $ENV{COMMIT_OUTCOMES_TIMEOUT} // 600);
 
 done_testing();

@@ -42,12 +42,13 @@ def plans():
 
 
 class Bench:
-    """A PostgreSQL and the replica set behind it."""
+    """A PostgreSQL and the replica set behind it, or several mongos before that."""
 
-    def __init__(self, dsn, name, uri, arguments):
+    def __init__(self, dsn, name, uri, arguments, mongos=()):
         self.dsn, self.name, self.arguments = dsn, name, arguments
         self.mongo = pymongo.MongoClient(uri, w="majority")
-        self.ports = [int(node.split(":")[1]) for node in uri.split("//")[1].split("/")[0].split(",")]
+        self.ports = mongos or [int(node.split(":")[1]) for node in uri.split("//")[1].split("/")[0].split(",")]
+        self.options = "replicaSet=rs" if not mongos and len(self.ports) > 1 else ""
         self.collection = self.mongo["outcomes"][name]
         self.collection.drop()
         self.collection.insert_one({"_id": 0})
@@ -99,7 +100,7 @@ class Bench:
 
     def run(self, number, plan):
         key = next(keys)
-        proxies = Proxies(self.ports, "replicaSet=rs" if len(self.ports) > 1 else "")
+        proxies = Proxies(self.ports, self.options)
         table = self.create_server(number, proxies.uri)
         told, _, seconds = self.commit(table, key, lambda: proxies.arm(plan))
         proxies.heal()
@@ -152,6 +153,7 @@ def main():
     arguments = parser(__doc__)
     arguments.add_argument("--one", required=True, help="URI of a replica set of one member")
     arguments.add_argument("--three", required=True, help="and of one of three")
+    arguments.add_argument("--mongos", required=True, help="ports of several before that of one, with commas between")
     arguments.add_argument("--timeout", type=int, default=600, help="statement_timeout of COMMIT; 0: let it ask on")
     arguments.add_argument("--clients", type=int, default=8)
     arguments = arguments.parse_args()
@@ -160,6 +162,8 @@ def main():
     check_write_concerns(one)
     check_plans(one, "one member")
     check_plans(Bench(arguments.dsn, "three", arguments.three, arguments), "three members")
+    mongos = [int(port) for port in arguments.mongos.split(",")]
+    check_plans(Bench(arguments.dsn, "mongos", arguments.one, arguments, mongos), "two mongos")
     print("done")
 
 
