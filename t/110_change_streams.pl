@@ -203,6 +203,11 @@ create_server($node, 'standalone', $standalone);
 sql("CREATE FOREIGN TABLE alone ($special, $fields) $alone)");
 refused('a standalone', 'SELECT * FROM alone', '0A000', 'could not read collection.*HINT:  MongoDB has change streams only in replica sets');
 
+# LIMIT is the size of batches, as MongoDB has no $limit there
+like(command('SELECT * FROM s LIMIT 7'), qr/"batchSize" : 7 /, 'LIMIT');
+like(command('SELECT * FROM s LIMIT 5 OFFSET 2'), qr/"batchSize" : 7 /, 'LIMIT and OFFSET');
+like(command('SELECT * FROM s ORDER BY _id LIMIT 7'), qr/"batchSize" : 101 /, 'LIMIT of a sort');
+
 # an event of more than 16 MB: the documents before and after the change
 $mongod->command('{"collMod": "c", "changeStreamPreAndPostImages": {"enabled": true}}', 'db');
 $start = position();

@@ -101,6 +101,12 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	plan->comment = options->comment;
 	plan->is_stream = options->change_stream != NULL;
 	plan->max_wait = options->max_wait;
+	/* MongoDB cannot limit a change stream, but its batches */
+	if (plan->is_stream && root->limit_tuples >= 1 && root->sort_pathkeys == NIL)
+	{
+		plan->all_rows = true;
+		plan->fetch_size = (int) Min(plan->fetch_size, root->limit_tuples);
+	}
 }
 
 /* ---------------------------- The commands -------------------------------- */
