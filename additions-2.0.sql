@@ -651,7 +651,7 @@ END;
 $begin$;
 
 -- Divides a range of _id from the rest, or copies one.  Returns whether there is more to do.
-CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, key name, bson_type text, columns text, fits text, batch_size integer)
+CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, changes regclass, "position" text, key name, bson_type text, columns text, fits text, batch_size integer)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET DateStyle = 'ISO'
@@ -662,6 +662,7 @@ DECLARE
 	condition text;
 	bound text;
 	copied bigint;
+	is_known boolean;
 	began timestamptz := clock_timestamp();
 BEGIN
 	EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 AND is_divided LIMIT 1 FOR UPDATE SKIP LOCKED', extension)
@@ -687,13 +688,20 @@ BEGIN
 			EXECUTE format('SELECT f.%1$I::text FROM %2$s f WHERE %3$s AND f.%1$I IS NOT NULL ORDER BY f.%1$I OFFSET $1 LIMIT 1',
 				key, source, concat_ws(' AND ', condition, fits)) INTO bound USING batch_size * 10::bigint - 1;
 		END IF;
-		EXECUTE format('UPDATE %s.mongo_sync_ranges SET to_id = $1, is_divided = true WHERE ctid = $2', extension) USING bound, range.ctid;
+		-- the row of the rest stays the same, as other sessions may wait for it
 		IF bound IS NOT NULL THEN
-			EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1, $2)', extension) USING local, bound;
+			EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1, $2, $3, true)', extension) USING local, range.after_id, bound;
 		END IF;
+		EXECUTE format('UPDATE %s.mongo_sync_ranges SET after_id = coalesce($1, after_id), is_divided = $1 IS NULL WHERE ctid = $2', extension) USING bound, range.ctid;
 		RETURN true;
 	END IF;
 
+	-- a primary that was just elected may not know yet what a majority had before the position
+	LOOP
+		EXECUTE format('SELECT max(__token COLLATE "C") >= $1 FROM %s', changes) INTO is_known USING position;
+		EXIT WHEN is_known;
+		PERFORM pg_sleep(0.1);
+	END LOOP;
 	IF range.to_id IS NULL THEN
 		condition := condition || format(' OR %s.mongo_match(f, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', bson_type));
 	END IF;
@@ -761,8 +769,8 @@ BEGIN
 		THEN '__mismatch IS NULL' ELSE 'true' END;
 
 	IF NOT sync.copied THEN
-		EXECUTE format('SELECT %s.mongo_sync_copy($1, $2, $3, $4, $5, $6, $7)', extension) INTO is_more
-			USING local, sync.foreign_table, key.attname, key.bson_type, columns, fits, batch_size;
+		EXECUTE format('SELECT %s.mongo_sync_copy($1, $2, $3, $4, $5, $6, $7, $8, $9)', extension) INTO is_more
+			USING local, sync.foreign_table, sync.changes_table, sync.position, key.attname, key.bson_type, columns, fits, batch_size;
 		RETURN is_more;
 	END IF;
 
@@ -867,7 +875,7 @@ COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with coll
 COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
 COMMENT ON FUNCTION mongo_sync_prepare(regclass, text) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass) IS 'part of mongo_sync()';
-COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, name, text, text, text, integer) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, regclass, text, name, text, text, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_step(regclass, integer) IS 'part of mongo_sync()';
 COMMENT ON PROCEDURE mongo_sync(regclass, text, integer, boolean) IS 'bring a local table into step with the collection of a foreign table';

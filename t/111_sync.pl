@@ -86,13 +86,32 @@ sql(q{CREATE FOREIGN TABLE shop.busy (_id int, a int) SERVER mongodb OPTIONS (da
 is(sql('SELECT * FROM shop.busy WHERE _id < 7 ORDER BY _id'), "-5|0\n1|1\n2|2\n3|3\n4|4\n5|-1", 'changes during the copy');
 in_step('and are applied', 'shop.busy', 'public.busy');
 
-# several sessions copy
+# the primary does not know the position yet: one that is in the future
+sql(q{CREATE FOREIGN TABLE shop.early (_id int) SERVER mongodb OPTIONS (database 'db', collection 'early'); INSERT INTO shop.early VALUES (1);
+	SELECT mongo_sync_prepare('shop.early', 'public.early');
+	UPDATE mongo_sync_positions SET position = overlay(position placing upper(lpad(to_hex(extract(epoch FROM position_time)::bigint + 4), 8, '0')) FROM 3) WHERE local_table = 'early'::regclass});
+my $early = background_query($node, q{CALL mongo_sync('shop.early', 'public.early')});
+sleep 2;
+is(sql('SELECT count(*) FROM early'), 0, 'a copy waits until the primary knows the position');
+sleep 3;
+$set->primary->command('{"appendOplogNote": 1, "data": {"a": 1}}');
+$early->finish;
+is(sql('SELECT count(*) FROM early'), 1, 'and then goes on');
+
+# several sessions copy, each of which has begun a range before any other one ends
 sql(q{CREATE FOREIGN TABLE shop.large (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'large');
-	INSERT INTO shop.large SELECT g, g FROM generate_series(1, 20000) g});
+	INSERT INTO shop.large SELECT g, g FROM generate_series(1, 20000) g;
+	CREATE TABLE large (_id int PRIMARY KEY, a int);
+	CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_advisory_xact_lock_shared(111); RETURN NULL; END$$;
+	CREATE TRIGGER wait AFTER INSERT ON large EXECUTE FUNCTION wait()});
+my $gate = MongoFdwTest::Session->new($node);
+$gate->ask('SELECT pg_advisory_lock(111)');
 my @calls = map { background_query($node, q{CALL mongo_sync('shop.large', 'public.large', 50)}) } 1 .. 4;
+$node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) or die;
+$gate->close;
 my @said = map { ($_->finish)[2] } @calls;
 unlike("@said", qr/ERROR/, 'several sessions copy');
-cmp_ok(scalar(grep { /copied 500 rows/ } @said), '>', 1, 'each a part');
+is(scalar(grep { /copied 500 rows/ } @said), 4, 'each a part');
 is(sql(q{SELECT state, rows_copied FROM mongo_sync_status WHERE local_table = 'large'::regclass}), 'applying|20000', 'all parts');
 is(sql('SELECT count(*) FROM mongo_sync_ranges'), 0, 'no range is left');
 in_step('copied by several sessions', 'shop.large', 'public.large');
