@@ -8,11 +8,17 @@ and drops the database sync_rates in MongoDB and the schema sync_rates in Postgr
   stream    changes a second that a client reads (raw batches), and that the foreign table returns
   apply     changes a second that a CALL applies
   lag       of a table under 1,000 writes a second, with a CALL after another, in seconds
+  sessions  rows a second of the first CALL, by one session and by two at the same time
+  tpch      with --tpch: the queries over foreign tables, and over tables in step, in seconds
+
+The replica set must not be one that is needed: --tpch also drops tpch_decimal and tpch_double.
 """
 import argparse
+import math
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +27,11 @@ import bson
 import psycopg2
 import pymongo
 from bson.raw_bson import RawBSONDocument
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "tpch"))
+from load import load  # noqa: E402
+from queries import NUMBERS, answer, query, same_answer  # noqa: E402
+from schema import TABLES  # noqa: E402
 
 
 def timed(function):
@@ -44,6 +55,37 @@ def read_stream(client, token):
     return count
 
 
+def run_tpch(connection, host, port, scale_factor, rounds=3):
+    """Times the queries in turn over foreign tables and over tables in step."""
+    load(connection, host, port, scale_factor)
+    cursor = connection.cursor()
+    cursor.execute("DROP SCHEMA IF EXISTS step CASCADE; CREATE SCHEMA step")
+    for name, table in TABLES.items():
+        cursor.execute(f"ALTER FOREIGN TABLE decimal.{name} ADD COLUMN _id objectid")
+        cursor.execute(f"CALL mongo_sync('decimal.{name}', 'step.{name}')")
+        for index in (table.unique, *table.indexes):
+            cursor.execute(f"CREATE INDEX ON step.{name} ({', '.join(index)})")
+        cursor.execute(f"ALTER FOREIGN TABLE decimal.{name} DROP COLUMN _id; ANALYZE step.{name}")
+    seconds = {}
+    for number in NUMBERS:
+        text = query(number, scale_factor)
+        answers = {}
+        for _ in range(rounds):
+            for schema in ("decimal", "step"):
+                cursor.execute(f"SET search_path = {schema}, public")
+                began = time.monotonic()
+                answers[schema] = answer(cursor, text)
+                seconds.setdefault((number, schema), []).append(time.monotonic() - began)
+        if not same_answer(number, answers["step"], answers["decimal"]):
+            raise SystemExit(f"Q{number} has other rows over tables in step")
+    foreign, local = ([statistics.median(seconds[number, schema]) for number in NUMBERS] for schema in ("decimal", "step"))
+    ratios = [one / other for one, other in zip(foreign, local)]
+    print("tpch     scale factor %g: foreign tables %.2f s, tables in step %.2f s; a query takes %.2f to %.1f times as long "
+          "over foreign tables, by the geometric mean %.2f" %
+          (scale_factor, sum(foreign), sum(local), min(ratios), max(ratios),
+           math.exp(statistics.mean(math.log(ratio) for ratio in ratios))))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", default="127.0.0.1")
@@ -51,6 +93,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1000000)
     parser.add_argument("--changes", type=int, default=200000)
     parser.add_argument("--seconds", type=int, default=60, help="of the load of 1,000 writes a second")
+    parser.add_argument("--tpch", type=float, default=0, help="scale factor; 0: none")
     arguments = parser.parse_args()
     client = pymongo.MongoClient(arguments.host, int(arguments.port), directConnection=True)
     client.drop_database("sync_rates")
@@ -77,6 +120,11 @@ def main():
         cursor.execute("CREATE TABLE sync_rates.copy (LIKE sync_rates.local INCLUDING ALL)")
         loaded = timed(lambda: subprocess.run(["psql", "-Xqc", "\\copy sync_rates.copy FROM '%s'" % file], check=True))
     print("copy     %8.0f rows/s, COPY from a file %8.0f rows/s" % (arguments.rows / copied, arguments.rows / loaded))
+    for sessions in (1, 2):
+        shared = timed(lambda: [process.wait() for process in [
+            subprocess.Popen(["psql", "-Xq", "-c", "SET client_min_messages = warning", "-c", call.replace("local", "shared%d" % sessions)])
+            for _ in range(sessions)]])
+        print("sessions %8.0f rows/s by %d" % (arguments.rows / shared, sessions))
 
     for kind in ("insert", "update", "delete"):
         cursor.execute("SELECT position FROM mongo_sync_data WHERE local_table = 'sync_rates.local'::regclass")
@@ -121,9 +169,11 @@ def main():
     cursor.execute(call)
     cursor.execute("SELECT (SELECT count(*) FROM (SELECT * FROM sync_rates.c EXCEPT SELECT * FROM sync_rates.local) x)")
     print("rows that differ at the end: %d" % cursor.fetchone()[0])
-    cursor.execute("DELETE FROM mongo_sync_data WHERE local_table = 'sync_rates.local'::regclass;"
+    cursor.execute("DELETE FROM mongo_sync_data WHERE foreign_table = 'sync_rates.c'::regclass;"
                    "DROP SCHEMA sync_rates CASCADE; DROP SERVER sync_rates CASCADE")
     client.drop_database("sync_rates")
+    if arguments.tpch > 0:
+        run_tpch(connection, arguments.host, int(arguments.port), arguments.tpch)
 
 
 main()
