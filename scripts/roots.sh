@@ -122,7 +122,8 @@ need_emulation() {
 		DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
 			qemu-user-static binfmt-support >/dev/null
 	fi
-	update-binfmts --enable "$emulator" && [ -e "/proc/sys/fs/binfmt_misc/$emulator" ] ||
+	update-binfmts --enable "$emulator" 2>/dev/null || true	# a warning if it already is
+	[ -e "/proc/sys/fs/binfmt_misc/$emulator" ] ||
 		fail "programs for $1 cannot run here: the kernel has no binfmt_misc"
 }
 
