@@ -87,6 +87,7 @@ run_row() {
 	local name=matrix.$1 counts started=$SECONDS SETTINGS=() SYSTEM= MONGOD_PROGRAM=/work/.lab/bin/mongod
 	local log=$RESULTS/$row.log
 	progress "$row: PostgreSQL $major of $suite, $mongod"
+	if [[ $suite = *-* ]]; then need_emulation "${suite#*-}"; fi
 	if [ -n "${FRESH-}" ] || [ ! -e "$ROOTS/$name/work" ]; then
 		make_root "$name" "$suite"
 	fi

@@ -36,8 +36,14 @@ prepare_other_processor() {
 	SYSTEM=" $2"
 }
 prepare_i386() { prepare_other_processor "$1" i386; }
-prepare_arm64() { prepare_other_processor "$1" arm64; }
-prepare_s390x() { prepare_other_processor "$1" s390x; }
+
+# An emulator takes many times as long.
+prepare_emulated() {
+	prepare_other_processor "$1" "$2"
+	SETTINGS+=(TEST_FILE_TIMEOUT=7200 PG_TEST_TIMEOUT_DEFAULT=1800 PGCTLTIMEOUT=600)
+}
+prepare_arm64() { prepare_emulated "$1" arm64; }
+prepare_s390x() { prepare_emulated "$1" s390x; }
 
 # mongod and mongos 3.6 of Ubuntu's focal, in /opt/mongodb-3.6 of the root.  Each starts with the
 # libraries of focal, which are beside it.

@@ -107,18 +107,23 @@ enter() {
 		HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@"
 }
 
-# Programs of a processor that is not the machine's run in an emulator, which the kernel starts.
+# Programs of a processor that is not the machine's run in an emulator.  The kernel starts it as
+# long as its table is mounted, which is only in the namespace of the script that calls this.
 need_emulation() {
+	local emulator
 	case $1 in
 		i386 | "$(dpkg --print-architecture)") return ;;
+		arm64) emulator=qemu-aarch64 ;;
+		*) emulator=qemu-$1 ;;
 	esac
-	if ! compgen -G "/proc/sys/fs/binfmt_misc/qemu-*" >/dev/null; then
+	if ! command -v "$emulator-static" >/dev/null || ! command -v update-binfmts >/dev/null; then
 		progress "installing qemu-user-static"
 		apt-get -q update >/dev/null
 		DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
 			qemu-user-static binfmt-support >/dev/null
 	fi
-	compgen -G "/proc/sys/fs/binfmt_misc/qemu-*" >/dev/null ||
+	update-binfmts --enable "$emulator" 2>/dev/null || true	# a warning if it already is
+	[ -e "/proc/sys/fs/binfmt_misc/$emulator" ] ||
 		fail "programs for $1 cannot run here: the kernel has no binfmt_misc"
 }
 
@@ -133,10 +138,7 @@ make_base() {
 	mirror=$(mirror_of "$kind")
 	keyring=$(keyring_of "$kind") || exit 1
 	architecture=$(dpkg --print-architecture)
-	if [ "$name" != "$suite" ]; then
-		architecture=${name#*-}
-		need_emulation "$architecture"
-	fi
+	if [ "$name" != "$suite" ]; then architecture=${name#*-}; fi
 	progress "making a root of $name from $mirror"
 	rm -rf --one-file-system "$base"
 	mkdir -p "$base"

@@ -131,6 +131,8 @@ stop_servers() {
 			kill -0 "$number" 2>/dev/null || break
 			sleep 0.1
 		done
+		# mongod leaves it, and another mongod may get the number
+		kill -0 "$number" 2>/dev/null || as_lab_user rm -f "$RUN/mongod.pid"
 	fi
 	if [ -f "$ENV_FILE" ]; then
 		number=$(sed -n 's,^export PGHOST=\(/tmp/mongo_fdw_sockets\.\),\1,p' "$ENV_FILE")

@@ -7,6 +7,7 @@
 PACKAGES="
 postgresql-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/postgres
 postgresql-server-dev-$PG_MAJOR /usr/include/postgresql/$PG_MAJOR/server/postgres.h
+libicu-dev /usr/include/unicode/ucol.h
 libmongoc-dev /usr/include/*mongoc-*/mongoc/mongoc.h
 gcc /usr/bin/gcc
 make /usr/bin/make
@@ -21,11 +22,6 @@ procps /usr/bin/pgrep
 strace /usr/bin/strace
 util-linux /usr/sbin/runuser
 ${TEST_PACKAGES-}"
-# PostgreSQL's headers include its headers since this version
-if [ "$PG_MAJOR" -ge 16 ]; then
-	PACKAGES+="libicu-dev /usr/include/unicode/ucol.h
-"
-fi
 # The wheels with a mongod are for x86-64, which other processors' machines may be able to run;
 # psycopg2's are not for all processors, so Debian's package replaces it there.
 if [ "$(dpkg --print-architecture 2>/dev/null || echo amd64)" != amd64 ]; then

@@ -94,9 +94,18 @@ def do_held_enough(port):
     return recorders[port].held_enough()
 
 
+def shortened(value):
+    """Returns a value with at most 1,000 characters of each text, as Perl reads JSON slowly."""
+    if isinstance(value, dict):
+        return {name: shortened(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [shortened(element) for element in value]
+    return value[:1000] if isinstance(value, str) else value
+
+
 def do_recorded(port):
-    """Returns all commands that passed a proxy since the last call."""
-    return recorders[port].take()
+    """Returns all commands that passed a proxy since the last call, their texts shortened."""
+    return [shortened(command) for command in recorders[port].take()]
 
 
 def do_forget(port):
