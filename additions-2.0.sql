@@ -605,7 +605,7 @@ BEGIN
 		EXECUTE format('UPDATE %s.mongo_sync_positions SET changes_table = $1 WHERE local_table = $2', extension) USING to_regclass(changes), local;
 	END IF;
 	IF known.changes_table IS NULL THEN
-		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', local) INTO known;
+		EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s)', local) INTO known;
 		IF known.exists THEN
 			RAISE EXCEPTION 'table "%" is not empty', local USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = 'The first call copies the collection. Truncate the table, or give the name of a new one.';

@@ -338,5 +338,60 @@ like(error_of($citus, q{CREATE FOREIGN TABLE spread_old PARTITION OF spread FOR 
 	qr/XX000: foreign tables cannot be distributed/, 'a distributed table cannot have a partition in MongoDB');
 like(error_of($citus, q{UPDATE events SET day = '2022-07-08' WHERE _id = 50}), qr/ERROR:  (23514|0A000): /, 'a row cannot move out of a foreign partition');
 
+# ----------------------------- tables in step ---------------------------------------
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE stock (number int OPTIONS (path '_id'), item text OPTIONS (path 'i.tem') COLLATE "C", n int, __mismatch jsonb)
+		SERVER mongodb OPTIONS (database 'db', collection 'stock');
+	CREATE TABLE stock_distributed (number int PRIMARY KEY, item text COLLATE "C", n int);
+	CREATE TABLE stock_reference (number int PRIMARY KEY, item text COLLATE "C", n int);
+	CREATE TABLE stock_local (number int PRIMARY KEY, item text COLLATE "C", n int);
+	CREATE TABLE stock_by_item (number int, item text COLLATE "C", n int, PRIMARY KEY (item, number));
+	SELECT create_distributed_table('stock_distributed', 'number');
+	SELECT create_reference_table('stock_reference');
+	SELECT citus_add_local_table_to_metadata('stock_local');
+	SELECT create_distributed_table('stock_by_item', 'item');
+	INSERT INTO stock (number, item, n) SELECT g, 'item ' || g, g % 7 FROM generate_series(1, 300) g});
+
+# in_step: tests that a table has the documents that fit.
+sub in_step
+{
+	my ($table, $name) = @_;
+	my @rows = map { $node->safe_psql('postgres', "SELECT number, item, n FROM $_ ORDER BY number") } 'stock WHERE __mismatch IS NULL', $table;
+	is($rows[1], $rows[0], $name);
+}
+
+$node->safe_psql('postgres', q{CALL mongo_sync('stock', 'stock_later')});
+$node->safe_psql('postgres', q{SELECT create_distributed_table('stock_later', 'number')});
+foreach my $kind (qw(distributed reference local later))
+{
+	$node->safe_psql('postgres', "CALL mongo_sync('stock', 'stock_$kind', 7)");
+	in_step("stock_$kind", "mongo_sync() copies to table stock_$kind");
+}
+$node->safe_psql('postgres', q{
+	UPDATE stock SET n = n + 1 WHERE number < 100;
+	DELETE FROM stock WHERE number BETWEEN 90 AND 110;
+	INSERT INTO stock (number, item, n) SELECT g, 'new', 5 FROM generate_series(1001, 1100) g;
+	INSERT INTO stock (number, item, n) VALUES (95, 'again', 1)});
+$mongod->command(q({"update": "stock", "updates": [{"q": {"_id": {"$in": [3, 4]}}, "u": {"$set": {"n": "many"}}, "multi": true}]}), 'db');
+foreach my $kind (qw(distributed reference local later))
+{
+	$node->safe_psql('postgres', "CALL mongo_sync('stock', 'stock_$kind', 7)");
+	in_step("stock_$kind", "mongo_sync() applies changes to table stock_$kind");
+	is($node->safe_psql('postgres', "SELECT string_agg(id, ',' ORDER BY id) FROM mongo_sync_errors WHERE local_table = 'stock_$kind'::regclass"),
+		'3,4', '... and lists documents that do not fit');
+}
+is($node->safe_psql('postgres', q{SELECT count(DISTINCT result), count(*) FROM run_command_on_all_nodes('SELECT sum(hashtext(stock_reference::text)) FROM stock_reference')}),
+	'1|3', 'all nodes have the same reference table');
+my (undef, undef, $error) = $node->psql('postgres', q{\set VERBOSITY verbose
+	CALL mongo_sync('stock', 'stock_by_item')});
+like($error, qr/ERROR:  42P10: /, 'a table that is not distributed by _id cannot be in step');
+# the background worker does the same
+$node->safe_psql('postgres', 'UPDATE stock SET n = 100 WHERE number BETWEEN 10 AND 20');
+$node->append_conf('postgresql.conf', "mongo_fdw.sync_interval = '1s'\n");
 $_->close foreach $citus, $plain;
+$node->restart;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 11 FROM stock_$_ WHERE n = 100"), "the background worker keeps a $_ table in step")
+  foreach qw(distributed reference local);
+
 done_testing();
