@@ -386,6 +386,14 @@ is($node->safe_psql('postgres', q{SELECT count(DISTINCT result), count(*) FROM r
 my (undef, undef, $error) = $node->psql('postgres', q{\set VERBOSITY verbose
 	CALL mongo_sync('stock', 'stock_by_item')});
 like($error, qr/ERROR:  42P10: /, 'a table that is not distributed by _id cannot be in step');
+# a Citus local table has lost the paths of its columns
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE stock_managed (_id int, item text OPTIONS (path 'i.tem') COLLATE "C", n int) SERVER mongodb OPTIONS (database 'db', collection 'stock');
+	SELECT citus_add_local_table_to_metadata('stock_managed')});
+(undef, undef, $error) = $node->psql('postgres', q{\set VERBOSITY verbose
+	CALL mongo_sync('stock_managed', 'stock_copy')});
+like($error, qr/ERROR:  42809: .*outside of Citus's metadata/s, 'a Citus local table cannot be the source');
+
 # the background worker does the same
 $node->safe_psql('postgres', 'UPDATE stock SET n = 100 WHERE number BETWEEN 10 AND 20');
 $node->append_conf('postgresql.conf', "mongo_fdw.sync_interval = '1s'\n");
