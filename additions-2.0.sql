@@ -553,10 +553,14 @@ BEGIN
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT min(option_name) INTO derived FROM pg_foreign_table t, pg_options_to_table(t.ftoptions)
 		WHERE t.ftrelid = source AND option_name IN ('pipeline', 'unwind', 'change_stream');
+	-- Citus keeps a table in its metadata under another name, and shows it without columns' options
+	IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+		EXECUTE 'SELECT coalesce($1, (SELECT ''Citus'' FROM pg_dist_partition WHERE logicalrelid = $2))' INTO derived USING derived, source;
+	END IF;
 	IF key IS NULL OR derived IS NOT NULL OR NOT EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver
 			JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE t.ftrelid = source AND w.fdwhandler = to_regproc(extension || '.mongo_fdw_handler')) THEN
 		RAISE EXCEPTION 'table "%" cannot be the source of a table in step', source USING ERRCODE = 'wrong_object_type',
-			HINT = 'It has to be a foreign table of a collection, with a column for _id, and without the options pipeline, unwind and change_stream.';
+			HINT = 'It has to be a foreign table of a collection, with a column for _id, without the options pipeline, unwind and change_stream, and outside of Citus''s metadata.';
 	END IF;
 	-- another member may be behind the position from which changes are applied
 	SELECT min(option_value) INTO derived FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver,
@@ -619,7 +623,7 @@ BEGIN
 		EXECUTE format('UPDATE %s.mongo_sync_positions SET changes_table = $1 WHERE local_table = $2', extension) USING to_regclass(changes), local;
 	END IF;
 	IF known.changes_table IS NULL THEN
-		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', local) INTO known;
+		EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s)', local) INTO known;
 		IF known.exists THEN
 			RAISE EXCEPTION 'table "%" is not empty', local USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = 'The first call copies the collection. Truncate the table, or give the name of a new one.';

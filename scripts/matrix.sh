@@ -7,6 +7,7 @@
 #	FRESH=1					makes new roots; by default, packages of an earlier run are reused
 #	RESUME=1				leaves out rows that came to an end with the same source and TESTS
 #	MINUTES=60				begins no row after that time
+#	CITUS_FILES=FOLDER		an installed Citus; without it, row citus is left out
 #
 # The rows that were run are written to the table of docs/testing.md.  The exit status is 0 only if
 # all of them passed.  However this ends, all that it began ends with it: it runs in a namespace of
@@ -37,6 +38,7 @@ i386 bookworm-i386 15 $MONGODB_6 - - $PORTABLE
 preloaded bookworm 15 $MONGODB_6 - - sql/*.sql t/001_quiet.pl
 pgbouncer bookworm 15 $MONGODB_6 - - sql/*.sql
 sharded bookworm 15 $MONGODB_6 - - t/110_sharded.pl
+citus bookworm 15 $MONGODB_6 - - t/113_citus.pl
 ferretdb sid 18 $MONGODB_6 - - $FERRETDB_TESTS
 arm64 bookworm-arm64 15 $MONGODB_6 - - $PORTABLE
 s390x bookworm-s390x 15 $MONGODB_6 - - $PORTABLE"
@@ -137,7 +139,8 @@ mkdir -p "$RESULTS"
 exec {LOCK}>"$RESULTS/lock"
 flock --nonblock "$LOCK" || fail "another make matrix is at work"
 FAILED=
-for wanted in ${ONLY:-$(awk '{print $1}' <<<"$ROWS")}; do
+ALL=$(awk -v files="${CITUS_FILES-}" '$1 != "citus" || files != "" {print $1}' <<<"$ROWS")
+for wanted in ${ONLY:-$ALL}; do
 	read -r row suite major mongod old_suite old_major tests <<<"$(grep "^$wanted " <<<"$ROWS")"
 	[ -n "$row" ] || fail "there is no row \"$wanted\""
 	if [ -z "${RESUME-}" ] || ! came_to_an_end "$row" "${TESTS:-$tests}"; then

@@ -103,6 +103,20 @@ prepare_pgbouncer() {
 	SYSTEM=", sessions through pgbouncer"
 }
 
+# A coordinator and two workers.  No distribution packages Citus, so CITUS_FILES names a folder with
+# the files of one for PostgreSQL 15, in their places below it: for example its unpacked package.
+prepare_citus() {
+	local files=usr/lib/postgresql/15/lib/citus.so control=usr/share/postgresql/15/extension/citus.control
+	[ -e "${CITUS_FILES-}/$files" ] && [ -e "$CITUS_FILES/$control" ] ||
+		fail "CITUS_FILES has to name a folder with $files and $control"
+	install_in "$1" postgresql-15
+	tar -C "$CITUS_FILES" -cf - usr/lib usr/share | tar -C "$ROOTS/$1" -xf - --no-same-owner
+	# the laboratory copies it once more
+	rm -f "$ROOTS/$1/work/.lab/postgresql/copied_from"
+	SETTINGS+=(CITUS=yes)
+	SYSTEM=", Citus $(sed -n "s/^default_version = '\([0-9.]*\).*/\1/p" "$CITUS_FILES/$control")"
+}
+
 # FerretDB 2, built from its Go module, in place of mongod.  The servers of sql/ and of TAP tests
 # get the option that docs/ferretdb.md states.
 FERRETDB_VERSION=v2.7.0
