@@ -707,7 +707,7 @@ BEGIN
 		PERFORM pg_sleep(0.1);
 	END LOOP;
 	IF range.to_id IS NULL THEN
-		condition := condition || format(' OR %s.mongo_match(f, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', bson_type));
+		condition := condition || format(' OR %s.mongo_match(f.*, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', bson_type));
 	END IF;
 	condition := coalesce('(' || condition || ')', 'true');
 	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);

@@ -99,9 +99,9 @@ $early->finish;
 is(sql('SELECT count(*) FROM early'), 1, 'and then goes on');
 
 # several sessions copy, each of which has begun a range before any other one ends
-sql(q{CREATE FOREIGN TABLE shop.large (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'large');
+sql(q{CREATE FOREIGN TABLE shop.large (_id int, f int) SERVER mongodb OPTIONS (database 'db', collection 'large');
 	INSERT INTO shop.large SELECT g, g FROM generate_series(1, 20000) g;
-	CREATE TABLE large (_id int PRIMARY KEY, a int);
+	CREATE TABLE large (_id int PRIMARY KEY, f int);
 	CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_advisory_xact_lock_shared(111); RETURN NULL; END$$;
 	CREATE TRIGGER wait AFTER INSERT ON large EXECUTE FUNCTION wait()});
 my $gate = MongoFdwTest::Session->new($node);
