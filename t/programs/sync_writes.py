@@ -150,16 +150,16 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGUSR1, lambda *_: replacing.set())
     states, rows = set(), set()
-    historian = threading.Thread(target=keep_states, args=(arguments.uri, states, ended))
+    historian = threading.Thread(target=keep_states, args=(arguments.uri, states, ended), daemon=True)
     historian.start()
     while not states and historian.is_alive():
         time.sleep(0.01)
     database = pymongo.MongoClient(arguments.uri).db
     database.create_collection("c", **COLLECTION)
     database.c.insert_many([document(generator, key) for key in range(-arguments.documents, 0)])
-    threads = [threading.Thread(target=client, args=(number, arguments, stopping))
+    threads = [threading.Thread(target=client, args=(number, arguments, stopping), daemon=True)
                for number in range(arguments.clients)]
-    threads.append(threading.Thread(target=read_table, args=(arguments.dsn, rows, stopping)))
+    threads.append(threading.Thread(target=read_table, args=(arguments.dsn, rows, stopping), daemon=True))
     for thread in threads:
         thread.start()
     print("ports", ",".join(str(port) for port in proxies.ports), flush=True)
@@ -170,7 +170,7 @@ def main():
             replacing.clear()
             replace_collection(arguments.uri, generator)
         if os.getppid() != parent:
-            stopping.set()
+            return              # its servers end, too
     for thread in threads:
         thread.join()
     while not ended.is_set() and historian.is_alive():
