@@ -200,6 +200,7 @@ typedef struct MongoScanPlan
 	bool		skips;			/* documents that do not fit */
 	bool		is_stream;		/* see MongoRead in remote.h */
 	int			max_wait;
+	bool		split_events;
 	mongoc_read_mode_t read_mode;	/* the table's own option, or 0 */
 	bool		canonical_json;
 	const char *network;		/* for EXPLAIN; NULL: the same machine */

@@ -453,6 +453,7 @@ typedef struct MongoRead
 	bool		is_stream;		/* the command is a change stream, which ends
 								 * at the present: see mongo_cursor_next() */
 	int			max_wait;		/* ms to wait at the present for a first event */
+	bool		split_events;	/* events may come in fragments */
 	bool		compress;		/* if MongoDB can; not in transactions */
 	mongoc_read_mode_t read_mode;	/* outside of MongoDB transactions; 0:
 									 * that of the server's options */

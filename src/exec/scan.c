@@ -518,6 +518,7 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 		.batches_grow = plan->batches_grow,
 		.is_stream = plan->is_stream,
 		.max_wait = plan->max_wait,
+		.split_events = plan->split_events,
 		.compress = plan->compresses,
 		.is_far = plan->network != NULL && plan->all_rows && !plan->is_stream &&
 		(node == NULL || !node->ss.ps.async_capable),

@@ -101,6 +101,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	plan->comment = options->comment;
 	plan->is_stream = options->change_stream != NULL;
 	plan->max_wait = options->max_wait;
+	plan->split_events = options->split_events;
 	/* MongoDB cannot limit a change stream, but its batches */
 	if (plan->is_stream && root->limit_tuples >= 1 && root->sort_pathkeys == NIL)
 	{

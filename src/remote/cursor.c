@@ -514,7 +514,7 @@ follow_stream(MongoCursor *cursor)
 		cursor->wait_until = 0;
 	if (cursor->id != 0 &&
 		((is_empty ? reached < cursor->present || GetCurrentTimestamp() < cursor->wait_until :
-		  reached <= cursor->present) || ends_within_event(cursor)))
+		  reached <= cursor->present) || (cursor->read.split_events && ends_within_event(cursor))))
 		return;
 
 	/* the lease still knows the server's cursor, and has it closed */
@@ -722,7 +722,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 		if (cursor->position != cursor->end)
 		{
 			document = next_in_batch(cursor, &cursor->position, length);
-			if (cursor->read.is_stream)
+			if (cursor->read.split_events)
 				document = join_fragments(cursor, document, length);
 			continue;
 		}
