@@ -4,11 +4,11 @@
 Needs a replica set, and a database with the extension (psql's environment variables).  Creates
 and drops the database sync_rates in MongoDB and the schema sync_rates in PostgreSQL.  Prints:
 
-  copy      rows a second of the first CALL, and of COPY of the same rows from a file
+  copy      rows a second of the first CALL, by one session and by two at the same time, and of COPY
+            of the same rows from a file
   stream    changes a second that a client reads (raw batches), and that the foreign table returns
   apply     changes a second that a CALL applies
   lag       of a table under 1,000 writes a second, with a CALL after another, in seconds
-  sessions  rows a second of the first CALL, by one session and by two at the same time
   tpch      with --tpch: the queries over foreign tables, and over tables in step, in seconds
 
 The replica set must not be one that is needed: --tpch also drops tpch_decimal and tpch_double.
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", default="27017")
     parser.add_argument("--rows", type=int, default=1000000)
+    parser.add_argument("--texts", type=int, default=0, help="further texts of 20 characters in each row")
     parser.add_argument("--changes", type=int, default=200000)
     parser.add_argument("--seconds", type=int, default=60, help="of the load of 1,000 writes a second")
     parser.add_argument("--tpch", type=float, default=0, help="scale factor; 0: none")
@@ -98,9 +99,10 @@ def main():
     client = pymongo.MongoClient(arguments.host, int(arguments.port), directConnection=True)
     client.drop_database("sync_rates")
     collection = client.sync_rates.c
+    texts = ["text%d" % number for number in range(arguments.texts)]
     for first in range(0, arguments.rows, 10000):
-        collection.insert_many([{"_id": number, "a": number % 1000, "t": "text %d" % number, "d": number / 4}
-                                for number in range(first, min(first + 10000, arguments.rows))])
+        collection.insert_many([{"_id": number, "a": number % 1000, "t": "text %d" % number, "d": number / 4,
+                                 **dict.fromkeys(texts, "%020d" % number)} for number in range(first, min(first + 10000, arguments.rows))])
 
     connection = psycopg2.connect("")
     connection.autocommit = True
@@ -110,21 +112,21 @@ def main():
     cursor.execute("CREATE SCHEMA sync_rates; CREATE SERVER sync_rates FOREIGN DATA WRAPPER mongo_fdw"
                    " OPTIONS (address %s, port %s, read_concern 'majority')", (arguments.host, arguments.port))
     cursor.execute("CREATE USER MAPPING FOR CURRENT_USER SERVER sync_rates;"
-                   "CREATE FOREIGN TABLE sync_rates.c (_id int, a int, t text, d float8) SERVER sync_rates OPTIONS (database 'sync_rates')")
+                   "CREATE FOREIGN TABLE sync_rates.c (_id int, a int, t text, d float8%s) SERVER sync_rates "
+                   "OPTIONS (database 'sync_rates')" % "".join(", %s text" % name for name in texts))
     call = "CALL mongo_sync('sync_rates.c', 'sync_rates.local')"
 
     copied = timed(lambda: cursor.execute(call))
+    shared = timed(lambda: [process.wait() for process in [
+        subprocess.Popen(["psql", "-Xq", "-c", "SET client_min_messages = warning", "-c", call.replace("local", "shared")])
+        for _ in range(2)]])
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "rows")
         subprocess.run(["psql", "-Xqc", "\\copy sync_rates.local TO '%s'" % file], check=True)
         cursor.execute("CREATE TABLE sync_rates.copy (LIKE sync_rates.local INCLUDING ALL)")
         loaded = timed(lambda: subprocess.run(["psql", "-Xqc", "\\copy sync_rates.copy FROM '%s'" % file], check=True))
-    print("copy     %8.0f rows/s, COPY from a file %8.0f rows/s" % (arguments.rows / copied, arguments.rows / loaded))
-    for sessions in (1, 2):
-        shared = timed(lambda: [process.wait() for process in [
-            subprocess.Popen(["psql", "-Xq", "-c", "SET client_min_messages = warning", "-c", call.replace("local", "shared%d" % sessions)])
-            for _ in range(sessions)]])
-        print("sessions %8.0f rows/s by %d" % (arguments.rows / shared, sessions))
+    print("copy     %8.0f rows/s, by two sessions %8.0f rows/s, COPY from a file %8.0f rows/s" %
+          (arguments.rows / copied, arguments.rows / shared, arguments.rows / loaded))
 
     for kind in ("insert", "update", "delete"):
         cursor.execute("SELECT position FROM mongo_sync_data WHERE local_table = 'sync_rates.local'::regclass")
