@@ -225,6 +225,7 @@ refused('a secondary', q{CALL mongo_sync('shop.behind', 'public.behind')}, '4280
 
 # --- dumps ---------------------------------------------------------------------------------------
 my $dump = $node->basedir . '/dump.sql';
+sql(q{SELECT mongo_sync_prepare('shop.other', 'public.begun')});
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'a dump');
 sql('CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ], 'is restored');
@@ -232,6 +233,10 @@ sql(q{INSERT INTO shop.c VALUES (8000, 8, 'after the dump')});
 $node->safe_psql('restored', q{CALL mongo_sync('shop.c', 'public.c')});
 is($node->safe_psql('restored', 'SELECT t FROM c WHERE _id = 8000'), 'after the dump', 'and brought into step');
 is($node->safe_psql('restored', q{SELECT rows_copied FROM mongo_sync_status WHERE local_table = 'c'::regclass}), 2500, 'without another copy');
+is($node->safe_psql('restored', q{SELECT count(*) FROM mongo_sync_data WHERE local_table = 'begun'::regclass}), 0, 'a copy that has not ended is not dumped');
+$node->safe_psql('restored', q{TRUNCATE begun; DROP FOREIGN TABLE begun_changes; CALL mongo_sync('shop.other', 'public.begun')});
+is($node->safe_psql('restored', 'TABLE begun'), '1|1', 'and begins again');
+sql(q{DELETE FROM mongo_sync_positions WHERE local_table = 'begun'::regclass});
 is(sql(q{SET ROLE other; SELECT count(*) > 0 FROM mongo_sync_data}), 't', 'whoever dumps a database can read the positions');
 
 # --- crashes, while several clients write --------------------------------------------------------
