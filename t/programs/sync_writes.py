@@ -13,8 +13,8 @@ line about the rows.
 """
 import argparse
 import json
-import random
 import os
+import random
 import signal
 import threading
 import time

@@ -124,7 +124,8 @@ def keep_in_step(arguments, members):
     # another appName: these connections are not left by clients
     cursor.execute(f"CREATE SERVER step FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri 'mongodb://{hosts}/?"
                    f"replicaSet=rs&readConcernLevel=majority&appName=step', "
-                   f"server_selection_timeout_ms '{SELECTION_TIMEOUT * 1000}'); CREATE USER MAPPING FOR CURRENT_USER SERVER step; CREATE SCHEMA step; CREATE SCHEMA in_step")
+                   f"server_selection_timeout_ms '{SELECTION_TIMEOUT * 1000}'); "
+                   f"CREATE USER MAPPING FOR CURRENT_USER SERVER step; CREATE SCHEMA step; CREATE SCHEMA in_step")
     for name, columns in IN_STEP.items():
         cursor.execute(f"CREATE FOREIGN TABLE step.{name} ({columns}) SERVER step OPTIONS (database 'soak')")
         cursor.execute(f"CALL mongo_sync('step.{name}', 'in_step.{name}')")
@@ -144,8 +145,8 @@ def check_in_step(checks, arguments, seconds=240):
             cursor.execute(f"SELECT count(*) FROM ((TABLE step.{name} EXCEPT ALL TABLE in_step.{name}) UNION ALL "
                            f"(TABLE in_step.{name} EXCEPT ALL TABLE step.{name})) difference")
             (difference,), = cursor.fetchall()
-        cursor.execute("SELECT state, changes_applied, last_error FROM mongo_sync_status WHERE local_table = %s::regclass",
-                       (f"in_step.{name}",))
+        cursor.execute("SELECT state, changes_applied, last_error FROM mongo_sync_status "
+                       "WHERE local_table = %s::regclass", (f"in_step.{name}",))
         (state, changes, error), = cursor.fetchall()
         checks.check([f"{difference} rows differ, {state}, {error}"] if difference != 0 or changes == 0 else [],
                      f"table \"{name}\" is in step")
