@@ -466,6 +466,7 @@ CREATE TABLE mongo_sync_data (
 	changes_table regclass NOT NULL,
 	position text COLLATE "C" NOT NULL,
 	position_time timestamptz NOT NULL,
+	key_at_end boolean NOT NULL DEFAULT false,		-- the primary key is yet to be added, when all is copied
 	copied boolean NOT NULL DEFAULT false,
 	rows_copied bigint NOT NULL DEFAULT 0,
 	changes_applied bigint NOT NULL DEFAULT 0,
@@ -479,8 +480,8 @@ CREATE TABLE mongo_sync_data (
 CREATE TABLE mongo_sync_ranges (
 	local_table regclass NOT NULL,
 	after_id text,		-- NULL: from the first one
-	to_id text,			-- NULL: to the last one, and all keys of other types
-	is_divided boolean NOT NULL DEFAULT false
+	to_id text,			-- NULL: to the last one, and all keys of types other than bson_type
+	bson_type text
 );
 
 CREATE TABLE mongo_sync_errors (
@@ -531,7 +532,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
 -- Creates what a table needs to be in step.  Returns the local table.
-CREATE FUNCTION mongo_sync_prepare(source regclass, target text)
+CREATE FUNCTION mongo_sync_prepare(source regclass, target text, batch_size integer)
 RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT
 AS $prepare$
@@ -544,6 +545,7 @@ DECLARE
 	key record;
 	known record;
 	derived text;
+	is_new boolean;
 BEGIN
 	-- of several first calls, one creates the tables
 	PERFORM pg_advisory_xact_lock(hashtext('mongo_sync'), source::oid::integer);
@@ -571,13 +573,15 @@ BEGIN
 		RAISE EXCEPTION 'table "%" is not read from the primary', source USING ERRCODE = 'wrong_object_type',
 			HINT = 'Its server and the table must have no other read_preference.';
 	END IF;
-	IF local IS NULL THEN
+	is_new := local IS NULL;
+	IF is_new THEN
 		target := (SELECT string_agg(quote_ident(name), '.') FROM unnest(names) name);
-		EXECUTE format('CREATE TABLE %s (%s, PRIMARY KEY (%I))', target,
-			(SELECT string_agg(format('%I %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
-					CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END), ', ' ORDER BY a.attnum)
+		EXECUTE format('CREATE TABLE %s (%s)', target,
+			(SELECT string_agg(format('%I %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+					CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END,
+					CASE WHEN a.attname = key.attname THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY a.attnum)
 				FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-				WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname NOT IN ('__doc', '__mismatch')), key.attname);
+				WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname NOT IN ('__doc', '__mismatch')));
 		local := to_regclass(target);
 	END IF;
 	IF (SELECT relkind NOT IN ('r', 'p') FROM pg_class WHERE oid = local) THEN
@@ -626,88 +630,123 @@ BEGIN
 		EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s)', local) INTO known;
 		IF known.exists THEN
 			RAISE EXCEPTION 'table "%" is not empty', local USING ERRCODE = 'object_not_in_prerequisite_state',
-				HINT = 'The first call copies the collection. Truncate the table, or give the name of a new one.';
+				HINT = 'The first call copies the collection. Drop or truncate the table, or give the name of a new one.';
 		END IF;
-		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3)', extension) USING local, source, to_regclass(changes);
+		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, $5)', extension) USING local, source, to_regclass(changes), batch_size, is_new;
 	END IF;
 	RETURN local;
 END;
 $prepare$;
 
--- Begins a copy: forgets all rows, and takes the position from which changes will be applied
--- before anything is copied, so that no change is missed.
-CREATE FUNCTION mongo_sync_begin(local regclass, source regclass, changes regclass)
+-- Begins a copy into an empty table: takes the position from which changes will be applied before
+-- anything is copied, so that no change is missed, and divides the collection into ranges of _id.
+CREATE FUNCTION mongo_sync_begin(local regclass, source regclass, changes regclass, batch_size integer, key_at_end boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT
+SET DateStyle = 'ISO'
 AS $begin$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	key record;
+	remote record;
+	bounds integer;
 BEGIN
-	EXECUTE format('DELETE FROM %s', local);
 	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1', extension) USING local;
 	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE local_table = $1', extension) USING local;
-	EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1)', extension) USING local;
-	EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time)
-		SELECT $1, $2, $3, __token, __time FROM %s
+	EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time, key_at_end)
+		SELECT $1, $2, $3, __token, __time, $4 FROM %s
 		ON CONFLICT (local_table) DO UPDATE SET position = EXCLUDED.position, position_time = EXCLUDED.position_time,
-			copied = false, stopped_by = NULL', extension, changes) USING local, source, changes;
+			key_at_end = EXCLUDED.key_at_end, copied = false, stopped_by = NULL', extension, changes) USING local, source, changes, key_at_end;
+
+	-- types whose order in PostgreSQL is MongoDB's
+	SELECT a.atttypid::regtype AS type, CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
+				WHEN a.atttypid = 'timestamptz'::regtype THEN 'date'
+				WHEN a.atttypid = to_regtype(extension || '.objectid') THEN 'objectId'
+				WHEN a.atttypid = 'text'::regtype AND (a.attcollation = '"C"'::regcollation OR a.attcollation = '"default"'::regcollation AND
+					(SELECT datcollate = 'C' AND datlocprovider = 'c' FROM pg_database WHERE datname = current_database())) THEN 'string' END AS bson_type
+		INTO key
+		FROM pg_attribute a WHERE a.attrelid = changes AND a.attnum > 0 AND NOT a.attisdropped
+			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
+	SELECT s.srvname AS server, coalesce(max(option_value) FILTER (WHERE option_name = 'database'), 'test') AS database,
+			max(option_value) FILTER (WHERE option_name = 'collection') AS collection
+		INTO remote
+		FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, pg_options_to_table(t.ftoptions)
+		WHERE t.ftrelid = changes GROUP BY s.srvname;
+	BEGIN
+		EXECUTE format('SELECT least(1000, (%s.mongo_command($1, $2, json_build_object(''count'', $3)) ->> ''n'')::numeric / 10 / $4)', extension)
+			INTO bounds USING remote.server, remote.database, remote.collection, batch_size;
+		bounds := CASE WHEN key.bson_type IS NULL THEN 0 ELSE bounds END;
+		-- quantiles of a sample, since MongoDB would count to exact ones through the whole index
+		EXECUTE format($ranges$
+			INSERT INTO %1$s.mongo_sync_ranges
+			SELECT $1, lag(id) OVER (ORDER BY id), id, $2 FROM (
+				SELECT DISTINCT id FROM (
+					SELECT id, row_number() OVER (ORDER BY id) FROM (
+						SELECT (document ->> '_id')%2$s AS id FROM %1$s.mongo_aggregate($3, $4, $5, $6) document
+						WHERE $7 > 0) sample) numbered
+				WHERE row_number %% 20 = 10
+				UNION ALL SELECT NULL) bounds
+			$ranges$, extension, CASE key.bson_type WHEN 'number' THEN '::numeric' ELSE '' END || '::' || key.type
+				|| CASE key.bson_type WHEN 'string' THEN ' COLLATE "C"' ELSE '' END)
+			USING local, key.bson_type, remote.server, remote.database, remote.collection, json_build_array(
+				json_build_object('$sample', json_build_object('size', greatest(bounds, 1) * 20)),
+				json_build_object('$match', json_build_object('_id', json_build_object('$type', key.bson_type))),
+				json_build_object('$project', json_build_object('_id', json_build_object('$toString', '$_id')))), bounds;
+	EXCEPTION WHEN OTHERS THEN
+		RAISE NOTICE 'the collection is copied in one transaction: %', SQLERRM;
+		EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1)', extension) USING local;
+	END;
 END;
 $begin$;
 
--- Divides a range of _id from the rest, or copies one.  Returns whether there is more to do.
-CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, changes regclass, "position" text, key name, bson_type text, columns text, fits text, batch_size integer)
+-- Copies a range of _id.  Returns whether there is more to do.
+CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, changes regclass, key name, columns text, fits text, batch_size integer)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
-SET DateStyle = 'ISO'
 AS $copy$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	range record;
 	condition text;
-	bound text;
 	copied bigint;
+	key_at_end boolean;
 	is_known boolean;
 	began timestamptz := clock_timestamp();
 BEGIN
-	EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 AND is_divided LIMIT 1 FOR UPDATE SKIP LOCKED', extension)
+	EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 LIMIT 1 FOR UPDATE SKIP LOCKED', extension)
 		INTO range USING local;
 	IF range IS NULL THEN
-		EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 AND NOT is_divided FOR UPDATE', extension)
-			INTO range USING local;
-	END IF;
-	IF range IS NULL THEN
+		-- another session may just end the copy, or begin it again
+		EXECUTE format('SELECT FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE', extension) USING local;
 		EXECUTE format('UPDATE %1$s.mongo_sync_positions SET copied = true
-			WHERE local_table = $1 AND NOT copied AND NOT EXISTS (SELECT FROM %1$s.mongo_sync_ranges WHERE local_table = $1)', extension) USING local;
-		GET DIAGNOSTICS copied = ROW_COUNT;
-		IF copied = 0 THEN
+			WHERE local_table = $1 AND NOT copied AND NOT EXISTS (SELECT FROM %1$s.mongo_sync_ranges WHERE local_table = $1)
+			RETURNING key_at_end AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = local_table AND indisprimary)', extension) INTO key_at_end USING local;
+		IF key_at_end THEN
+			BEGIN
+				EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (%I)', local, key);
+			EXCEPTION WHEN unique_violation THEN
+				-- a document was deleted and inserted again while it was read, or two have this key in PostgreSQL
+				RAISE NOTICE 'rows have the same key (%): copying again', SQLERRM;
+				EXECUTE format('TRUNCATE %s', local);
+				EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (%I)', local, key);
+				EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, source, changes, batch_size;
+			END;
+		ELSIF key_at_end IS NULL THEN
 			RAISE NOTICE 'other sessions copy the last ranges';
 		END IF;
-		RETURN copied = 1;
-	END IF;
-
-	condition := nullif(concat_ws(' AND ', format('f.%I > ', key) || quote_literal(range.after_id), format('f.%I <= ', key) || quote_literal(range.to_id)), '');
-	IF NOT range.is_divided THEN
-		-- the key at which the next range ends, if PostgreSQL's order of keys is MongoDB's
-		IF bson_type IS NOT NULL THEN
-			EXECUTE format('SELECT f.%1$I::text FROM %2$s f WHERE %3$s AND f.%1$I IS NOT NULL ORDER BY f.%1$I OFFSET $1 LIMIT 1',
-				key, source, concat_ws(' AND ', condition, fits)) INTO bound USING batch_size * 10::bigint - 1;
-		END IF;
-		-- the row of the rest stays the same, as other sessions may wait for it
-		IF bound IS NOT NULL THEN
-			EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1, $2, $3, true)', extension) USING local, range.after_id, bound;
-		END IF;
-		EXECUTE format('UPDATE %s.mongo_sync_ranges SET after_id = coalesce($1, after_id), is_divided = $1 IS NULL WHERE ctid = $2', extension) USING bound, range.ctid;
-		RETURN true;
+		RETURN key_at_end IS NOT NULL;
 	END IF;
 
 	-- a primary that was just elected may not know yet what a majority had before the position
 	LOOP
-		EXECUTE format('SELECT max(__token COLLATE "C") >= $1 FROM %s', changes) INTO is_known USING position;
+		EXECUTE format('SELECT max(__token COLLATE "C") >= (SELECT position FROM %s.mongo_sync_positions WHERE local_table = $1) FROM %s',
+			extension, changes) INTO is_known USING local;
 		EXIT WHEN is_known;
 		PERFORM pg_sleep(0.1);
 	END LOOP;
+	condition := nullif(concat_ws(' AND ', format('f.%I > ', key) || quote_literal(range.after_id), format('f.%I <= ', key) || quote_literal(range.to_id)), '');
 	IF range.to_id IS NULL THEN
-		condition := condition || format(' OR %s.mongo_match(f.*, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', bson_type));
+		condition := condition || format(' OR %s.mongo_match(f.*, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', range.bson_type));
 	END IF;
 	condition := coalesce('(' || condition || ')', 'true');
 	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
@@ -753,14 +792,11 @@ BEGIN
 			HINT = 'To copy the collection that has its name now, and to do so from now on, call mongo_sync() with follow => true.';
 	ELSIF sync.stopped_by IS NOT NULL THEN
 		RAISE NOTICE 'the collection of table "%" is gone (%): copying what has its name now', local, sync.stopped_by;
-		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3)', extension) USING local, sync.foreign_table, sync.changes_table;
+		EXECUTE format('DELETE FROM %s', local);
+		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	SELECT a.attname, CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
-				WHEN a.atttypid = 'timestamptz'::regtype THEN 'date'
-				WHEN a.atttypid = to_regtype(extension || '.objectid') THEN 'objectId'
-				WHEN a.atttypid = 'text'::regtype AND (a.attcollation = '"C"'::regcollation OR a.attcollation = '"default"'::regcollation AND
-					(SELECT datcollate = 'C' AND datlocprovider = 'c' FROM pg_database WHERE datname = current_database())) THEN 'string' END AS bson_type
+	SELECT a.attname
 		INTO key
 		FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
@@ -773,8 +809,8 @@ BEGIN
 		THEN '__mismatch IS NULL' ELSE 'true' END;
 
 	IF NOT sync.copied THEN
-		EXECUTE format('SELECT %s.mongo_sync_copy($1, $2, $3, $4, $5, $6, $7, $8, $9)', extension) INTO is_more
-			USING local, sync.foreign_table, sync.changes_table, sync.position, key.attname, key.bson_type, columns, fits, batch_size;
+		EXECUTE format('SELECT %s.mongo_sync_copy($1, $2, $3, $4, $5, $6, $7)', extension) INTO is_more
+			USING local, sync.foreign_table, sync.changes_table, key.attname, columns, fits, batch_size;
 		RETURN is_more;
 	END IF;
 
@@ -844,7 +880,7 @@ BEGIN
 		RAISE EXCEPTION 'mongo_sync() cannot run in a transaction block' USING ERRCODE = 'active_sql_transaction',
 			HINT = 'It commits each batch together with its position. Run CALL by itself.';
 	END IF;
-	EXECUTE format('SELECT %s.mongo_sync_prepare($1, $2)', extension) INTO local USING foreign_table, local_table;
+	EXECUTE format('SELECT %s.mongo_sync_prepare($1, $2, $3)', extension) INTO local USING foreign_table, local_table, batch_size;
 	IF follow IS NOT NULL THEN
 		EXECUTE format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
 	END IF;
@@ -877,9 +913,9 @@ COMMENT ON TABLE mongo_sync_errors IS 'documents that do not fit the local table
 COMMENT ON VIEW mongo_sync_positions IS 'rows of mongo_sync_data for tables of the current user';
 COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with collections';
 COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
-COMMENT ON FUNCTION mongo_sync_prepare(regclass, text) IS 'part of mongo_sync()';
-COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass) IS 'part of mongo_sync()';
-COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, regclass, text, name, text, text, text, integer) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_prepare(regclass, text, integer) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass, integer, boolean) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, regclass, name, text, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_step(regclass, integer) IS 'part of mongo_sync()';
 COMMENT ON PROCEDURE mongo_sync(regclass, text, integer, boolean) IS 'bring a local table into step with the collection of a foreign table';

@@ -241,8 +241,8 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 		return;
 	PG_TRY();
 	{
-		(void) run(psprintf("SELECT %s.mongo_sync_prepare(foreign_table, local_table::text) FROM %s.mongo_sync_data WHERE local_table = %u",
-							schema, schema, task.table));
+		(void) run(psprintf("SELECT %s.mongo_sync_prepare(foreign_table, local_table::text, %d) FROM %s.mongo_sync_data WHERE local_table = %u",
+							schema, CHANGES_IN_A_BATCH, schema, task.table));
 		while (strcmp(linitial(run(psprintf("SELECT %s.mongo_sync_step(%u, %d)", schema, task.table,
 											CHANGES_IN_A_BATCH))), "t") == 0)
 			CHECK_FOR_INTERRUPTS();
