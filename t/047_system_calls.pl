@@ -85,7 +85,9 @@ $node->safe_psql('postgres', q{CREATE FOREIGN TABLE inserted (_id int, info text
 $loop = 'DO $$ BEGIN FOR i IN %d..%d LOOP INSERT INTO inserted VALUES (i, repeat(\'x\', 100)); END LOOP; END $$';
 $session->ask(sprintf $loop, 1, 20);
 @calls = traced($session, sprintf $loop, 21, 20 + $COUNT);
-is(scalar(grep { /^\w+\(\d+<TCP:\[[^\]]*->127\.0\.0\.1:$port\]/ } @calls), 2 * $COUNT, 'one send and one receive an INSERT');
+# the first one may come after the pause in which strace was attached: see below
+is(scalar(grep { /^\w+\(\d+<TCP:\[[^\]]*->127\.0\.0\.1:$port\]/ && !/MSG_PEEK/ } @calls), 2 * $COUNT, 'one send and one receive an INSERT');
+cmp_ok(scalar(grep { /MSG_PEEK/ } @calls), '<', 10, '... and hardly one asks whether the connection is open');
 $waits = grep { /^epoll_p?wait/ } @calls;
 cmp_ok($waits, '>=', $COUNT, '... and a wait');
 cmp_ok($waits, '<', $COUNT + 10, '... and no more');

@@ -6,6 +6,7 @@ of writes, and what the client reports about itself is what the tests check.
 import socket
 import struct
 import threading
+import zlib
 
 import bson
 
@@ -14,6 +15,7 @@ OP_QUERY = 2004
 OP_COMPRESSED = 2012
 OP_MSG = 2013
 BODY = {OP_REPLY: 36, OP_MSG: 21}   # the offset of a reply's only document
+ZLIB = 2                        # the compressor
 DOCUMENTS = 1                   # a section with a list of documents
 CONNECTION_COMMANDS = {"hello", "isMaster", "ismaster", "saslStart", "saslContinue", "endSessions"}
 
@@ -36,9 +38,13 @@ def receive_message(connection):
 def command_of(message):
     """Returns a message's command, including its lists of documents; None for other messages.
 
-    A compressed command is not read.
+    A command that is compressed other than by zlib is not read.
     """
     kind = struct.unpack_from("<i", message, 12)[0]
+    if kind == OP_COMPRESSED and message[24] == ZLIB:
+        # the message's kind, its size and the compressor precede what is compressed
+        message = message[:12] + message[16:20] + zlib.decompress(message[25:])
+        kind = OP_MSG
     if kind == OP_QUERY:
         # after the flags, the collection's name, and the numbers to skip and to return
         return bson.decode(message[message.index(b"\0", 20) + 9:])
@@ -94,7 +100,10 @@ class WireRecorder:
         return commands
 
     def hold(self, count):
-        """Withholds replies until so many commands have come, or for LONGEST_HOLD."""
+        """Withholds replies until so many commands have come, or for LONGEST_HOLD.
+
+        killCursors of an earlier statement may come late, because its reply is not waited for.
+        """
         self.take()
         self.awaited = count
 
@@ -146,7 +155,8 @@ class WireRecorder:
 
     def _reply(self, message):
         with self.arrived:
-            if not self.arrived.wait_for(lambda: len(self.commands) >= self.awaited, self.LONGEST_HOLD):
+            if not self.arrived.wait_for(
+                    lambda: sum("killCursors" not in command for command in self.commands) >= self.awaited, self.LONGEST_HOLD):
                 self.awaited = 0
         return message
 
