@@ -479,9 +479,8 @@ CREATE TABLE mongo_sync_data (
 -- Ranges of _id that have yet to be copied.  A session locks the one that it copies.
 CREATE TABLE mongo_sync_ranges (
 	local_table regclass NOT NULL,
-	after_id text,		-- NULL: from the first one
-	to_id text,			-- NULL: to the last one, and all keys of types other than bson_type
-	bson_type text
+	from_id jsonb,		-- NULL: from the first one
+	before_id jsonb		-- NULL: to the last one
 );
 
 CREATE TABLE mongo_sync_errors (
@@ -546,6 +545,7 @@ DECLARE
 	known record;
 	derived text;
 	is_new boolean;
+	is_usable boolean;
 BEGIN
 	-- of several first calls, one creates the tables
 	PERFORM pg_advisory_xact_lock(hashtext('mongo_sync'), source::oid::integer);
@@ -575,7 +575,9 @@ BEGIN
 	END IF;
 	is_new := local IS NULL;
 	IF is_new THEN
-		target := (SELECT string_agg(quote_ident(name), '.') FROM unnest(names) name);
+		-- the key is indexed when all is copied, which a type must allow
+		EXECUTE format('SELECT NULL::%s AS key ORDER BY key', key.type);
+		target := (SELECT string_agg(quote_ident(name::text), '.') FROM unnest(names) name);
 		EXECUTE format('CREATE TABLE %s (%s)', target,
 			(SELECT string_agg(format('%I %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
 					CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END,
@@ -595,6 +597,14 @@ BEGIN
 		RAISE EXCEPTION 'table "%" is kept in step with "%"', local, known.foreign_table USING ERRCODE = 'object_in_use';
 	END IF;
 
+	IF known.changes_table IS NULL AND NOT is_new THEN
+		EXECUTE format('SELECT %s.mongo_sync_has_key($1, $2)', extension) INTO is_usable USING local, key.attname;
+		IF NOT is_usable THEN
+			RAISE EXCEPTION 'table "%" has no unique index on column "%"', local, key.attname USING ERRCODE = 'invalid_column_reference',
+				HINT = format('Changes are applied by it: ALTER TABLE %s ADD PRIMARY KEY (%I).', local, key.attname);
+		END IF;
+	END IF;
+
 	-- the columns are those of the foreign table today; a document that is left out must not keep its row
 	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __id %s%s%s', key.type,
 		(SELECT ', __mismatch jsonb' WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = source AND attname = '__mismatch' AND NOT attisdropped)
@@ -607,7 +617,7 @@ BEGIN
 				CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END), '' ORDER BY a.attnum)
 			FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 			WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> '__doc'));
-	changes := (SELECT format('%I.%I', relnamespace::regnamespace, left(relname, 55) || '_changes') FROM pg_class WHERE oid = local);
+	changes := (SELECT format('%I.%I', relnamespace::regnamespace, left(relname::text, 55) || '_changes') FROM pg_class WHERE oid = local);
 	changes := coalesce((SELECT oid::regclass::text FROM pg_class WHERE oid = known.changes_table), changes);
 	columns := (SELECT format('(%s) SERVER %I OPTIONS (%s)', columns, s.srvname,
 			string_agg(format('%I %L', o.name, o.value), ', '))
@@ -638,17 +648,27 @@ BEGIN
 END;
 $prepare$;
 
+-- Tells whether the table has a unique index by which rows are found.
+CREATE FUNCTION mongo_sync_has_key(local regclass, key name)
+RETURNS boolean
+LANGUAGE sql STABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $has_key$
+	SELECT EXISTS (SELECT FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+		WHERE indrelid = local AND attname = key AND indisunique AND indimmediate AND indisvalid AND indnkeyatts = 1 AND indpred IS NULL)
+$has_key$;
+
 -- Begins a copy into an empty table: takes the position from which changes will be applied before
 -- anything is copied, so that no change is missed, and divides the collection into ranges of _id.
 CREATE FUNCTION mongo_sync_begin(local regclass, source regclass, changes regclass, batch_size integer, key_at_end boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT
-SET DateStyle = 'ISO'
+SET search_path = pg_catalog, pg_temp
 AS $begin$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
-	key record;
 	remote record;
+	collated jsonb;
 	bounds integer;
 BEGIN
 	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1', extension) USING local;
@@ -658,41 +678,32 @@ BEGIN
 		ON CONFLICT (local_table) DO UPDATE SET position = EXCLUDED.position, position_time = EXCLUDED.position_time,
 			key_at_end = EXCLUDED.key_at_end, copied = false, stopped_by = NULL', extension, changes) USING local, source, changes, key_at_end;
 
-	-- types whose order in PostgreSQL is MongoDB's
-	SELECT a.atttypid::regtype AS type, CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN 'number'
-				WHEN a.atttypid = 'timestamptz'::regtype THEN 'date'
-				WHEN a.atttypid = to_regtype(extension || '.objectid') THEN 'objectId'
-				WHEN a.atttypid = 'text'::regtype AND (a.attcollation = '"C"'::regcollation OR a.attcollation = '"default"'::regcollation AND
-					(SELECT datcollate = 'C' AND datlocprovider = 'c' FROM pg_database WHERE datname = current_database())) THEN 'string' END AS bson_type
-		INTO key
-		FROM pg_attribute a WHERE a.attrelid = changes AND a.attnum > 0 AND NOT a.attisdropped
-			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT s.srvname AS server, coalesce(max(option_value) FILTER (WHERE option_name = 'database'), 'test') AS database,
 			max(option_value) FILTER (WHERE option_name = 'collection') AS collection
 		INTO remote
 		FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, pg_options_to_table(t.ftoptions)
 		WHERE t.ftrelid = changes GROUP BY s.srvname;
 	BEGIN
-		EXECUTE format('SELECT least(1000, (%s.mongo_command($1, $2, json_build_object(''count'', $3)) ->> ''n'')::numeric / 10 / $4)', extension)
-			INTO bounds USING remote.server, remote.database, remote.collection, batch_size;
-		bounds := CASE WHEN key.bson_type IS NULL THEN 0 ELSE bounds END;
+		-- a collation that the scans of ranges may not have could order them in another way
+		EXECUTE format('SELECT %s.mongo_command($1, $2, $3) #> ''{cursor,firstBatch,0}''', extension) INTO collated USING remote.server, remote.database,
+			json_build_object('listCollections', 1, 'filter', json_build_object('name', remote.collection, 'options.collation', json_build_object('$exists', true)));
+		EXECUTE format('SELECT least(1000, (%s.mongo_command($1, $2, $3) ->> ''n'')::numeric / (10.0 * $4))', extension) INTO bounds
+			USING remote.server, remote.database, json_build_object('count', remote.collection), batch_size;
 		-- quantiles of a sample, since MongoDB would count to exact ones through the whole index
 		EXECUTE format($ranges$
 			INSERT INTO %1$s.mongo_sync_ranges
-			SELECT $1, lag(id) OVER (ORDER BY id), id, $2 FROM (
-				SELECT DISTINCT id FROM (
-					SELECT id, row_number() OVER (ORDER BY id) FROM (
-						SELECT (document ->> '_id')%2$s AS id FROM %1$s.mongo_aggregate($3, $4, $5, $6) document
-						WHERE $7 > 0) sample) numbered
-				WHERE row_number %% 20 = 10
-				UNION ALL SELECT NULL) bounds
-			$ranges$, extension, CASE key.bson_type WHEN 'number' THEN '::numeric' ELSE '' END || '::' || key.type
-				|| CASE key.bson_type WHEN 'string' THEN ' COLLATE "C"' ELSE '' END)
-			USING local, key.bson_type, remote.server, remote.database, remote.collection, json_build_array(
+			SELECT $1, lag(id) OVER (ORDER BY number), id FROM (
+				SELECT number, document -> '_id' AS id FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
+				WHERE $6 > 0 AND number %% 20 = 10
+				UNION ALL SELECT NULL, NULL) bounds
+			$ranges$, extension)
+			USING local, remote.server, remote.database, remote.collection, json_build_array(
 				json_build_object('$sample', json_build_object('size', greatest(bounds, 1) * 20)),
-				json_build_object('$match', json_build_object('_id', json_build_object('$type', key.bson_type))),
-				json_build_object('$project', json_build_object('_id', json_build_object('$toString', '$_id')))), bounds;
-	EXCEPTION WHEN OTHERS THEN
+				json_build_object('$match', json_build_object('_id', json_build_object(
+					'$type', json_build_array('number', 'objectId', 'string', 'date', 'binData'), '$ne', json_build_object('$numberDouble', 'NaN')))),
+				json_build_object('$sort', json_build_object('_id', 1)),
+				json_build_object('$project', json_build_object('_id', 1))), CASE WHEN collated IS NULL THEN bounds END;
+	EXCEPTION WHEN data_exception OR fdw_error OR insufficient_privilege OR insufficient_resources OR program_limit_exceeded THEN
 		RAISE NOTICE 'the collection is copied in one transaction: %', SQLERRM;
 		EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1)', extension) USING local;
 	END;
@@ -703,24 +714,30 @@ $begin$;
 CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, changes regclass, key name, columns text, fits text, batch_size integer)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET DateStyle = 'ISO'
 AS $copy$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	find_range text := format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 LIMIT 1 FOR UPDATE SKIP LOCKED', extension);
 	range record;
 	condition text;
 	copied bigint;
+	is_copied boolean;
 	key_at_end boolean;
 	is_known boolean;
 	began timestamptz := clock_timestamp();
 BEGIN
-	EXECUTE format('SELECT ctid, * FROM %s.mongo_sync_ranges WHERE local_table = $1 LIMIT 1 FOR UPDATE SKIP LOCKED', extension)
-		INTO range USING local;
+	EXECUTE find_range INTO range USING local;
 	IF range IS NULL THEN
 		-- another session may just end the copy, or begin it again
-		EXECUTE format('SELECT FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE', extension) USING local;
+		EXECUTE format('SELECT copied FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE', extension) INTO is_copied USING local;
+		EXECUTE find_range INTO range USING local;
+		IF is_copied OR NOT range IS NULL THEN
+			RETURN true;
+		END IF;
 		EXECUTE format('UPDATE %1$s.mongo_sync_positions SET copied = true
-			WHERE local_table = $1 AND NOT copied AND NOT EXISTS (SELECT FROM %1$s.mongo_sync_ranges WHERE local_table = $1)
-			RETURNING key_at_end AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = local_table AND indisprimary)', extension) INTO key_at_end USING local;
+			WHERE local_table = $1 AND NOT EXISTS (SELECT FROM %1$s.mongo_sync_ranges WHERE local_table = $1)
+			RETURNING key_at_end AND NOT %1$s.mongo_sync_has_key($1, $2)', extension) INTO key_at_end USING local, key;
 		IF key_at_end THEN
 			BEGIN
 				EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (%I)', local, key);
@@ -741,14 +758,15 @@ BEGIN
 	LOOP
 		EXECUTE format('SELECT max(__token COLLATE "C") >= (SELECT position FROM %s.mongo_sync_positions WHERE local_table = $1) FROM %s',
 			extension, changes) INTO is_known USING local;
+		IF is_known IS NULL THEN
+			RAISE EXCEPTION 'table "%" is no longer kept in step', local USING ERRCODE = 'object_in_use';
+		END IF;
 		EXIT WHEN is_known;
 		PERFORM pg_sleep(0.1);
 	END LOOP;
-	condition := nullif(concat_ws(' AND ', format('f.%I > ', key) || quote_literal(range.after_id), format('f.%I <= ', key) || quote_literal(range.to_id)), '');
-	IF range.to_id IS NULL THEN
-		condition := condition || format(' OR %s.mongo_match(f.*, %L)', extension, format('{"_id": {"$not": {"$type": "%s"}}}', range.bson_type));
-	END IF;
-	condition := coalesce('(' || condition || ')', 'true');
+	-- $expr compares values of all types
+	condition := nullif(concat_ws(', ', '{"$gte": ["$_id", {"$literal": ' || range.from_id::text || '}]}', '{"$lt": ["$_id", {"$literal": ' || range.before_id::text || '}]}'), '');
+	condition := CASE WHEN condition IS NULL THEN 'true' ELSE format('%s.mongo_match(f.*, %L)', extension, '{"$expr": {"$and": [' || condition || ']}}') END;
 	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
 	GET DIAGNOSTICS copied = ROW_COUNT;
 	IF fits <> 'true' THEN
@@ -800,7 +818,7 @@ BEGIN
 		INTO key
 		FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
-	SELECT string_agg(quote_ident(l.attname), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key.attname)
+	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key.attname)
 		INTO columns, assignments
 		FROM pg_attribute c JOIN pg_attribute l USING (attname)
 		WHERE c.attrelid = sync.changes_table AND l.attrelid = local AND l.attnum > 0 AND NOT l.attisdropped AND NOT c.attisdropped AND l.attgenerated = ''
@@ -880,11 +898,15 @@ BEGIN
 		RAISE EXCEPTION 'mongo_sync() cannot run in a transaction block' USING ERRCODE = 'active_sql_transaction',
 			HINT = 'It commits each batch together with its position. Run CALL by itself.';
 	END IF;
+	-- sessions see what others have committed
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	EXECUTE format('SELECT %s.mongo_sync_prepare($1, $2, $3)', extension) INTO local USING foreign_table, local_table, batch_size;
 	IF follow IS NOT NULL THEN
 		EXECUTE format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
 	END IF;
 	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	LOOP
 		BEGIN
 			EXECUTE format('SELECT %s.mongo_sync_step($1, $2)', extension) INTO is_more USING local, batch_size;
@@ -895,6 +917,7 @@ BEGIN
 			END IF;
 		END;
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		-- another session goes on with it
 		EXIT WHEN state = '55006' AND steps > 0;
 		IF state IS NOT NULL THEN
@@ -914,6 +937,7 @@ COMMENT ON VIEW mongo_sync_positions IS 'rows of mongo_sync_data for tables of t
 COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with collections';
 COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
 COMMENT ON FUNCTION mongo_sync_prepare(regclass, text, integer) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_has_key(regclass, name) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass, integer, boolean) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, regclass, name, text, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';

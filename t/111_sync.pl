@@ -107,7 +107,7 @@ sql(q{CREATE FOREIGN TABLE shop.large (_id int, f int) SERVER mongodb OPTIONS (d
 	CREATE TRIGGER wait AFTER INSERT ON large EXECUTE FUNCTION wait()});
 my $gate = MongoFdwTest::Session->new($node);
 $gate->ask('SELECT pg_advisory_lock(111)');
-my @calls = map { background_query($node, q{CALL mongo_sync('shop.large', 'public.large', 50)}) } 1 .. 4;
+my @calls = map { background_query($node, q{SET default_transaction_isolation = 'repeatable read'; CALL mongo_sync('shop.large', 'public.large', 50)}) } 1 .. 4;
 $node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) or die;
 $gate->close;
 my @said = map { ($_->finish)[2] } @calls;
@@ -123,6 +123,22 @@ $set->primary->command('{"insert": "days", "documents": [{"_id": {"$date": "2020
 refused('two documents of one key', q{CALL mongo_sync('shop.days', 'public.days')}, '23505', 'days_pkey');
 refused('stay so', q{CALL mongo_sync('shop.days', 'public.days')}, '23505', 'days_pkey');
 
+# a session that comes while another one adds the key applies what has changed
+sql(q{CREATE FOREIGN TABLE shop.waited (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'waited');
+	INSERT INTO shop.waited SELECT g, g FROM generate_series(1, 50) g; SELECT mongo_sync_prepare('shop.waited', 'public.waited', 10000)});
+my $reader = MongoFdwTest::Session->new($node);
+$reader->ask('BEGIN; SELECT FROM waited');
+@calls = ();
+foreach my $lock ('relation', 'transactionid')
+{
+	push @calls, background_query($node, q{CALL mongo_sync('shop.waited', 'public.waited')});
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = '$lock' AND NOT granted") or die;
+}
+sql('INSERT INTO shop.waited VALUES (51, 51)');
+$reader->close;
+unlike(($_->finish)[2], qr/ERROR/, 'a session waits for the key') foreach @calls;
+in_step('and goes on', 'shop.waited', 'public.waited');
+
 # the same while it is copied, since a document is replaced by another one of its key
 sql(q{CREATE FOREIGN TABLE shop.again (_id uuid, a int) SERVER mongodb OPTIONS (database 'db', collection 'again');
 	INSERT INTO shop.again SELECT md5(g::text)::uuid, g FROM generate_series(1, 10) g;
@@ -131,6 +147,21 @@ sql(q{CREATE FOREIGN TABLE shop.again (_id uuid, a int) SERVER mongodb OPTIONS (
 ($status, undef, $notices) = $node->psql('postgres', q{CALL mongo_sync('shop.again', 'public.again')});
 like($notices, qr/copied 10 rows.*copying again.*copied 10 rows/s, 'a key that was read twice');
 in_step('copied again', 'shop.again', 'public.again');
+
+# keys that do not fit are in some range
+sql(q{CREATE FOREIGN TABLE shop.numbers (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'numbers')});
+$set->primary->command('{"insert": "numbers", "documents": [' . join(', ', map { "{\"_id\": $_}" } 1 .. 99) . '], "writeConcern": {"w": "majority"}}', 'db');
+foreach my $value ('{"$numberDouble": "NaN"}', '1.5', '1e12', '"x"')
+{
+	$set->primary->command("{\"insert\": \"numbers\", \"documents\": [{\"_id\": $value}], \"writeConcern\": {\"w\": \"majority\"}}", 'db');
+	my ($out, undef, $error) = $node->psql('postgres', q{CALL mongo_sync('shop.numbers', 'public.numbers', 1)});
+	like($error, qr/ERROR:  could not read field "_id"/, "the key $value does not fit");
+	$set->primary->command("{\"delete\": \"numbers\", \"deletes\": [{\"q\": {\"_id\": $value}, \"limit\": 1}], \"writeConcern\": {\"w\": \"majority\"}}", 'db');
+	sql(q{DROP TABLE numbers; DROP FOREIGN TABLE numbers_changes; DELETE FROM mongo_sync_data WHERE foreign_table = 'shop.numbers'::regclass;
+		DELETE FROM mongo_sync_ranges; DELETE FROM mongo_sync_errors});
+}
+sql(q{CREATE FOREIGN TABLE shop.jsons (_id json) SERVER mongodb OPTIONS (database 'db', collection 'numbers')});
+refused('a key without an order', q{CALL mongo_sync('shop.jsons', 'public.jsons')}, '42883', 'ordering operator');
 
 # no sample can be had: jsonb has no U+0000
 sql(q{CREATE FOREIGN TABLE shop.named (_id text COLLATE "C", a int) SERVER mongodb OPTIONS (database 'db', collection 'named')});
@@ -184,10 +215,10 @@ refused('a table with rows', q{CALL mongo_sync('shop.other', 'public.filled')}, 
 refused('a view', q{CALL mongo_sync('shop.other', 'public.view')}, '42809', 'is not a table');
 refused('another source', q{CALL mongo_sync('shop.other', 'public.c')}, '55006', 'is kept in step with "shop.c"');
 sql(q{INSERT INTO shop.other VALUES (1, 1)});
-refused('a table without a key', q{CALL mongo_sync('shop.other', 'public.uniqueless')}, '42P10', 'ON CONFLICT');
-like(sql(q{SELECT last_error FROM mongo_sync_status WHERE local_table = 'uniqueless'::regclass}), qr/ON CONFLICT/, 'the error is noted');
+refused('a table without a key', q{CALL mongo_sync('shop.other', 'public.uniqueless')}, '42P10', 'no unique index on column "_id".*HINT:.*ADD PRIMARY KEY \(_id\)');
 sql(q{ALTER TABLE uniqueless ADD PRIMARY KEY (_id); CALL mongo_sync('shop.other', 'public.uniqueless')});
-is(sql(q{TABLE uniqueless}), '1|1', 'and it goes on behind what was applied');
+is(sql(q{TABLE uniqueless}), '1|1', 'and one with a key');
+sql(q{DROP TABLE uniqueless; DROP FOREIGN TABLE uniqueless_changes; DELETE FROM mongo_sync_data WHERE foreign_table = 'shop.other'::regclass});
 my $session = MongoFdwTest::Session->new($node);
 $session->ask(q{BEGIN; SELECT FROM mongo_sync_positions WHERE local_table = 'c'::regclass FOR UPDATE});
 refused('two sessions', q{CALL mongo_sync('shop.c', 'public.c')}, '55006', 'another session');
@@ -223,12 +254,21 @@ sql(q{CREATE FOREIGN TABLE shop.objects (_id objectid, a int) SERVER mongodb OPT
 	CREATE FOREIGN TABLE shop.texts ("the key" text OPTIONS (path '_id'), "A" int OPTIONS (path 'a')) SERVER mongodb OPTIONS (database 'db', collection 'texts');
 	CREATE FOREIGN TABLE shop.ctexts (_id text COLLATE "C", a int) SERVER mongodb OPTIONS (database 'db', collection 'texts');
 	CREATE FOREIGN TABLE shop.doubles (_id int8, a int) SERVER mongodb OPTIONS (database 'db', collection 'doubles');
+	CREATE FOREIGN TABLE shop.mixed (_id text, a int) SERVER mongodb OPTIONS (database 'db', collection 'mixed');
+	CREATE FOREIGN TABLE shop.uuids (_id uuid, a int) SERVER mongodb OPTIONS (database 'db', collection 'uuids');
+	CREATE FOREIGN TABLE shop.dates (_id timestamptz(0), a int) SERVER mongodb OPTIONS (database 'db', collection 'dates');
+	CREATE FOREIGN TABLE shop.collated (_id text COLLATE "C", a int) SERVER mongodb OPTIONS (database 'db', collection 'collated');
+	INSERT INTO shop.uuids SELECT md5(g::text)::uuid, g FROM generate_series(1, 250) g;
+	INSERT INTO shop.dates SELECT timestamptz '1960-01-01' + g * interval '1 year 3 days', g FROM generate_series(1, 250) g;
 	INSERT INTO shop.objects (a) SELECT g FROM generate_series(1, 250) g; INSERT INTO shop.texts SELECT chr(65 + g % 60) || g, g FROM generate_series(1, 250) g});
 $set->primary->command('{"insert": "doubles", "documents": [' . join(', ', map { "{\"_id\": ${_}e15, \"a\": $_}" } 1 .. 250) . '], "writeConcern": {"w": "majority"}}', 'db');
-foreach my $table ('objects', 'texts', 'ctexts', 'doubles')
+$set->primary->command('{"insert": "mixed", "documents": [' . join(', ', map { sprintf('{"_id": {"$oid": "%024x"}}, {"_id": "%x"}', $_ * 0x123456789abc, $_ * 0x2345) } 1 .. 90) . '], "writeConcern": {"w": "majority"}}', 'db');
+$set->primary->command('{"create": "collated", "collation": {"locale": "en", "strength": 2}}', 'db');
+sql(q{INSERT INTO shop.collated SELECT chr(65 + g % 60) || g, g FROM generate_series(1, 250) g});
+foreach my $table ('objects', 'texts', 'ctexts', 'doubles', 'mixed', 'uuids', 'dates', 'collated')
 {
 	($status, undef, $notices) = $node->psql('postgres', qq{CALL mongo_sync('shop.$table', 'public."A $table"', 7)});
-	is((() = $notices =~ /copied/g) > 2, $table ne 'texts', "keys: ranges of $table");
+	is((() = $notices =~ /copied/g) > 2, $table ne 'collated', "keys: ranges of $table");
 	sql('DELETE FROM shop.objects WHERE a < 20; UPDATE shop.objects SET a = -a WHERE a > 200; DELETE FROM shop.texts WHERE "A" % 9 = 0; UPDATE shop.texts SET "A" = 0 WHERE "A" > 240');
 	sql(qq{CALL mongo_sync('shop.$table', 'public."A $table"')});
 	in_step("keys: $table", "shop.$table", "\"A $table\"");

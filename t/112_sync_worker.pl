@@ -30,13 +30,13 @@ sql(q{CREATE ROLE owner LOGIN; CREATE SCHEMA AUTHORIZATION owner; GRANT USAGE ON
 	CREATE FOREIGN TABLE owner.d (_id int, a int) SERVER mongodb OPTIONS (database 'db');
 	INSERT INTO owner.c VALUES (1, 1); INSERT INTO owner.d VALUES (1, 1);
 	CALL mongo_sync('owner.c', 'owner.local'); CALL mongo_sync('owner.d', 'owner.other');
-	CREATE TABLE owner.log (who text, session text);
+	CREATE TABLE owner.log (who text, session text, path text);
 	CREATE FUNCTION owner.note() RETURNS trigger LANGUAGE plpgsql AS
-		$$BEGIN RESET SESSION AUTHORIZATION; INSERT INTO owner.log VALUES (current_user, session_user); RETURN NULL; END$$;
+		$$BEGIN RESET SESSION AUTHORIZATION; INSERT INTO owner.log VALUES (current_user, session_user, current_setting('search_path')); RETURN NULL; END$$;
 	CREATE TRIGGER note AFTER INSERT ON owner.local EXECUTE FUNCTION owner.note()});
 sql('INSERT INTO owner.c SELECT g, g FROM generate_series(2, 500) g; UPDATE owner.c SET a = 0 WHERE _id < 10; DELETE FROM owner.c WHERE _id = 1');
 becomes('changes are applied', 'SELECT count(*), sum(a) FROM owner.local', '499|' . sql('SELECT sum(a) FROM owner.c'));
-is(sql('SELECT DISTINCT * FROM owner.log'), 'owner|owner', 'as the owner, whom a trigger cannot leave');
+is(sql('SELECT DISTINCT * FROM owner.log'), 'owner|owner|pg_catalog, pg_temp', 'as the owner, whom a trigger cannot leave, with a safe search_path');
 is(sql('SELECT last_error IS NULL, lag_seconds < 60 FROM mongo_sync_status ORDER BY local_table'), "t|t\nt|t", 'the status');
 
 # an error of one table does not keep the other one

@@ -83,9 +83,9 @@ def do_end(port):
     return True
 
 
-def do_hold(port, count):
-    """Has a proxy withhold replies until so many commands have come."""
-    recorders[port].hold(count)
+def do_hold(port, count, name=None):
+    """Has a proxy withhold replies until so many commands, of this name, have come."""
+    recorders[port].hold(count, name)
     return True
 
 

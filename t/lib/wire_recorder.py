@@ -89,6 +89,7 @@ class WireRecorder:
         self.commands = []
         self.connections = []
         self.awaited = 0
+        self.awaited_name = None
         self.ended = False
         self.arrived = threading.Condition()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -99,12 +100,14 @@ class WireRecorder:
         commands, self.commands = self.commands, []
         return commands
 
-    def hold(self, count):
-        """Withholds replies until so many commands have come, or for LONGEST_HOLD.
+    def hold(self, count, name=None):
+        """Withholds replies until so many commands have come, or for LONGEST_HOLD; with a name,
+        from the first command of this name on.
 
         killCursors of an earlier statement may come late, because its reply is not waited for.
         """
         self.take()
+        self.awaited_name = name
         self.awaited = count
 
     def held_enough(self):
@@ -153,10 +156,15 @@ class WireRecorder:
                 self.arrived.notify_all()
         return message
 
+    def _may_reply(self):
+        names = [next(iter(command)) for command in self.commands]
+        count = names.count(self.awaited_name) if self.awaited_name else len(names) - names.count("killCursors")
+        return count >= self.awaited or count == 0
+
     def _reply(self, message):
         with self.arrived:
-            if not self.arrived.wait_for(
-                    lambda: sum("killCursors" not in command for command in self.commands) >= self.awaited, self.LONGEST_HOLD):
+            is_greeting = b"maxWireVersion" in message
+            if not is_greeting and not self.arrived.wait_for(self._may_reply, self.LONGEST_HOLD):
                 self.awaited = 0
         return message
 
