@@ -479,8 +479,7 @@ CREATE TABLE mongo_sync_data (
 -- Ranges of _id that have yet to be copied.  A session locks the one that it copies.
 CREATE TABLE mongo_sync_ranges (
 	local_table regclass NOT NULL,
-	from_id jsonb,		-- NULL: from the first one
-	before_id jsonb		-- NULL: to the last one
+	match jsonb			-- as of mongo_match(); NULL: all documents
 );
 
 CREATE TABLE mongo_sync_errors (
@@ -687,22 +686,27 @@ BEGIN
 		-- a collation that the scans of ranges may not have could order them in another way
 		EXECUTE format('SELECT %s.mongo_command($1, $2, $3) #> ''{cursor,firstBatch,0}''', extension) INTO collated USING remote.server, remote.database,
 			json_build_object('listCollections', 1, 'filter', json_build_object('name', remote.collection, 'options.collation', json_build_object('$exists', true)));
-		EXECUTE format('SELECT least(1000, (%s.mongo_command($1, $2, $3) ->> ''n'')::numeric / (10.0 * $4))', extension) INTO bounds
-			USING remote.server, remote.database, json_build_object('count', remote.collection), batch_size;
-		-- quantiles of a sample, since MongoDB would count to exact ones through the whole index
+		EXECUTE format('SELECT floor(least(1000, greatest((s ->> ''count'')::numeric / (100.0 * $4), (s ->> ''size'')::numeric / 1e9))) FROM %s.mongo_command($1, $2, $3) s',
+			extension) INTO bounds USING remote.server, remote.database, json_build_object('collStats', remote.collection), batch_size;
+		-- One scan is the fastest.  Bounds are taken from a sample, since MongoDB would count to
+		-- exact ones through the whole index.  $expr compares values of all types, but takes longer.
 		EXECUTE format($ranges$
 			INSERT INTO %1$s.mongo_sync_ranges
-			SELECT $1, lag(id) OVER (ORDER BY number), id FROM (
-				SELECT number, document -> '_id' AS id FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
-				WHERE $6 > 0 AND number %% 20 = 10
-				UNION ALL SELECT NULL, NULL) bounds
+			SELECT $1, CASE WHEN from_type = type THEN jsonb_build_object('_id', jsonb_build_object('$gte', from_id, '$lt', id))
+				WHEN from_id IS NOT NULL OR id IS NOT NULL THEN jsonb_build_object('$expr', jsonb_build_object('$and',
+					CASE WHEN from_id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$gte', jsonb_build_array('$_id', jsonb_build_object('$literal', from_id)))) END ||
+					CASE WHEN id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$lt', jsonb_build_array('$_id', jsonb_build_object('$literal', id)))) END)) END
+			FROM (SELECT id, type, lag(id) OVER (ORDER BY number) AS from_id, lag(type) OVER (ORDER BY number) AS from_type FROM (
+				SELECT document -> '_id' AS id, document -> 'type' AS type, number FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
+				WHERE $6 > 1 AND number %% 20 = 1
+				UNION ALL SELECT NULL, NULL, NULL) bounds) ranges
 			$ranges$, extension)
 			USING local, remote.server, remote.database, remote.collection, json_build_array(
-				json_build_object('$sample', json_build_object('size', greatest(bounds, 1) * 20)),
+				json_build_object('$sample', json_build_object('size', greatest(bounds, 1) * 20 + 1)),
 				json_build_object('$match', json_build_object('_id', json_build_object(
 					'$type', json_build_array('number', 'objectId', 'string', 'date', 'binData'), '$ne', json_build_object('$numberDouble', 'NaN')))),
 				json_build_object('$sort', json_build_object('_id', 1)),
-				json_build_object('$project', json_build_object('_id', 1))), CASE WHEN collated IS NULL THEN bounds END;
+				json_build_object('$project', json_build_object('type', json_build_object('$type', '$_id')))), CASE WHEN collated IS NULL THEN bounds END;
 	EXCEPTION WHEN data_exception OR fdw_error OR insufficient_privilege OR insufficient_resources OR program_limit_exceeded THEN
 		RAISE NOTICE 'the collection is copied in one transaction: %', SQLERRM;
 		EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1)', extension) USING local;
@@ -764,9 +768,7 @@ BEGIN
 		EXIT WHEN is_known;
 		PERFORM pg_sleep(0.1);
 	END LOOP;
-	-- $expr compares values of all types
-	condition := nullif(concat_ws(', ', '{"$gte": ["$_id", {"$literal": ' || range.from_id::text || '}]}', '{"$lt": ["$_id", {"$literal": ' || range.before_id::text || '}]}'), '');
-	condition := CASE WHEN condition IS NULL THEN 'true' ELSE format('%s.mongo_match(f.*, %L)', extension, '{"$expr": {"$and": [' || condition || ']}}') END;
+	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s.mongo_match(f.*, %L)', extension, range.match) END;
 	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
 	GET DIAGNOSTICS copied = ROW_COUNT;
 	IF fits <> 'true' THEN

@@ -202,7 +202,7 @@ extension_schema(void)
  * mongo_sync_database
  *		The main function of the worker in a database: has each table brought into step.
  *
- * After an error a table has to wait for as long as it had not been in step, at most a minute.
+ * After an error a table has to wait for as long as it had not been in step, at most ten seconds.
  */
 void
 mongo_sync_database(Datum unused pg_attribute_unused())
@@ -217,7 +217,7 @@ mongo_sync_database(Datum unused pg_attribute_unused())
 	if (schema == NULL)
 		return;
 	tables = run(psprintf("SELECT c.oid, c.relowner FROM %s.mongo_sync_data d JOIN pg_class c ON c.oid = d.local_table"
-						  " WHERE (d.stopped_by IS NULL OR d.follow) AND (d.failed_at IS NULL OR now() - d.failed_at >= least(d.failed_at - d.last_run, '1 min'))",
+						  " WHERE (d.stopped_by IS NULL OR d.follow) AND (d.failed_at IS NULL OR now() - d.failed_at >= least(d.failed_at - d.last_run, '10 s'))",
 						  schema));
 	for (int i = 0; i + 1 < list_length(tables); i += 2)
 	{

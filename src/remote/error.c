@@ -109,6 +109,8 @@ static const RemoteErrorRule rules[] =
 	TOKEN_HINT},
 	{286, ERRCODE_SNAPSHOT_TOO_OLD, false,	/* ChangeStreamHistoryLost */
 	"MongoDB has removed these changes from its oplog. Start from the present, and copy the collection again. A larger oplog keeps changes for longer."},
+	{290, ERRCODE_T_R_SERIALIZATION_FAILURE, false, /* TransactionExceededLifetimeLimitSeconds */
+	"MongoDB aborts a transaction after a minute (transactionLifetimeLimitSeconds). Repeat it, or make it shorter."},
 	{292, ERRCODE_OUT_OF_MEMORY, false, /* QueryExceededMemoryLimitNoDiskUseAllowed */
 	"Let MongoDB use temporary files: give allowDiskUse, or take disk_use out of the option pushdown_disable."},
 	{365, ERRCODE_INSUFFICIENT_RESOURCES, false, NULL}, /* TemporarilyUnavailable */

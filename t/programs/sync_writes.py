@@ -120,12 +120,12 @@ def read_table(dsn, rows, stopping):
             cursor = None
 
 
-def replace_collection(uri, generator):
-    database = pymongo.MongoClient(uri, serverSelectionTimeoutMS=1000).db
+def replace_collection(arguments, generator):
+    database = pymongo.MongoClient(arguments.uri, serverSelectionTimeoutMS=1000).db
     try:
         database.drop_collection("new")
         database.create_collection("new", **COLLECTION)
-        database.new.insert_many([document(generator, key) for key in range(KEYS)])
+        database.new.insert_many([document(generator, key) for key in range(-arguments.documents, KEYS)])
         database.new.rename("c", dropTarget=True)
     except PyMongoError:
         pass            # a server has failed
@@ -135,7 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ports", required=True, help="of the replica set, separated by commas")
     parser.add_argument("--dsn", required=True, help="of the database with the table in step")
-    parser.add_argument("--documents", type=int, default=3000, help="at the beginning")
+    parser.add_argument("--documents", type=int, default=3000, help="of each new collection")
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pause", type=float, default=0.015, help="seconds between writes of a client")
@@ -168,7 +168,7 @@ def main():
     while not stopping.wait(0.1):
         if replacing.is_set():
             replacing.clear()
-            replace_collection(arguments.uri, generator)
+            replace_collection(arguments, generator)
         if os.getppid() != parent:
             return              # its servers end, too
     for thread in threads:
