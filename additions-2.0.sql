@@ -811,7 +811,7 @@ BEGIN
 		RAISE EXCEPTION 'the collection of table "%" is gone: %', local, sync.stopped_by USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'To copy the collection that has its name now, and to do so from now on, call mongo_sync() with follow => true.';
 	ELSIF sync.stopped_by IS NOT NULL THEN
-		RAISE NOTICE 'the collection of table "%" is gone (%): copying what has its name now', local, sync.stopped_by;
+		RAISE NOTICE 'the changes of table "%" end (%): copying the collection that has its name now', local, sync.stopped_by;
 		EXECUTE format('DELETE FROM %s', local);
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
@@ -835,29 +835,38 @@ BEGIN
 	END IF;
 
 	-- the last state of each document in the batch
-	EXECUTE format($apply$
-		WITH changes AS MATERIALIZED (
-			SELECT * FROM %1$s WHERE __token > $1 LIMIT $2
-		), last AS MATERIALIZED (
-			SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
-		), deleted AS (
-			DELETE FROM %2$s l USING last c WHERE l.%3$I = c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
-		), written AS (
-			INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
-			ON CONFLICT (%3$I) DO %6$s
-		), repaired AS (
-			DELETE FROM %7$s.mongo_sync_errors e USING last c WHERE e.local_table = $3 AND e.id = c.__id::text
-		)%8$s
-		SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
-			min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by
-		FROM changes
-		$apply$, sync.changes_table, local, key.attname, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
-		CASE WHEN fits <> 'true' THEN format($noted$, noted AS (
-			INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
-			SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
-			UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
-		)$noted$, extension) END)
-		INTO fetched USING sync.position, batch_size, local;
+	BEGIN
+		EXECUTE format($apply$
+			WITH changes AS MATERIALIZED (
+				SELECT * FROM %1$s WHERE __token > $1 LIMIT $2
+			), last AS MATERIALIZED (
+				SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
+			), deleted AS (
+				DELETE FROM %2$s l USING last c WHERE l.%3$I = c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
+			), written AS (
+				INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
+				ON CONFLICT (%3$I) DO %6$s
+			), repaired AS (
+				DELETE FROM %7$s.mongo_sync_errors e USING last c WHERE e.local_table = $3 AND e.id = c.__id::text
+			)%8$s
+			SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
+				min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by
+			FROM changes
+			$apply$, sync.changes_table, local, key.attname, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
+			CASE WHEN fits <> 'true' THEN format($noted$, noted AS (
+				INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
+				SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
+				UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
+			)$noted$, extension) END)
+			INTO fetched USING sync.position, batch_size, local;
+	EXCEPTION WHEN SQLSTATE '72000' THEN
+		IF NOT sync.follow THEN
+			RAISE;
+		END IF;
+		-- the next step copies
+		EXECUTE format('UPDATE %s.mongo_sync_positions SET stopped_by = ''a short oplog'' WHERE local_table = $1', extension) USING local;
+		RETURN true;
+	END;
 	EXECUTE format('UPDATE %s.mongo_sync_positions SET position = coalesce($1, position), position_time = coalesce($2, position_time), changes_applied = changes_applied + $3,
 			stopped_by = $4, last_run = now(), failed_at = NULL WHERE local_table = $5', extension)
 		USING fetched.position, fetched.time, fetched.events, fetched.stopped_by, local;

@@ -128,7 +128,8 @@ def keep_in_step(arguments, members):
                    f"CREATE USER MAPPING FOR CURRENT_USER SERVER step; CREATE SCHEMA step; CREATE SCHEMA in_step")
     for name, columns in IN_STEP.items():
         cursor.execute(f"CREATE FOREIGN TABLE step.{name} ({columns}) SERVER step OPTIONS (database 'soak')")
-        cursor.execute(f"CALL mongo_sync('step.{name}', 'in_step.{name}')")
+        # the oplog may become too short while the worker is kept from its work
+        cursor.execute(f"CALL mongo_sync('step.{name}', 'in_step.{name}', follow => true)")
     connection.close()
 
 
@@ -145,12 +146,12 @@ def check_in_step(checks, arguments, seconds=240):
             cursor.execute(f"SELECT count(*) FROM ((TABLE step.{name} EXCEPT ALL TABLE in_step.{name}) UNION ALL "
                            f"(TABLE in_step.{name} EXCEPT ALL TABLE step.{name})) difference")
             (difference,), = cursor.fetchall()
-        cursor.execute("SELECT state, changes_applied, last_error FROM mongo_sync_status "
+        cursor.execute("SELECT state, changes_applied, rows_copied, last_error FROM mongo_sync_status "
                        "WHERE local_table = %s::regclass", (f"in_step.{name}",))
-        (state, changes, error), = cursor.fetchall()
+        (state, changes, rows, error), = cursor.fetchall()
         checks.check([f"{difference} rows differ, {state}, {error}"] if difference != 0 or changes == 0 else [],
                      f"table \"{name}\" is in step")
-        print(f"# {changes} changes of {name} were applied", flush=True)
+        print(f"# {changes} changes of {name} were applied, and {rows} rows were copied", flush=True)
     connection.close()
 
 
