@@ -250,5 +250,12 @@ do
 } while time - $before < 30 && ($node->psql('postgres', "SELECT count(*) FROM s WHERE __token > '$start'"))[0] == 0;
 refused('a position before the oplog', "SELECT * FROM s WHERE __token > '$start'", '72000', 'oplog.*HINT:  MongoDB has removed');
 refused('a time before the oplog', "SELECT * FROM s WHERE __time >= '2020-01-01'", '72000', 'oplog');
+sql(qq{INSERT INTO d VALUES (900, 1, 'kept'); CALL mongo_sync('d', 'd_in_step'); INSERT INTO d VALUES (901, 2, NULL);
+	UPDATE mongo_sync_positions SET position = '$start'});
+refused('a table in step with it', q{CALL mongo_sync('d', 'd_in_step')}, '72000', 'oplog.*HINT:  MongoDB has removed');
+my (undef, undef, $notices) = $node->psql('postgres', q{CALL mongo_sync('d', 'd_in_step', follow => true)});
+like($notices, qr/the changes of table "d_in_step" end \(a short oplog\).*copied \d+ rows/s, 'may be copied again');
+is(sql('SELECT count(*) FROM (TABLE d EXCEPT TABLE d_in_step) difference'), 0, 'all documents are rows');
+is(sql('SELECT count(*) FROM (TABLE d_in_step EXCEPT TABLE d) difference'), 0, 'all rows are documents');
 
 done_testing();

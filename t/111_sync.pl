@@ -198,14 +198,6 @@ refused('no longer followed', q{CALL mongo_sync('shop.followed', 'public.followe
 sql(q{CALL mongo_sync('shop.followed', 'public.followed', follow => true)});
 is(sql('SELECT count(*) FROM followed'), 0, 'followed again');
 
-# the oplog has lost the changes since the position
-sql(q{INSERT INTO shop.followed SELECT g, g FROM generate_series(1, 100) g;
-	UPDATE mongo_sync_positions SET position = overlay(position placing '5E000000' FROM 3), follow = false WHERE local_table = 'followed'::regclass});
-refused('a lost position', q{CALL mongo_sync('shop.followed', 'public.followed')}, '72000', 'HINT:.*oplog');
-(undef, undef, $notices) = $node->psql('postgres', q{CALL mongo_sync('shop.followed', 'public.followed', follow => true)});
-like($notices, qr/the changes of table "followed" end \(a short oplog\).*copied 100 rows/s, 'or a new copy');
-in_step('copied anew', 'shop.followed', 'public.followed');
-
 # --- what it refuses ----------------------------------------------------------------------
 refused('a transaction block', q{BEGIN; CALL mongo_sync('shop.c', 'public.c'); COMMIT}, '25001', 'mongo_sync\(\) cannot run in a transaction block.*HINT');
 refused('a function', q{CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN CALL mongo_sync('shop.c', 'public.c'); END$$; SELECT f()}, '2D000', '');
