@@ -315,7 +315,8 @@ my $out = '';
 my $writer = IPC::Run::start(
 	[ python('programs/sync_writes.py', '--ports', join(',', map { $_->port } $set->members), '--dsn', $node->connstr('postgres'), '--seed', random_seed(1)) ],
 	'<', \undef, '>', \$out, '2>&1');
-$writer->pump until $out =~ /^ports (.*)\n/;
+eval { $writer->pump until $out =~ /^ports .*\n/; 1 } or die "$@$out";
+$out =~ /^ports (.*)\n/;
 my $members = join(',', map { "127.0.0.1:$_" } split /,/, $1);
 sql("ALTER SERVER mongodb OPTIONS (SET uri '" . ($uri =~ s/$hosts/$members/r) . "')");
 foreach my $round (1 .. $rounds)
