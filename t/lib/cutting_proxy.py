@@ -25,10 +25,12 @@ class CuttingProxies:
     """
 
     def __init__(self, servers, seed):
-        self._cutting = multiprocessing.Event()
-        self._cuts = multiprocessing.Value("i", 0)
-        ours, theirs = multiprocessing.Pipe()
-        multiprocessing.Process(target=self._run, args=(servers, seed, theirs), daemon=True).start()
+        # Python 3.14 would otherwise run the program's main module again
+        forking = multiprocessing.get_context("fork")
+        self._cutting = forking.Event()
+        self._cuts = forking.Value("i", 0)
+        ours, theirs = forking.Pipe()
+        forking.Process(target=self._run, args=(servers, seed, theirs), daemon=True).start()
         self.ports = ours.recv()
 
     def start_cutting(self):
