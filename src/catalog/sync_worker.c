@@ -236,8 +236,6 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 	const char *schema;
 
 	BackgroundWorkerInitializeConnectionByOid(task.database, task.owner, 0);
-	/* as logical replication does: no function of somebody else's is found */
-	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
 	schema = extension_schema();
 	if (schema == NULL)
