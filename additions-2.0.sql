@@ -694,8 +694,8 @@ BEGIN
 			INSERT INTO %1$s.mongo_sync_ranges
 			SELECT $1, CASE WHEN from_type = type THEN jsonb_build_object('_id', jsonb_build_object('$gte', from_id, '$lt', id))
 				WHEN from_id IS NOT NULL OR id IS NOT NULL THEN jsonb_build_object('$expr', jsonb_build_object('$and',
-					CASE WHEN from_id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$gte', jsonb_build_array('$_id', jsonb_build_object('$literal', from_id)))) END ||
-					CASE WHEN id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$lt', jsonb_build_array('$_id', jsonb_build_object('$literal', id)))) END)) END
+					CASE WHEN from_id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$gte', jsonb_build_array('$_id', jsonb_build_object('$literal', from_id)))) END
+					|| CASE WHEN id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$lt', jsonb_build_array('$_id', jsonb_build_object('$literal', id)))) END)) END
 			FROM (SELECT id, type, lag(id) OVER (ORDER BY number) AS from_id, lag(type) OVER (ORDER BY number) AS from_type FROM (
 				SELECT document -> '_id' AS id, document -> 'type' AS type, number FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
 				WHERE $6 > 1 AND number %% 20 = 1
