@@ -682,35 +682,39 @@ BEGIN
 		INTO remote
 		FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, pg_options_to_table(t.ftoptions)
 		WHERE t.ftrelid = changes GROUP BY s.srvname;
+	-- One scan is the fastest, so that only a large collection is divided.
 	BEGIN
+		EXECUTE format('SELECT floor(least(1000, greatest((s ->> ''count'')::numeric / (100.0 * $4), (s ->> ''size'')::numeric / 1e9))) FROM %s.mongo_command($1, $2, $3) s',
+			extension) INTO bounds USING remote.server, remote.database, json_build_object('collStats', remote.collection), batch_size;
 		-- a collation that the scans of ranges may not have could order them in another way
 		EXECUTE format('SELECT %s.mongo_command($1, $2, $3) #> ''{cursor,firstBatch,0}''', extension) INTO collated USING remote.server, remote.database,
 			json_build_object('listCollections', 1, 'filter', json_build_object('name', remote.collection, 'options.collation', json_build_object('$exists', true)));
-		EXECUTE format('SELECT floor(least(1000, greatest((s ->> ''count'')::numeric / (100.0 * $4), (s ->> ''size'')::numeric / 1e9))) FROM %s.mongo_command($1, $2, $3) s',
-			extension) INTO bounds USING remote.server, remote.database, json_build_object('collStats', remote.collection), batch_size;
-		-- One scan is the fastest.  Bounds are taken from a sample, since MongoDB would count to
-		-- exact ones through the whole index.  $expr compares values of all types, but takes longer.
-		EXECUTE format($ranges$
-			INSERT INTO %1$s.mongo_sync_ranges
-			SELECT $1, CASE WHEN from_type = type THEN jsonb_build_object('_id', jsonb_build_object('$gte', from_id, '$lt', id))
-				WHEN from_id IS NOT NULL OR id IS NOT NULL THEN jsonb_build_object('$expr', jsonb_build_object('$and',
-					CASE WHEN from_id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$gte', jsonb_build_array('$_id', jsonb_build_object('$literal', from_id)))) END
-					|| CASE WHEN id IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object('$lt', jsonb_build_array('$_id', jsonb_build_object('$literal', id)))) END)) END
-			FROM (SELECT id, type, lag(id) OVER (ORDER BY number) AS from_id, lag(type) OVER (ORDER BY number) AS from_type FROM (
-				SELECT document -> '_id' AS id, document -> 'type' AS type, number FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
-				WHERE $6 > 1 AND number %% 20 = 1
-				UNION ALL SELECT NULL, NULL, NULL) bounds) ranges
-			$ranges$, extension)
-			USING local, remote.server, remote.database, remote.collection, json_build_array(
-				json_build_object('$sample', json_build_object('size', greatest(bounds, 1) * 20 + 1)),
-				json_build_object('$match', json_build_object('_id', json_build_object(
-					'$type', json_build_array('number', 'objectId', 'string', 'date', 'binData'), '$ne', json_build_object('$numberDouble', 'NaN')))),
-				json_build_object('$sort', json_build_object('_id', 1)),
-				json_build_object('$project', json_build_object('type', json_build_object('$type', '$_id')))), CASE WHEN collated IS NULL THEN bounds END;
+		IF bounds > 1 AND collated IS NULL THEN
+			-- Bounds are taken from a sample, since MongoDB would count to exact ones through the whole
+			-- index.  $expr compares values of all types, but takes longer.
+			EXECUTE format($ranges$
+				INSERT INTO %1$s.mongo_sync_ranges
+				SELECT $1, CASE WHEN from_type = type THEN jsonb_build_object('_id', jsonb_build_object('$gte', from_id, '$lt', id))
+					ELSE jsonb_build_object('$expr', jsonb_build_object('$and', array_remove(ARRAY[
+						CASE WHEN from_id IS NOT NULL THEN jsonb_build_object('$gte', jsonb_build_array('$_id', jsonb_build_object('$literal', from_id))) END,
+						CASE WHEN id IS NOT NULL THEN jsonb_build_object('$lt', jsonb_build_array('$_id', jsonb_build_object('$literal', id))) END], NULL))) END
+				FROM (SELECT id, type, lag(id) OVER (ORDER BY number) AS from_id, lag(type) OVER (ORDER BY number) AS from_type FROM (
+					SELECT document -> '_id' AS id, document -> 'type' AS type, number FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
+					WHERE number %% 20 = 1
+					UNION ALL SELECT NULL, NULL, NULL) bounds) ranges
+				WHERE from_id IS NOT NULL OR id IS NOT NULL
+				$ranges$, extension)
+				USING local, remote.server, remote.database, remote.collection, json_build_array(
+					json_build_object('$sample', json_build_object('size', bounds * 20 + 1)),
+					json_build_object('$match', json_build_object('_id', json_build_object(
+						'$type', json_build_array('number', 'objectId', 'string', 'date', 'binData'), '$ne', json_build_object('$numberDouble', 'NaN')))),
+					json_build_object('$sort', json_build_object('_id', 1)),
+					json_build_object('$project', json_build_object('type', json_build_object('$type', '$_id'))));
+		END IF;
 	EXCEPTION WHEN data_exception OR fdw_error OR insufficient_privilege OR insufficient_resources OR program_limit_exceeded THEN
 		RAISE NOTICE 'the collection is copied in one transaction: %', SQLERRM;
-		EXECUTE format('INSERT INTO %s.mongo_sync_ranges VALUES ($1)', extension) USING local;
 	END;
+	EXECUTE format('INSERT INTO %1$s.mongo_sync_ranges SELECT $1 WHERE NOT EXISTS (SELECT FROM %1$s.mongo_sync_ranges WHERE local_table = $1)', extension) USING local;
 END;
 $begin$;
 
@@ -792,7 +796,7 @@ AS $step$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	sync record;
-	key record;
+	key name;
 	columns text;
 	assignments text;
 	fits text;
@@ -816,11 +820,9 @@ BEGIN
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	SELECT a.attname
-		INTO key
-		FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
+	SELECT a.attname INTO key FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
-	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key.attname)
+	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)
 		INTO columns, assignments
 		FROM pg_attribute c JOIN pg_attribute l USING (attname)
 		WHERE c.attrelid = sync.changes_table AND l.attrelid = local AND l.attnum > 0 AND NOT l.attisdropped AND NOT c.attisdropped AND l.attgenerated = ''
@@ -830,7 +832,7 @@ BEGIN
 
 	IF NOT sync.copied THEN
 		EXECUTE format('SELECT %s.mongo_sync_copy($1, $2, $3, $4, $5, $6, $7)', extension) INTO is_more
-			USING local, sync.foreign_table, sync.changes_table, key.attname, columns, fits, batch_size;
+			USING local, sync.foreign_table, sync.changes_table, key, columns, fits, batch_size;
 		RETURN is_more;
 	END IF;
 
@@ -852,7 +854,7 @@ BEGIN
 			SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
 				min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by
 			FROM changes
-			$apply$, sync.changes_table, local, key.attname, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
+			$apply$, sync.changes_table, local, key, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
 			CASE WHEN fits <> 'true' THEN format($noted$, noted AS (
 				INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
 				SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
