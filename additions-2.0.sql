@@ -797,6 +797,7 @@ DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	sync record;
 	key name;
+	equals text;
 	columns text;
 	assignments text;
 	fits text;
@@ -820,7 +821,9 @@ BEGIN
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	SELECT a.attname INTO key FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
+	-- the search_path need not have the extension's operators
+	SELECT a.attname, CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END
+		INTO key, equals FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)
 		INTO columns, assignments
@@ -844,7 +847,7 @@ BEGIN
 			), last AS MATERIALIZED (
 				SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
 			), deleted AS (
-				DELETE FROM %2$s l USING last c WHERE l.%3$I = c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
+				DELETE FROM %2$s l USING last c WHERE l.%3$I %9$s c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
 			), written AS (
 				INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
 				ON CONFLICT (%3$I) DO %6$s
@@ -859,7 +862,7 @@ BEGIN
 				INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
 				SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
 				UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
-			)$noted$, extension) END)
+			)$noted$, extension) END, equals)
 			INTO fetched USING sync.position, batch_size, local;
 	EXCEPTION WHEN SQLSTATE '72000' THEN
 		IF NOT sync.follow THEN

@@ -273,6 +273,9 @@ foreach my $table ('objects', 'texts', 'ctexts', 'doubles', 'mixed', 'uuids', 'd
 	sql(qq{CALL mongo_sync('shop.$table', 'public."A $table"')});
 	in_step("keys: $table", "shop.$table", "\"A $table\"");
 }
+sql(q{CREATE SCHEMA extensions; ALTER EXTENSION mongo_fdw SET SCHEMA extensions; DELETE FROM shop.objects WHERE a > 150;
+	CALL extensions.mongo_sync('shop.objects', 'public."A objects"'); ALTER EXTENSION mongo_fdw SET SCHEMA public});
+in_step('an extension that is not in the search_path', 'shop.objects', '"A objects"');
 
 # --- privileges --------------------------------------------------------------------------------
 sql(q{CREATE ROLE other LOGIN; GRANT USAGE ON SCHEMA shop TO other; GRANT CREATE ON SCHEMA public TO other});
