@@ -104,7 +104,8 @@ class WireRecorder:
         """Withholds replies until so many commands have come, or for LONGEST_HOLD; with a name,
         from the first command of this name on.
 
-        killCursors of an earlier statement may come late, because its reply is not waited for.
+        killCursors and endSessions of an earlier statement may come late, because their replies are
+        not waited for.
         """
         self.take()
         self.awaited_name = name
@@ -158,7 +159,8 @@ class WireRecorder:
 
     def _may_reply(self):
         names = [next(iter(command)) for command in self.commands]
-        count = names.count(self.awaited_name) if self.awaited_name else len(names) - names.count("killCursors")
+        count = sum(name == self.awaited_name if self.awaited_name else name not in ("killCursors", "endSessions")
+                    for name in names)
         return count >= self.awaited or count == 0
 
     def _reply(self, message):
