@@ -21,7 +21,7 @@ use List::Util qw(max);
 use TAP::Parser;
 use Time::HiRes qw(time);
 
-my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 900;    # seconds a file may take
+my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 1800;    # seconds a file may take, on a busy machine, too
 my $JOBS = $ENV{TEST_JOBS} || `nproc` || 1;
 
 # Files that compare durations, or must run undisturbed.
