@@ -57,7 +57,8 @@ sub sends_in_turn
 
 	MongoFdwTest::helper('hold', port => $proxy, count => 2);
 	is($session->ask($sql), $result, $name);
-	ok(!MongoFdwTest::helper('held_enough', port => $proxy), "$name: one after the other");
+	ok(!MongoFdwTest::helper('held_enough', port => $proxy), "$name: one after the other")
+	  or diag(explain(MongoFdwTest::helper('recorded', port => $proxy)));
 }
 
 my $newest = 'SELECT id FROM sorted ORDER BY id DESC LIMIT';

@@ -17,10 +17,14 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "remote.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/timeout.h"
+
+#define LONGEST_INPUT_MS	1000
 
 extern int	LLVMFuzzerRunDriver(int *argc, char ***argv,
 								int (*run) (const uint8_t *data, size_t size));
@@ -39,7 +43,12 @@ fuzz_check(bool holds, const char *what)
 	abort();
 }
 
-/* fuzz_one: libFuzzer's callback. */
+/*
+ * fuzz_one: libFuzzer's callback.
+ *
+ * PostgreSQL's compiler of regular expressions may take time that is exponential in a pattern's
+ * length, so that an input is cancelled as by statement_timeout.
+ */
 static int
 fuzz_one(const uint8_t *data, size_t size)
 {
@@ -47,7 +56,9 @@ fuzz_one(const uint8_t *data, size_t size)
 
 	PG_TRY();
 	{
+		enable_timeout_after(STATEMENT_TIMEOUT, LONGEST_INPUT_MS);
 		target->run(data, size);
+		CHECK_FOR_INTERRUPTS();
 	}
 	PG_CATCH();
 	{
@@ -61,6 +72,7 @@ fuzz_one(const uint8_t *data, size_t size)
 		fuzz_check(error->sqlerrcode != ERRCODE_INTERNAL_ERROR, "no internal error");
 	}
 	PG_END_TRY();
+	disable_timeout(STATEMENT_TIMEOUT, false);
 	MemoryContextSwitchTo(caller_context);
 	MemoryContextReset(input_context);
 	return 0;
