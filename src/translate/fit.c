@@ -52,7 +52,8 @@ typedef struct FitRule
 	bool		by_range;		/* no other value fits, and no other type of
 								 * BSON is within the range */
 	const char *pattern;		/* of Strings that fit; NULL: none */
-	bson_value_t limits[2];		/* @2 and @3 of 'beyond' */
+	bson_value_t first_limit;	/* @2 of 'beyond'; i386 refuses an array */
+	bson_value_t second_limit;	/* @3 of 'beyond' */
 	const char *beyond;			/* template: does the value @1 of an accepted
 								 * type fit?  NULL: all do */
 } FitRule;
@@ -61,8 +62,8 @@ typedef struct FitRule
 static void
 set_range(FitRule *rule, bson_value_t low, bson_value_t high)
 {
-	rule->low = rule->limits[0] = low;
-	rule->high = rule->limits[1] = high;
+	rule->low = rule->first_limit = low;
+	rule->high = rule->second_limit = high;
 	rule->has_range = true;
 }
 
@@ -107,8 +108,8 @@ set_numeric_rule(FitRule *rule, int32 typmod)
 	limit = psprintf("%s5E-%d", nines.data, scale + 1);
 	nines.data[precision - scale] = '\0';
 	set_range(rule, decimal_of_text(psprintf("-%s", nines.data)), decimal_of_text(nines.data));
-	rule->limits[0] = decimal_of_text(psprintf("-%s", limit));
-	rule->limits[1] = decimal_of_text(limit);
+	rule->first_limit = decimal_of_text(psprintf("-%s", limit));
+	rule->second_limit = decimal_of_text(limit);
 	rule->beyond = "{$let: {vars: {d: {$toDecimal: @1}}, in: {$or: [{$eq: ['$$d', NaN]}, {$and: "
 		"[{$gt: ['$$d', @2]}, {$lt: ['$$d', @3]}]}]}}}";
 	return true;
@@ -132,8 +133,8 @@ set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 	if (GetDatabaseEncoding() != PG_UTF8 || length > LARGEST_QUANTIFIER)
 		return false;
 	rule->pattern = length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d}+ *\\z", length);
-	rule->limits[0] = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
-	rule->limits[1] = bson_utf8(rule->pattern);
+	rule->first_limit = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
+	rule->second_limit = bson_utf8(rule->pattern);
 	rule->beyond = "{$or: [{$eq: [{$type: @1}, 'objectId']}, "
 		"{$let: {vars: {s: {$substrBytes: [@1, 0, -1]}}, in: {$and: ["
 		"{$regexMatch: {input: '$$s', regex: @3, options: 's'}}, "
@@ -153,7 +154,7 @@ fit_rule_of(const MongoField *field, FitRule *rule)
 	memset(rule, 0, sizeof(*rule));
 	if (!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return false;
-	rule->limits[0] = rule->limits[1] = bson_null();
+	rule->first_limit = rule->second_limit = bson_null();
 	rule->accepts = rule->sure = type->accepts & mongo_declared_set(field->bson_type);
 	switch (type->kind)
 	{
@@ -223,8 +224,8 @@ fit_expression(const MongoField *field, const FitRule *rule)
 	BsonArray	types = bson_array_create();
 	MongoValue	arguments[] = {
 		mongo_argument(bson_field(field->path)),
-		mongo_argument(rule->limits[0]),
-		mongo_argument(rule->limits[1]),
+		mongo_argument(rule->first_limit),
+		mongo_argument(rule->second_limit),
 		{NULL}
 	};
 	ListCell   *cell;
