@@ -181,6 +181,13 @@ sql("SELECT * FROM s WHERE __token > '$invalid' LIMIT 1");
 $before = time;
 sleep 0.1 while $open->() > 0 && time - $before < 10;
 is($open->(), 0, 'no cursor is left open');
+sql("ALTER FOREIGN TABLE waiting OPTIONS (SET max_wait '300ms')");
+my $position = position();
+$mongod->fail_command(1, undef, 'getMore');
+is(sql("SELECT __operation FROM waiting WHERE __token > '$position'"), 'position', 'a connection is lost while it waits');
+$before = time;
+sleep 0.1 while $open->() > 0 && time - $before < 10;
+is($open->(), 0, 'no cursor is left open then');
 
 # --- other options, and errors --------------------------------------------------------------
 create_server($node, 'concerned', $mongod, read_concern => 'local', read_preference => 'secondaryPreferred');

@@ -402,7 +402,7 @@ mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user)
 void
 mongo_lease_renew(MongoLease *lease, UserMapping *user)
 {
-	forget_cursor(lease);
+	mongo_lease_leave_cursor(lease);
 	if (lease->connection != NULL)
 	{
 		/* other leases may keep it until they find that out */
