@@ -61,11 +61,10 @@ start_postgresql() {
 		as_lab_user mkdir -p "$RUN"
 		as_lab_user "$PG_BIN/initdb" --pgdata="$RUN/postgresql" --username=postgres \
 			--auth=trust --encoding=UTF8 --no-locale --no-sync >/dev/null
-		# as for the servers of TAP tests
-		if [ -n "${TEMP_CONFIG-}" ]; then
-			as_lab_user sh -c "cat '$TEMP_CONFIG' >>'$RUN/postgresql/postgresql.conf'"
-		fi
+		as_lab_user sh -c "echo \"include 'temp_config.conf'\" >>'$RUN/postgresql/postgresql.conf'"
 	fi
+	# as for the servers of TAP tests
+	as_lab_user sh -c "cat '${TEMP_CONFIG:-/dev/null}' >'$RUN/postgresql/temp_config.conf'"
 	PGHOST=$(socket_folder)
 	PGPORT=$(free_port)
 	as_lab_user env "${SERVER_ENVIRONMENT[@]}" \
