@@ -2,6 +2,7 @@
 
 Tables points and details have 60 rows in four batches, many has more for parallel
 scans.  Statements change table written, which has the same rows before each of them.
+Collection changed is only read, by its change stream; kept is kept in step.
 """
 import dataclasses
 import io
@@ -23,6 +24,15 @@ TABLES = """
             fdw_startup_cost '0', fdw_tuple_cost '0', remote_parallelism '4');
     CREATE FOREIGN TABLE written (_id int, n int, info text) SERVER {server}
         OPTIONS (database 'faults', batch_size '5');
+    CREATE FOREIGN TABLE of_group (_id int, info text, wanted int OPTIONS (parameter 'group')) SERVER {server}
+        OPTIONS (database 'faults', collection 'points', pipeline '[{{"$match": {{"grp": {{"$param": "group"}}}}}}]');
+    CREATE FOREIGN TABLE words (_id int, word text OPTIONS (path 'words')) SERVER {server}
+        OPTIONS (database 'faults', collection 'details', unwind 'words', fetch_size '20');
+    CREATE FOREIGN TABLE changes (__operation text, __token text COLLATE "C", __time timestamptz, _id int, info text)
+        SERVER {server} OPTIONS (database 'faults', collection 'changed', change_stream 'collection', fetch_size '20');
+    CREATE FOREIGN TABLE waiting (__operation text, __token text COLLATE "C", __time timestamptz)
+        SERVER {server} OPTIONS (database 'faults', collection 'unchanged', change_stream 'collection', max_wait '100ms');
+    CREATE FOREIGN TABLE kept (_id int, n int) SERVER {server} OPTIONS (database 'faults');
     CREATE SCHEMA imported_{server};
     RESET search_path;
 """
@@ -72,7 +82,7 @@ LOCAL = """
 
 def documents(collection):
     """Returns the documents before each statement."""
-    if collection == "points":
+    if collection in ("points", "changed"):
         return [{"_id": i, "grp": i % 5, "info": f"info {i}"} for i in range(1, ROWS + 1)]
     if collection == "details":
         return [{"_id": i, "of": i, "part": i % 3, "words": ["a", "b"]} for i in range(1, ROWS + 1)]
@@ -167,6 +177,33 @@ def reads():
     yield Statement("mongo_aggregate", [
         "SELECT d ->> 'info' FROM mongo_aggregate('{server}', 'faults', 'points', "
         "'[{{\"$match\": {{\"_id\": {{\"$lt\": 50}}}}}}]') d"])
+    yield Statement("mongo_match", ["SELECT _id FROM points p WHERE mongo_match(p, '{{\"grp\": {{\"$lt\": 4}}}}')"])
+    yield Statement("condition on elements", [
+        "SELECT of, part FROM details WHERE EXISTS (SELECT FROM unnest(words) w WHERE w LIKE 'a%' AND length(w) = 1)"])
+    yield Statement("table that unwinds", ["SELECT word, count(*) FROM words GROUP BY word", "SELECT * FROM words"])
+    yield Statement("pipeline with a parameter", [
+        "SELECT info FROM of_group WHERE wanted = 2",
+        "SELECT g, info FROM generate_series(1, 3) g JOIN of_group ON wanted = g",
+        "SELECT g, info FROM generate_series(1, 3) g, LATERAL (SELECT info FROM of_group WHERE wanted = g AND _id > 20 LIMIT 2) s"])
+
+
+def changes():
+    """Change streams, and a table in step."""
+    events = "SELECT __operation, _id, info FROM changes WHERE __time >= now() - interval '1 day' AND __operation <> 'position'"
+    drop = ["DROP TABLE IF EXISTS kept_copy", "DROP FOREIGN TABLE IF EXISTS kept_copy_changes"]
+    sync = "CALL mongo_sync('kept', '{server}.kept_copy', 5)"
+    compare = "SELECT count(*), sum((c.n = k.n)::int) FROM kept k FULL JOIN kept_copy c USING (_id)"
+    streams = [
+        Statement("change stream", [events]),
+        Statement("change stream in a new session", [events], fresh=True),
+        Statement("change stream with LIMIT", [f"SELECT count(*) FROM ({events} LIMIT 25) s"]),
+        Statement("change stream that waits", ["SELECT __operation FROM waiting"]),
+        Statement("error in a change stream", [events.replace("_id, info", "1 / (_id - 30)")]),
+        Statement("table in step", [*drop, sync, "UPDATE kept SET n = n + 1", sync, compare], atomic=False),
+    ]
+    for statement in streams:
+        statement.servers = ("rs",)
+        yield statement
 
 
 def far_reads():
@@ -252,4 +289,4 @@ def transactions():
         local, "COMMIT"], servers=("rs",))
 
 
-STATEMENTS = [*reads(), *far_reads(), *writes(), *transactions()]
+STATEMENTS = [*reads(), *changes(), *far_reads(), *writes(), *transactions()]
