@@ -360,7 +360,9 @@ foreach my $round (1 .. $rounds)
 }
 $writer->signal('TERM');
 $writer->finish;
-like($out, qr/^[1-9]\d* states of rows, 0 that no document had; [1-9]\d* cuts$/m, 'each row is a state that its document had');
+# a build with sanitizers may copy no range between two cuts
+my $states = sanitized() ? qr/\d+/ : qr/[1-9]\d*/;
+like($out, qr/^$states states of rows, 0 that no document had; [1-9]\d* cuts$/m, 'each row is a state that its document had');
 note($out);
 sql("ALTER SERVER mongodb OPTIONS (SET uri '$uri')");
 is(sql(q{SELECT count(*) > 0 FROM shop.c}), 't', 'there are documents') or diag($out);
