@@ -108,7 +108,7 @@ $mongod->block_commands(2500, 'find');
 $session->{in} .= "$point;\n";
 $session->{harness}->pump_nb;
 my $waits = '';
-for (my $deadline = time + 4; $waits !~ /active/ && time < $deadline; sleep 0.05)
+for (my $deadline = time + 4; $waits !~ /active\|\w/ && time < $deadline; sleep 0.05)
 {
 	$waits = $watch->ask(q{SELECT state, wait_event, connected_at < query_start FROM mongo_fdw_stat_connections WHERE server_name = 'mongodb'});
 }
