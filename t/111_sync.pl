@@ -324,13 +324,18 @@ my $members = join(',', map { "127.0.0.1:$_" } split /,/, $1);
 sql("ALTER SERVER mongodb OPTIONS (SET uri '" . ($uri =~ s/$hosts/$members/r) . "')");
 foreach my $round (1 .. $rounds)
 {
-	# the first round, and each after that of another collection, copies by ranges
-	my $batch = $round % 5 == 1 ? 10 : 20 + int(rand 200);
+	# the first round, and each after that of another collection, copies by ranges, which are
+	# so small that many of them pass between two cuts
+	my $batch = $round % 5 == 1 ? 3 : 20 + int(rand 200);
 	my @calls = map { background_query($node, "CALL mongo_sync('shop.c', 'public.c', $batch, follow => true);\n" x 6) } 1 .. 2;
 
 	sleep 0.3 + rand 1;
 	if ($round % 5 == 1)
 	{
+		for (my $until = time + 30; time < $until; sleep 0.1)
+		{
+			last if sql(q{SELECT count(*) FROM mongo_sync_data WHERE local_table = to_regclass('public.c') AND rows_copied > 0});
+		}
 		my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query LIKE 'CALL mongo_sync%' AND pid <> pg_backend_pid() LIMIT 1});
 		kill 'KILL', $pid if $pid;
 		# PostgreSQL restarts
@@ -360,9 +365,7 @@ foreach my $round (1 .. $rounds)
 }
 $writer->signal('TERM');
 $writer->finish;
-# a build with sanitizers may copy no range between two cuts
-my $states = sanitized() ? qr/\d+/ : qr/[1-9]\d*/;
-like($out, qr/^$states states of rows, 0 that no document had; [1-9]\d* cuts$/m, 'each row is a state that its document had');
+like($out, qr/^[1-9]\d* states of rows, 0 that no document had; [1-9]\d* cuts$/m, 'each row is a state that its document had');
 note($out);
 sql("ALTER SERVER mongodb OPTIONS (SET uri '$uri')");
 is(sql(q{SELECT count(*) > 0 FROM shop.c}), 't', 'there are documents') or diag($out);
