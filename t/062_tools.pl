@@ -22,7 +22,8 @@ my %columns = (
 $node->safe_psql('postgres', 'CREATE DATABASE tools TEMPLATE template0 LOCALE "C.UTF-8"');
 $node->safe_psql('tools', join(";\n",
 	'CREATE EXTENSION mongo_fdw',
-	"CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '" . $mongod->port . "')",
+	"CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '" . $mongod->port . "',"
+	  . " round_trip_time '0', bandwidth '1e9')",
 	'CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb', 'CREATE SCHEMA foreigners', 'CREATE SCHEMA locals',
 	map { ("CREATE TABLE locals.$_ ($columns{$_}, PRIMARY KEY (_id))",
 		"CREATE FOREIGN TABLE foreigners.$_ ($columns{$_}) SERVER mongodb OPTIONS (database 'tools', collection '$_')") } sort keys %columns));
