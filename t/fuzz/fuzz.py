@@ -4,7 +4,7 @@
 
 Builds the extension with clang, libFuzzer and the address and undefined
 sanitizers into FOLDER, and runs it in stand-alone backends, one for each target.
-Without --seconds each gets a fixed number of inputs, half a minute's worth.  The same
+Without --seconds each gets a fixed number of inputs, about a minute's worth.  The same
 seed then tries much the same inputs.
 An input that fails stays in FOLDER/TARGET/ and is shown in base64.  Inputs that
 were found worth keeping stand in t/fuzz/corpus/TARGET.txt, a line each in base64;
@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CLANG = "clang"
 LONGEST_INPUT = 4096
 LARGEST_CORPUS = 32 * 1024
-RUNS = {"document": 400000, "json": 3000000, "message": 500000, "option": 700000, "pattern": 200000}
+RUNS = {"document": 400000, "json": 3000000, "message": 1500000, "option": 700000, "pattern": 200000}
 # PostgreSQL's own hash functions shift into the sign bit
 SANITIZERS = ("-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=shift-base,function "
               "-fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g")
