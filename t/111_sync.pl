@@ -332,10 +332,7 @@ foreach my $round (1 .. $rounds)
 	sleep 0.3 + rand 1;
 	if ($round % 5 == 1)
 	{
-		for (my $until = time + 30; time < $until; sleep 0.1)
-		{
-			last if sql(q{SELECT count(*) FROM mongo_sync_data WHERE local_table = to_regclass('public.c') AND rows_copied > 0});
-		}
+		$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM mongo_sync_data WHERE local_table = to_regclass('public.c') AND rows_copied > 0});
 		my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query LIKE 'CALL mongo_sync%' AND pid <> pg_backend_pid() LIMIT 1});
 		kill 'KILL', $pid if $pid;
 		# PostgreSQL restarts
