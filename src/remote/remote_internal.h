@@ -794,7 +794,8 @@ extern void mongo_lease_release(void *arg);
 #define RECENTLY_USED_MS	100
 
 /*
- * mongo_lease_renew: replaces a broken connection, and closes idle ones of its user mapping.
+ * mongo_lease_renew: replaces a broken connection, closes idle ones of its user mapping, and has
+ * the lease's cursor killed.
  * mongo_lease_renew_for_write: does the same, with a connection to the primary.
  * Raise as mongo_connection_open() does; the lease then has no connection.
  */
