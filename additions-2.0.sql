@@ -533,6 +533,7 @@ LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 CREATE FUNCTION mongo_sync_prepare(source regclass, target text, batch_size integer)
 RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT
+SET search_path = pg_catalog, pg_temp
 AS $prepare$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
@@ -723,6 +724,7 @@ CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, changes regclas
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET DateStyle = 'ISO'
+SET search_path = pg_catalog, pg_temp
 AS $copy$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
@@ -792,6 +794,7 @@ $copy$;
 CREATE FUNCTION mongo_sync_step(local regclass, batch_size integer)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT
+SET search_path = pg_catalog, pg_temp
 AS $step$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
@@ -883,6 +886,7 @@ $step$;
 CREATE FUNCTION mongo_sync_fail(local regclass, message text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT
+SET search_path = pg_catalog, pg_temp
 AS $fail$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
@@ -899,6 +903,7 @@ AS $sync$
 DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	local regclass;
+	creation_schema name;
 	is_more boolean := true;
 	steps bigint := 0;
 	state text;
@@ -909,7 +914,7 @@ BEGIN
 	IF foreign_table IS NULL OR local_table IS NULL OR coalesce(batch_size < 1, true) THEN
 		RAISE EXCEPTION 'mongo_sync() needs a foreign table, the name of a local one, and a batch_size of at least 1' USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	EXECUTE format('SELECT %s.mongo_in_transaction_block()', extension) INTO is_more;
+	EXECUTE pg_catalog.format('SELECT %s.mongo_in_transaction_block()', extension) INTO is_more;
 	IF is_more THEN
 		RAISE EXCEPTION 'mongo_sync() cannot run in a transaction block' USING ERRCODE = 'active_sql_transaction',
 			HINT = 'It commits each batch together with its position. Run CALL by itself.';
@@ -917,19 +922,29 @@ BEGIN
 	-- sessions see what others have committed
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-	EXECUTE format('SELECT %s.mongo_sync_prepare($1, $2, $3)', extension) INTO local USING foreign_table, local_table, batch_size;
+	-- the table is found by the caller's search_path, and nothing else
+	local := pg_catalog.to_regclass(local_table);
+	creation_schema := pg_catalog.current_schema();
+	SET LOCAL search_path = pg_catalog, pg_temp;
+	IF local IS NULL AND cardinality(parse_ident(local_table)) = 1 THEN
+		IF creation_schema IS NULL THEN
+			RAISE EXCEPTION 'no schema has been selected to create "%" in', local_table USING ERRCODE = 'invalid_schema_name';
+		END IF;
+		local_table := format('%I.%s', creation_schema, local_table);
+	END IF;
+	EXECUTE format('SELECT %s.mongo_sync_prepare($1, coalesce($2::text, $3), $4)', extension) INTO local USING foreign_table, local, local_table, batch_size;
 	IF follow IS NOT NULL THEN
-		EXECUTE format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
+		EXECUTE pg_catalog.format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
 	END IF;
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	LOOP
 		BEGIN
-			EXECUTE format('SELECT %s.mongo_sync_step($1, $2)', extension) INTO is_more USING local, batch_size;
+			EXECUTE pg_catalog.format('SELECT %s.mongo_sync_step($1, $2)', extension) INTO is_more USING local, batch_size;
 		EXCEPTION WHEN OTHERS THEN
 			GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 			IF state <> '55006' THEN
-				EXECUTE format('SELECT %s.mongo_sync_fail($1, $2)', extension) USING local, message;
+				EXECUTE pg_catalog.format('SELECT %s.mongo_sync_fail($1, $2)', extension) USING local, message;
 			END IF;
 		END;
 		COMMIT;
@@ -938,7 +953,7 @@ BEGIN
 		EXIT WHEN state = '55006' AND steps > 0;
 		IF state IS NOT NULL THEN
 			RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = coalesce(nullif(hint, ''), 'See the page docs/sync.md.'),
-				DETAIL = coalesce(nullif(detail, ''), format('Table "%s" was being brought into step.', local));
+				DETAIL = coalesce(nullif(detail, ''), pg_catalog.format('Table "%s" was being brought into step.', local));
 		END IF;
 		EXIT WHEN is_more IS NOT TRUE;
 		steps := steps + 1;

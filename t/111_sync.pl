@@ -66,7 +66,7 @@ cmp_ok(sql('SELECT position FROM mongo_sync_data'), 'gt', $before, 'the position
 sql(q{ALTER TABLE c ADD COLUMN length int GENERATED ALWAYS AS (length(t)) STORED, ADD COLUMN noted timestamptz DEFAULT now();
 	CREATE INDEX ON c (a);
 	CREATE TABLE log (operation text, id int);
-	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO log VALUES (TG_OP, coalesce(NEW._id, OLD._id)); RETURN NULL; END$$;
+	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.log VALUES (TG_OP, coalesce(NEW._id, OLD._id)); RETURN NULL; END$$;
 	CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION note();
 	INSERT INTO shop.c VALUES (5000, 1, 'abc'); UPDATE shop.c SET t = 'four' WHERE _id = 8; DELETE FROM shop.c WHERE _id = 9;
 	CALL mongo_sync('shop.c', 'public.c')});
@@ -202,7 +202,7 @@ is(sql('SELECT count(*) FROM followed'), 0, 'followed again');
 refused('a transaction block', q{BEGIN; CALL mongo_sync('shop.c', 'public.c'); COMMIT}, '25001', 'mongo_sync\(\) cannot run in a transaction block.*HINT');
 refused('a function', q{CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN CALL mongo_sync('shop.c', 'public.c'); END$$; SELECT f()}, '2D000', '');
 refused("arguments: $_", "CALL mongo_sync($_)", '22023', 'needs a foreign table') foreach q{NULL, 'x'}, q{'shop.c', NULL}, q{'shop.c', 'c', 0}, q{'shop.c', 'c', NULL};
-refused('a name that is none', q{CALL mongo_sync('shop.c', 'a b.c; DROP TABLE c')}, '22023', 'not a valid identifier');
+refused('a name that is none', q{CALL mongo_sync('shop.c', 'a b.c; DROP TABLE c')}, '42602', 'invalid name syntax');
 refused('a local source', q{CALL mongo_sync('public.c', 'public.x')}, '42809', 'cannot be the source');
 sql(q{CREATE FOREIGN TABLE shop.p (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'c', pipeline '[]');
 	CREATE FOREIGN TABLE shop.keyless (a int) SERVER mongodb OPTIONS (database 'db', collection 'c');
@@ -278,8 +278,18 @@ sql(q{CREATE SCHEMA extensions; ALTER EXTENSION mongo_fdw SET SCHEMA extensions;
 in_step('an extension that is not in the search_path', 'shop.objects', '"A objects"');
 
 # --- privileges --------------------------------------------------------------------------------
+# functions that somebody with CREATE in a schema of the search_path has added to PostgreSQL's
+sql(q{CREATE SCHEMA shadowing; CREATE FUNCTION shadowing.overload() RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE 'another function is called'; END$$;
+	CREATE FUNCTION shadowing.format(text, text) RETURNS text LANGUAGE sql AS 'SELECT shadowing.overload()';
+	CREATE FUNCTION shadowing.format(text, text, regclass) RETURNS text LANGUAGE sql AS 'SELECT shadowing.overload()';
+	CREATE FUNCTION shadowing.to_regclass(text) RETURNS regclass LANGUAGE sql AS 'SELECT shadowing.overload()::regclass';
+	CREATE FUNCTION shadowing.md5(text) RETURNS text LANGUAGE sql AS 'SELECT shadowing.overload()'});
+sql(q{SET search_path = shop, shadowing, public; CREATE FOREIGN TABLE found (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'found');
+	INSERT INTO found VALUES (1, 1); CALL mongo_sync('found', '"found here"'); INSERT INTO found VALUES (2, 2); CALL mongo_sync('found', '"found here"')});
+is(sql('SELECT * FROM shop."found here" ORDER BY _id'), "1|1\n2|2", 'the search_path is that of the names of tables only');
+refused('and has to have a schema', q{SET search_path = ''; CALL public.mongo_sync('shop.found', 'other')}, '3F000', 'no schema has been selected to create "other" in');
 sql(q{CREATE ROLE other LOGIN; GRANT USAGE ON SCHEMA shop TO other; GRANT CREATE ON SCHEMA public TO other});
-refused('another user', q{SET ROLE other; CALL mongo_sync('shop.c', 'public.c')}, '42501', 'must be owner of table "c"');
+refused('another user', q{SET ROLE other; CALL mongo_sync('shop.c', 'public.c')}, '42501', 'must be owner of table "public.c"');
 refused('no privilege on the server', q{SET ROLE other; CALL mongo_sync('shop.other', 'public.x')}, '42501', 'foreign server');
 is(sql(q{SET ROLE other; SELECT count(*) FROM mongo_sync_status}), 0, 'others do not see positions');
 is(sql(q{SET ROLE other; WITH u AS (UPDATE mongo_sync_positions SET position = '' RETURNING 1) SELECT count(*) FROM u}), 0, 'nor change them');

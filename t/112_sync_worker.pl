@@ -33,7 +33,9 @@ sql(q{CREATE ROLE owner LOGIN; CREATE SCHEMA AUTHORIZATION owner; GRANT USAGE ON
 	CREATE TABLE owner.log (who text, session text);
 	CREATE FUNCTION owner.note() RETURNS trigger LANGUAGE plpgsql AS
 		$$BEGIN RESET SESSION AUTHORIZATION; INSERT INTO owner.log VALUES (current_user, session_user); RETURN NULL; END$$;
-	CREATE TRIGGER note AFTER INSERT ON owner.local EXECUTE FUNCTION owner.note()});
+	CREATE TRIGGER note AFTER INSERT ON owner.local EXECUTE FUNCTION owner.note();
+	RESET ROLE;
+	CREATE FUNCTION public.format(text, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE 'another function is called'; END$$});
 sql('INSERT INTO owner.c SELECT g, g FROM generate_series(2, 500) g; UPDATE owner.c SET a = 0 WHERE _id < 10; DELETE FROM owner.c WHERE _id = 1');
 becomes('changes are applied', 'SELECT count(*), sum(a) FROM owner.local', '499|' . sql('SELECT sum(a) FROM owner.c'));
 is(sql('SELECT DISTINCT * FROM owner.log'), 'owner|owner', 'as the owner, whom a trigger cannot leave');

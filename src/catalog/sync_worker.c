@@ -236,6 +236,7 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 	const char *schema;
 
 	BackgroundWorkerInitializeConnectionByOid(task.database, task.owner, 0);
+	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
 	schema = extension_schema();
 	if (schema == NULL)
