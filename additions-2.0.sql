@@ -904,6 +904,7 @@ DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	local regclass;
 	creation_schema name;
+	names text[] := pg_catalog.parse_ident(local_table);
 	is_more boolean := true;
 	steps bigint := 0;
 	state text;
@@ -926,7 +927,7 @@ BEGIN
 	local := pg_catalog.to_regclass(local_table);
 	creation_schema := pg_catalog.current_schema();
 	SET LOCAL search_path = pg_catalog, pg_temp;
-	IF local IS NULL AND cardinality(parse_ident(local_table)) = 1 THEN
+	IF local IS NULL AND cardinality(names) = 1 THEN
 		IF creation_schema IS NULL THEN
 			RAISE EXCEPTION 'no schema has been selected to create "%" in', local_table USING ERRCODE = 'invalid_schema_name';
 		END IF;

@@ -57,7 +57,8 @@ BEGIN
 		PERFORM set_config('search_path', place || ', public', true);
 		EXECUTE 'SELECT array_append($1, coalesce(string_agg(q::text, '' ''' || CASE WHEN query ~ 'ORDER BY' THEN '' ELSE ' ORDER BY q::text' END || '), ''none'')) FROM (' || query || ') AS q' INTO answers USING answers;
 	END LOOP;
-	RETURN (SELECT coalesce(string_agg(m[1], ' '), '') FROM regexp_matches(plan, '"Node Type": "([^"]*)"', 'g') AS m) ||
+	RETURN (SELECT coalesce(string_agg(m[1], ' ' ORDER BY m[1]) FILTER (WHERE i = 1 OR m[1] <> 'Aggregate'), '')
+			FROM regexp_matches(plan, '"Node Type": "([^"]*)"', 'g') WITH ORDINALITY AS m(m, i)) ||
 		CASE WHEN plan ~ 'lookup' THEN ', $lookup' ELSE '' END || CASE WHEN plan ~ 'includeArrayIndex|unwind.*path.*"\$p' AND plan !~ 'lookup' THEN ', unwound' ELSE '' END ||
 		CASE WHEN answers[1] = answers[2] THEN ', the same ' || length(answers[1]) ELSE E': BUT\n' || answers[1] || E'\nIN PLACE OF\n' || answers[2] END;
 END $$;

@@ -217,7 +217,8 @@ sends(2400, q{with orders as (select * from "stg_orders"), customers as (select 
 sends(0, q{select count(*) as failures, count(*) != 0 as should_warn from (with all_values as (select status as value_field, count(*) as n_records from orders group by status) }
 	. q{select * from all_values where value_field not in ('delivered','shipped','paid','cancelled')) dbt_internal_test});
 sends(0, 'select count(*) as failures from (select _id from orders where _id is null) dbt_internal_test');
-sends(0, 'select count(*) as failures from (select _id as unique_field, count(*) as n_records from orders where _id is not null group by _id having count(*) > 1) dbt_internal_test');
+# PostgreSQL 17 leaves out IS NOT NULL of a NOT NULL column, for which MongoDB takes the index
+sends($node->pg_version < 17 ? 0 : $orders, 'select count(*) as failures from (select _id as unique_field, count(*) as n_records from orders where _id is not null group by _id having count(*) > 1) dbt_internal_test');
 sends($all, 'select count(*) as failures from (with child as (select customer as from_field from orders where customer is not null), parent as (select _id as to_field from customers) '
 	. 'select from_field from child left join parent on child.from_field = parent.to_field where parent.to_field is null) dbt_internal_test');
 sends(0, 'select max(placed) as max_loaded_at from orders');

@@ -48,7 +48,7 @@ my $members = q{
 my $new = $node->safe_psql('postgres', $members);
 cmp_ok(scalar(split /\n/, $new), '>', 60, 'objects of the extension');
 # since PostgreSQL 17 array types and the row types of tables and views are members, too
-unlike($new, qr/^(?!cast |operator (?:class|family) |type (?:mongo_fdw_|.*\[\])).*\|$/m, 'all but casts and operator classes have a comment');
+unlike($new, qr/^(?!cast |operator (?:class|family) |type (?:mongo_(?:fdw|sync)_|.*\[\])).*\|$/m, 'all but casts and operator classes have a comment');
 
 $mongod->insert('shop', 'points', '[' . join(', ', map { sprintf('{"_id": {"$oid": "%024x"}, "id": %d, "info": "x"}', $_, $_) } 1 .. 20) . ']');
 $node->safe_psql('postgres', 'CREATE ROLE reader');
