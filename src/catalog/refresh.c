@@ -194,6 +194,7 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 										options->database);
 	List	   *collections = import_list_collections(&source, options->collection);
 	Alteration	alteration = {.source = &source, .relation = relation};
+	char	   *statement = NULL;
 
 	if (collections == NIL)
 		ereport(NOTICE,
@@ -208,11 +209,13 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 		alter_columns(&alteration);
 		add_missing_columns(&alteration);
 	}
+	if (alteration.actions.len > 0)
+		statement = psprintf("ALTER FOREIGN TABLE %s%s;",
+							 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+														RelationGetRelationName(relation)),
+							 alteration.actions.data);
 	table_close(relation, AccessShareLock);
-	if (alteration.actions.len == 0)
+	if (statement == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf("ALTER FOREIGN TABLE %s%s;",
-											  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
-																		 RelationGetRelationName(relation)),
-											  alteration.actions.data)));
+	PG_RETURN_TEXT_P(cstring_to_text(statement));
 }

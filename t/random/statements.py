@@ -364,8 +364,11 @@ class RandomWrites:
         key = rng.choice(["1", "2", "2.0", '"a"', "null", '{"k": 1}', '{"k": {"$gt": 0}}', '{"$exists": false}', '{"$gt": 0}', '{"$eq": 1}', '{"$in": [1]}',
                           "{}", '{"k": 1, "l": null}', "true", "[1]"])
         if rng.random() < 0.6:
-            return Statement("INSERT INTO whole VALUES ('{\"_id\": %s, \"x\": %d}')%s" % (
-                key, rng.randint(0, 5), rng.choice(["", " ON CONFLICT DO NOTHING", " ON CONFLICT DO NOTHING"])), set(), "whole")
+            value, conflict = rng.randint(0, 5), rng.choice(["", " ON CONFLICT DO NOTHING", " ON CONFLICT DO NOTHING"])
+            # MongoDB 6.0.27 rejects this _id in an insert, but not in an upsert
+            if key == '{"k": {"$gt": 0}}':
+                conflict = ""
+            return Statement("INSERT INTO whole VALUES ('{\"_id\": %s, \"x\": %d}')%s" % (key, value, conflict), set(), "whole")
         where = rng.choice(["__doc -> '_id' = '%s'" % key, "(__doc ->> 'x')::integer > 2", "__doc @> '{\"_id\": %s}'" % key])
         return Statement(rng.choice(["DELETE FROM whole WHERE ", "UPDATE whole SET __doc = __doc || '{\"y\": [1]}' WHERE "]) + where, set(), "whole")
 
