@@ -324,6 +324,12 @@ refused('a collection that was dropped', q{CALL mongo_sync('shop.c', 'public.c')
 refused('it stays so', q{CALL mongo_sync('shop.c', 'public.c')}, '55000', 'is gone: drop');
 is(sql(q{SELECT state FROM mongo_sync_status WHERE local_table = 'c'::regclass}), 'stopped by drop', 'the status says so');
 sql(q{DELETE FROM mongo_sync_positions WHERE local_table = 'c'::regclass; DROP FOREIGN TABLE c_changes; DROP TABLE c});
+# the program gets all states of a document from MongoDB 6.0
+if ($set->primary->command('{"buildInfo": 1}')->{version} =~ /^5/)
+{
+	done_testing();
+	exit;
+}
 my $out = '';
 my $writer = IPC::Run::start(
 	[ python('programs/sync_writes.py', '--ports', join(',', map { $_->port } $set->members), '--dsn', $node->connstr('postgres'), '--seed', random_seed(1)) ],

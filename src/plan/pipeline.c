@@ -189,7 +189,7 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 	}
 	bson_array_append_template(stages, "{$changeStream: @1}", bson_document(stream));
 	if (reads_under(relation, clauses->read, "clusterTime"))
-		bson_array_append_template(stages, "{$set: {clusterTime: {$toDate: '$clusterTime'}}}");
+		bson_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
 }
 
 /*
