@@ -824,7 +824,7 @@ BEGIN
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	-- the search_path need not have the extension's operators
+	-- the search_path does not have the extension's operators
 	SELECT a.attname, CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END
 		INTO key, equals FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
@@ -923,7 +923,8 @@ BEGIN
 	-- sessions see what others have committed
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-	-- the table is found by the caller's search_path, and nothing else
+	-- The table is found by the caller's search_path, and nothing else.  COMMIT ends SET LOCAL,
+	-- so that names are qualified elsewhere.
 	local := pg_catalog.to_regclass(local_table);
 	creation_schema := pg_catalog.current_schema();
 	SET LOCAL search_path = pg_catalog, pg_temp;
@@ -935,7 +936,7 @@ BEGIN
 	END IF;
 	EXECUTE format('SELECT %s.mongo_sync_prepare($1, coalesce($2::text, $3), $4)', extension) INTO local USING foreign_table, local, local_table, batch_size;
 	IF follow IS NOT NULL THEN
-		EXECUTE pg_catalog.format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
+		EXECUTE format('UPDATE %s.mongo_sync_positions p SET follow = $1 WHERE p.local_table = $2', extension) USING follow, local;
 	END IF;
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

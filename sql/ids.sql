@@ -45,6 +45,7 @@ CREATE TABLE here.elements_twice AS TABLE remote.elements_twice;
 RESET mongo_fdw.enable_pushdown;
 
 -- How many commands there are, and what they have; the rows, in their order if there is one.
+-- Nodes are sorted, as versions of PostgreSQL join in another order, or first make rows unique.
 CREATE FUNCTION try_ids(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text;

@@ -325,7 +325,7 @@ refused('it stays so', q{CALL mongo_sync('shop.c', 'public.c')}, '55000', 'is go
 is(sql(q{SELECT state FROM mongo_sync_status WHERE local_table = 'c'::regclass}), 'stopped by drop', 'the status says so');
 sql(q{DELETE FROM mongo_sync_positions WHERE local_table = 'c'::regclass; DROP FOREIGN TABLE c_changes; DROP TABLE c});
 # the program gets all states of a document from MongoDB 6.0
-if ($set->primary->command('{"buildInfo": 1}')->{version} =~ /^5/)
+if (!$set->primary->has_version('6.0'))
 {
 	done_testing();
 	exit;

@@ -187,14 +187,21 @@ run(const char *sql)
 	return values;
 }
 
-/* extension_schema: returns the schema of the extension, quoted; NULL if it is not there. */
+/*
+ * connect_to_database
+ *		Connects as the task's owner, or as a superuser if it has none.  Returns the schema of the
+ *		extension, quoted; NULL if it is not there.
+ */
 static const char *
-extension_schema(void)
+connect_to_database(const SyncTask *task)
 {
-	List	   *names = run("SELECT e.extnamespace::pg_catalog.regnamespace FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_class c"
-							" ON c.relnamespace OPERATOR(pg_catalog.=) e.extnamespace"
-							" WHERE e.extname OPERATOR(pg_catalog.=) 'mongo_fdw' AND c.relname OPERATOR(pg_catalog.=) 'mongo_sync_data'");
+	List	   *names;
 
+	BackgroundWorkerInitializeConnectionByOid(task->database, task->owner, 0);
+	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
+	names = run("SELECT e.extnamespace::regnamespace FROM pg_extension e JOIN pg_class c ON c.relnamespace = e.extnamespace"
+				" WHERE e.extname = 'mongo_fdw' AND c.relname = 'mongo_sync_data'");
 	return names == NIL ? NULL : linitial(names);
 }
 
@@ -208,12 +215,9 @@ void
 mongo_sync_database(Datum unused pg_attribute_unused())
 {
 	SyncTask	task = begin_worker();
-	const char *schema;
+	const char *schema = connect_to_database(&task);
 	List	   *tables;
 
-	BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, 0);
-	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
-	schema = extension_schema();
 	if (schema == NULL)
 		return;
 	tables = run(psprintf("SELECT c.oid, c.relowner FROM %s.mongo_sync_data d JOIN pg_class c ON c.oid = d.local_table"
@@ -233,12 +237,8 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 {
 	SyncTask	task = begin_worker();
 	MemoryContext context = CurrentMemoryContext;
-	const char *schema;
+	const char *schema = connect_to_database(&task);
 
-	BackgroundWorkerInitializeConnectionByOid(task.database, task.owner, 0);
-	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
-	schema = extension_schema();
 	if (schema == NULL)
 		return;
 	PG_TRY();

@@ -188,6 +188,7 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 			bson_append_template(stream, "{startAtOperationTime: {" MONGO_PARAM_KEY ": '" MONGO_STREAM_TIME "'}}");
 	}
 	bson_array_append_template(stages, "{$changeStream: @1}", bson_document(stream));
+	/* MongoDB 5.0 has no $toDate of a timestamp */
 	if (reads_under(relation, clauses->read, "clusterTime"))
 		bson_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
 }
