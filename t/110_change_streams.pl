@@ -155,7 +155,9 @@ is(sql("SELECT _id FROM server WHERE __token > '$start' AND __collection = 'e'")
 $mongod->command('{"renameCollection": "db.c", "to": "db.renamed"}');
 sql("INSERT INTO c VALUES (9, 9, 'nine')");
 is(sql("SELECT __operation FROM s WHERE __token > '$start'"), "update\nrename\ninvalidate\nposition", 'a rename ends the stream');
-my $invalid = sql("SELECT __token FROM s WHERE __token > '$start' AND __operation = 'position'");
+my $invalid = sql("WITH all_rows AS MATERIALIZED (SELECT * FROM s WHERE __token > '$start') SELECT __token FROM all_rows WHERE __operation = 'position'");
+# MongoDB 5.0 does not tell this position if no event meets the conditions
+is(sql("SELECT __token FROM s WHERE __token > '$start' AND __operation = 'position'"), $keeps_documents ? $invalid : '', 'the position behind it alone');
 is(sql("SELECT __operation, _id FROM s WHERE __token > '$invalid'"), "insert|9\nposition|", 'it goes on behind that');
 $mongod->command('{"drop": "c"}', 'db');
 is(sql("SELECT __operation FROM s WHERE __token > '$invalid' AND __id IS NULL"), "drop\ninvalidate\nposition", 'so does a drop');
