@@ -36,4 +36,16 @@ like(query($read), qr/^t\n(zstd|snappy)$/, 'what a slow network carries is compr
 query(q{ALTER SERVER mongodb OPTIONS (SET bandwidth '100MB')});
 is(query($read), "t\n", 'what a fast one carries is not');
 
+# A connection outlives a batch that was requested and is not read, however far away MongoDB is.
+my $far = MongoFdwTest::helper('record', port => $mongod->port, delay => 0.06);
+create_server($node, 'far', $mongod, port => $far);
+query(q{CREATE FOREIGN TABLE far_points (id int, info text) SERVER far OPTIONS (database 'db', collection 'points', fetch_size '100')});
+my $session = MongoFdwTest::Session->new($node);
+$session->ask('SELECT count(*) FROM far_points');
+MongoFdwTest::helper('recorded', port => $far);
+$session->ask('BEGIN; DECLARE c CURSOR FOR SELECT * FROM far_points; MOVE 150 IN c; CLOSE c; COMMIT') foreach 1 .. 3;
+my @commands = map { $_->[0] } @{ MongoFdwTest::helper('recorded_fields', port => $far) };
+is(join(' ', grep { !/getMore|killCursors/ } @commands), 'find find find', 'cursors that are closed early keep their connection');
+cmp_ok(scalar(grep { $_ eq 'getMore' } @commands), '>', 3, 'with a batch on its way');
+
 done_testing();

@@ -594,6 +594,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 	ForeignServer *server = GetForeignServer(user->serverid);
 	MongoConnectionOptions *options = mongo_connection_options(server, user);
 	mongoc_uri_t *uri;
+	TimestampTz since;
 
 	connection->server_name = server->servername;
 	connection->options = options;
@@ -616,9 +617,11 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 		mongo_pool_close_idle(user->serverid);
 	mongo_connection_limit_enter(connection, user->userid, options->max_connections,
 								 selection_timeout(uri));
+	since = GetCurrentTimestamp();
 	select_and_connect(connection, uri);
 	prepare_read_preference(connection);
 	connection->connected_at = GetCurrentTimestamp();
+	connection->opening_ms = TimestampDifferenceMilliseconds(since, connection->connected_at);
 	if (connection->shared != NULL)
 	{
 		connection->shared->connected_at = connection->connected_at;

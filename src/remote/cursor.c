@@ -898,12 +898,9 @@ is_at_end(const MongoCursor *cursor)
  *-------------------------------------------------------------------------
  */
 
-/*
- * How long closing a cursor waits for a reply that is not needed any more.  The reply to a
- * command sent ahead names its cursor, which MongoDB would keep open for ten minutes.
- */
-#define DISCARD_WAIT_MS			20
-#define DISCARD_AHEAD_WAIT_MS	500
+/* How many ms closing a cursor waits for a reply: as many as connecting took, within these. */
+#define SHORTEST_DISCARD_WAIT	20
+#define LONGEST_DISCARD_WAIT	500
 
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
@@ -1019,13 +1016,15 @@ serve(void *arg)
  *		Receives and drops the batch that was requested ahead (MongoLeaseCallbacks).
  *
  * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed, which
- * ends the operation on the server.
+ * ends the operation on the server.  Only the reply to a command sent ahead names its cursor, which
+ * MongoDB would keep open for ten minutes.
  */
 static void
 discard_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
-	int			wait_ms = cursor->lease->state == LEASE_AHEAD ? DISCARD_AHEAD_WAIT_MS : DISCARD_WAIT_MS;
+	int			wait_ms = cursor->lease->state == LEASE_AHEAD ? LONGEST_DISCARD_WAIT :
+		Max(SHORTEST_DISCARD_WAIT, Min(cursor->lease->connection->opening_ms, LONGEST_DISCARD_WAIT));
 
 	mongo_lease_receive_earlier(cursor->lease, true);
 	while (is_pending(cursor) &&

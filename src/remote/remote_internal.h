@@ -360,6 +360,7 @@ typedef struct MongoConnection
 	MongoTraffic flushed;		/* the part of the transport's traffic that
 								 * shared memory has */
 	TimestampTz connected_at;
+	long		opening_ms;		/* what connecting took */
 	TimestampTz idle_since;		/* 0: never used yet */
 	int			cursors;		/* opened on it and still being read */
 	bool		in_transaction; /* is used by the MongoDB transaction of the

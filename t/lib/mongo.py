@@ -52,9 +52,9 @@ def do_counters(port):
     return quiet(port).counters()
 
 
-def do_record(port):
-    """Starts a proxy in front of a server; returns the proxy's port."""
-    recorder = WireRecorder("127.0.0.1", port, connection_commands=True)
+def do_record(port, delay=0):
+    """Starts a proxy in front of a server, with a delay in seconds; returns the proxy's port."""
+    recorder = WireRecorder("127.0.0.1", port, connection_commands=True, delay=delay)
     recorders[recorder.port] = recorder
     return recorder.port
 

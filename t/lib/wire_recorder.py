@@ -6,6 +6,7 @@ of writes, and what the client reports about itself is what the tests check.
 import socket
 import struct
 import threading
+import time
 import zlib
 
 import bson
@@ -81,13 +82,14 @@ class WireRecorder:
 
     Commands that open and close connections are included with connection_commands=True.
     self.cut() closes all open connections, self.end() also refuses new ones.  self.hold()
-    withholds replies.
+    withholds replies.  With a delay, in seconds, each reply comes later.
     """
 
     LONGEST_HOLD = 5            # seconds
 
-    def __init__(self, host, port, connection_commands=False):
+    def __init__(self, host, port, connection_commands=False, delay=0):
         self.server = (host, port)
+        self.delay = delay
         self.left_out = set() if connection_commands else CONNECTION_COMMANDS
         self.commands = []
         self.connections = []
@@ -170,6 +172,7 @@ class WireRecorder:
             is_greeting = b"maxWireVersion" in message
             if not is_greeting and not self.arrived.wait_for(self._may_reply, self.LONGEST_HOLD):
                 self.awaited = 0
+        time.sleep(self.delay)
         return message
 
 
