@@ -48,6 +48,16 @@ SELECT * FROM mongo_fdw_check('checked');
 ALTER FOREIGN TABLE checked OPTIONS (SET collection 'written_nowhere');
 SELECT * FROM mongo_fdw_check('checked');
 
+-- An error that says nothing about documents ends the statement, and no more than that.
+CREATE FUNCTION refuse(int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+CREATE DOMAIN refused AS int CHECK (refuse(VALUE));
+CREATE FOREIGN TABLE refuses (a refused) SERVER checked OPTIONS (database 'mongo_fdw_regress', collection 'written_checked');
+\set VERBOSITY terse
+SELECT mongo_fdw_check('refuses');
+DO $$ BEGIN CREATE TABLE undone (); PERFORM mongo_fdw_check('refuses'); EXCEPTION WHEN raise_exception THEN END $$;
+\set VERBOSITY default
+SELECT to_regclass('undone') AS undone;
+
 -- Names that are nearly right.
 CREATE FOREIGN TABLE near_documents (__doc jsonb) SERVER checked OPTIONS (database 'mongo_fdw_nearest', collection 'orders');
 DELETE FROM near_documents;

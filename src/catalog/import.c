@@ -622,8 +622,6 @@ mongo_try(void (*function) (void *), void *argument, bool (*is_expected) (int sq
 	{
 		MemoryContextSwitchTo(context);
 		*error = CopyErrorData();
-		if (!is_expected((*error)->sqlerrcode))
-			PG_RE_THROW();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		succeeded = false;
@@ -631,6 +629,8 @@ mongo_try(void (*function) (void *), void *argument, bool (*is_expected) (int sq
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
+	if (!succeeded && !is_expected((*error)->sqlerrcode))
+		ReThrowError(*error);
 	return succeeded;
 }
 
