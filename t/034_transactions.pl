@@ -116,6 +116,19 @@ is_deeply([ balance(3), balance(4) ], [ 2, 100 ], '... and undoes everything');
 	BEGIN INSERT INTO accounts VALUES (1, 1); EXCEPTION WHEN unique_violation THEN NULL; END;
 	PERFORM count(*) FROM accounts; END $$});
 like($stderr, qr/0A000: server "mongodb" cannot be used/, 'an exception block that wrote');
+# postgres_fdw cannot release the savepoint of a block that wrote here, so that it is rolled back
+$node->safe_psql('postgres', sprintf(q{CREATE EXTENSION postgres_fdw;
+	CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'postgres');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER itself OPTIONS (user 'postgres');
+	CREATE FOREIGN TABLE itself_here (n int) SERVER itself OPTIONS (table_name 'here')}, $node->host, $node->port));
+($stdout, $stderr) = run_sql(q{SELECT count(*) FROM itself_here;
+	DO $$ BEGIN
+		UPDATE accounts SET balance = 77 WHERE _id = 7;
+		PERFORM count(*) FROM itself_here;
+		PERFORM pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'postgres_fdw';
+	EXCEPTION WHEN OTHERS THEN RAISE WARNING '%', SQLERRM; END $$});
+like($stderr, qr/WARNING:.*0A000: cannot commit what was written to server "mongodb"/s, 'a savepoint that another wrapper cannot release');
+is(balance(7), 100, '... undoes everything, too');
 ($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 3 WHERE _id = 3; PREPARE TRANSACTION 'x'});
 like($stderr, qr/0A000: cannot PREPARE/, 'PREPARE TRANSACTION');
 is(balance(3), 2, '... rolls back');

@@ -832,7 +832,7 @@ at_subtransaction_event(SubXactEvent event,
 	{
 		MongoSession *session = lfirst(cell);
 
-		if (event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 			break;
 		abandon_flight(session, level);
 		if (session->written_level < level)
