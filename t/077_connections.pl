@@ -322,6 +322,14 @@ $session->ask(q{CREATE FUNCTION ask(n int) RETURNS text LANGUAGE plpgsql AS
 is($session->ask('SELECT count(*), count(*) FILTER (WHERE ask(id) = info), count(*) FILTER (WHERE ask(id) = \'failed\') FROM points'),
 	'300|294|6', 'functions that ask and fail in the middle of a scan');
 
+# a function that fails in a transaction block leaves nothing open until ROLLBACK
+sub open_cursors { return $mongod->command('{"serverStatus": 1}')->{metrics}{cursor}{open}{total} }
+my $open = open_cursors();
+$session->ask('BEGIN');
+like($session->ask('DO $$ BEGIN PERFORM 1 / (id - 150) FROM points; END $$'), qr/division by zero/, 'a function fails');
+ok(becomes(sub { open_cursors() == $open }), '... and its cursor is closed before ROLLBACK');
+$session->ask('ROLLBACK');
+
 # a server that is altered under a cursor
 $session->ask('BEGIN');
 $session->ask('DECLARE c CURSOR FOR SELECT id FROM points');

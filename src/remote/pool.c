@@ -822,12 +822,15 @@ is_surplus(const MongoConnection *connection)
 }
 
 void
-mongo_pool_sweep(void)
+mongo_pool_sweep(bool aborted)
 {
 	TimestampTz now;
 	TimestampTz next = DT_NOEND;
 	dlist_mutable_iter iter;
 
+	if (aborted)
+		dlist_foreach_modify(iter, &leases)
+			mongo_lease_release(dlist_container(MongoLease, node, iter.cur));
 	if (!needs_sweep)
 		return;
 	needs_sweep = false;

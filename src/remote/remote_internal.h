@@ -848,9 +848,10 @@ extern void mongo_lease_serve_others(MongoLease *lease);
 
 /*
  * mongo_pool_sweep: closes the connections that are due, at a transaction's end, and sets a timer
- * that ends another transaction when the next one is due.
+ * that ends another transaction when the next one is due.  After an abort, first releases the leases
+ * of functions that failed, whose contexts PostgreSQL keeps until ROLLBACK.
  */
-extern void mongo_pool_sweep(void);
+extern void mongo_pool_sweep(bool aborted);
 
 /*
  * mongo_connection_show_state: shows all sessions what the connection does.  Called when that

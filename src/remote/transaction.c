@@ -810,7 +810,7 @@ at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
 		event == XACT_EVENT_PREPARE || event == XACT_EVENT_PARALLEL_COMMIT ||
 		event == XACT_EVENT_PARALLEL_ABORT)
-		mongo_pool_sweep();
+		mongo_pool_sweep(event == XACT_EVENT_ABORT);
 }
 
 /*
