@@ -86,12 +86,18 @@ is(scalar(sent('alone')), 10, '... in batches');
 $node->safe_psql('postgres', q{DELETE FROM alone.things WHERE length(md5(_id::text)) = 32 AND _id > 20});
 is(rows('alone'), '20|20', 'DELETE by rows');
 
-# What is read in between comes after what was sent.
-begin_anew();
-$alone->block_commands(50, 'insert');
-$node->safe_psql('postgres', 'INSERT INTO alone.things SELECT i, there() FROM generate_series(1, 35) i');
-is($node->safe_psql('postgres', 'SELECT count(*), count(*) FILTER (WHERE n = _id - 1) FROM alone.things'), '35|35',
-	'a function sees the rows before, as in an ordinary table');
+# What is read in between comes after what was sent, also by another user, and after a batch.
+$node->safe_psql('postgres', q{CREATE ROLE other; CREATE USER MAPPING FOR other SERVER alone; GRANT USAGE ON SCHEMA alone TO other;
+	GRANT SELECT ON alone.things TO other; CREATE FUNCTION there_for_other() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER AS 'SELECT there()';
+	ALTER FUNCTION there_for_other() OWNER TO other});
+foreach my $read ('there()', 'there_for_other()', 'CASE i % 10 WHEN 1 THEN there_for_other() ELSE i - 1 END')
+{
+	begin_anew();
+	$alone->block_commands(50, 'insert');
+	$node->safe_psql('postgres', "INSERT INTO alone.things SELECT i, $read FROM generate_series(1, 35) i");
+	is($node->safe_psql('postgres', 'SELECT count(*), count(*) FILTER (WHERE n = _id - 1) FROM alone.things'), '35|35',
+		"a function sees the rows before, as in an ordinary table: $read");
+}
 begin_anew();
 $alone->block_commands(50, 'insert');
 $node->safe_psql('postgres', q{INSERT INTO alone.things SELECT i, (mongo_command('alone', 'db', '{"count": "things"}') ->> 'n')::int + 0 * i

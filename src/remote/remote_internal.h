@@ -1028,8 +1028,8 @@ extern void mongo_session_read(MongoSession *session, const char *database,
  * mongo_session_is_fresh: tells whether there is a MongoDB transaction in which nothing has been
  * read or written.  Always false if the isolation level requires one snapshot.
  * mongo_session_restart: restarts a transaction whose first command failed; it is fresh again.
- * mongo_session_settle: receives the reply to a batch in flight, before a command for 'user' is
- * sent outside of sessions.
+ * mongo_session_settle: receives the replies to all users' batches in flight, before a command is
+ * sent to the server of 'user'.
  */
 extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);

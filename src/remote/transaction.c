@@ -894,37 +894,33 @@ create_session(const UserMapping *user)
 	return session;
 }
 
-/* settle_flight: waits for the batch in flight; with 'raise', raises its failure. */
-static void
-settle_flight(MongoSession *session, bool raise)
-{
-	MongoWriteFlight *flight = session->flight;
-
-	if (flight == NULL)
-		return;
-	mongo_write_flight_settle(flight);
-	if (raise)
-		mongo_write_flight_check(flight);
-}
-
 void
 mongo_session_settle(const UserMapping *user)
 {
-	MongoSession *session = find_session(user);
+	ListCell   *cell;
 
-	if (session != NULL)
-		settle_flight(session, false);
+	foreach(cell, sessions)
+	{
+		MongoSession *session = lfirst(cell);
+
+		if (session->flight != NULL && session->user->serverid == user->serverid)
+			mongo_write_flight_settle(session->flight);
+	}
 }
 
 MongoSession *
 mongo_session_for_write(UserMapping *user)
 {
 	MongoSession *session = find_session(user);
+	MongoWriteFlight *flight;
 
 	if (session == NULL)
 		session = create_session(user);
 	refuse_session(session, false);
-	settle_flight(session, true);
+	flight = session->flight;
+	mongo_session_settle(user);
+	if (flight != NULL)
+		mongo_write_flight_check(flight);
 	begin_transaction(session);
 	return session;
 }
@@ -936,10 +932,10 @@ mongo_session_for_read(UserMapping *user)
 
 	if (session == NULL && IsolationUsesXactSnapshot())
 		session = create_session(user);
+	mongo_session_settle(user);
 	if (session == NULL)
 		return NULL;
 	refuse_session(session, false);
-	settle_flight(session, false);
 	if (IsolationUsesXactSnapshot())
 		begin_transaction(session);
 	return session->lease == NULL ? NULL : session;
