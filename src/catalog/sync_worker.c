@@ -83,7 +83,10 @@ run_worker(const char *function, const SyncTask *task)
 	memcpy(worker.bgw_extra, task, sizeof(*task));
 	worker.bgw_notify_pid = MyProcPid;
 	if (RegisterDynamicBackgroundWorker(&worker, &handle))
+	{
 		(void) WaitForBackgroundWorkerShutdown(handle);
+		pfree(handle);
+	}
 	else
 		ereport(LOG,
 				(errmsg("could not start a background worker for mongo_sync()"),
@@ -144,15 +147,16 @@ mongo_sync_launch(Datum unused pg_attribute_unused())
 		foreach(cell, all)
 			run_worker("mongo_sync_database", &(SyncTask) {.database = lfirst_oid(cell)});
 		list_free(all);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 mongo_sync_interval > 0 ? mongo_sync_interval : 60000, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		/* a signal's latch was reset by the wait for a worker */
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 mongo_sync_interval > 0 ? mongo_sync_interval : 60000, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
 	}
 }
 
@@ -258,8 +262,10 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 		EmitErrorReport();
 		FlushErrorState();
 		AbortCurrentTransaction();
-		(void) run(psprintf("SELECT %s.mongo_sync_fail(%u, %s)", schema, task.table,
-							quote_literal_cstr(error->message)));
+		/* unless another session brings it into step */
+		if (error->sqlerrcode != ERRCODE_OBJECT_IN_USE)
+			(void) run(psprintf("SELECT %s.mongo_sync_fail(%u, %s)", schema, task.table,
+								quote_literal_cstr(error->message)));
 	}
 	PG_END_TRY();
 }

@@ -674,7 +674,7 @@ bool
 mongo_connection_reconnect(MongoConnection *connection)
 {
 	MongoTransport *transport = &connection->transport;
-	bson_error_t error;
+	bson_error_t error = {0};
 
 	mongo_transport_close(transport);
 	connection->in_flight = 0;
