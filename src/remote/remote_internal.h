@@ -848,8 +848,8 @@ extern void mongo_lease_serve_others(MongoLease *lease);
 
 /*
  * mongo_pool_sweep: closes the connections that are due, at a transaction's end, and sets a timer
- * that ends another transaction when the next one is due.  After an abort, first releases the leases
- * of functions that failed, whose contexts PostgreSQL keeps until ROLLBACK.
+ * that ends another transaction when the next one is due.  After an abort, it first releases the
+ * leases of failed functions, whose contexts PostgreSQL keeps until ROLLBACK.
  */
 extern void mongo_pool_sweep(bool aborted);
 
