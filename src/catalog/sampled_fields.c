@@ -125,14 +125,6 @@ child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous,
 	return add_child(sample, parent, previous, name, length);
 }
 
-static SampledField *
-elements_of(SampledField *field)
-{
-	if (field->elements == NULL)
-		field->elements = palloc0(sizeof(SampledField));
-	return field->elements;
-}
-
 FieldSample *
 field_sample_create(bool for_import, int nesting)
 {
@@ -281,13 +273,13 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 	field->kinds |= kinds;
 	if (kinds == BIT(ARRAY))
 	{
-		SampledField *elements = elements_of(field);
-
+		if (field->elements == NULL)
+			field->elements = palloc0(sizeof(SampledField));
 		length = mongo_iter_descend(value, &iter);
 		while (bson_iter_next(&iter))
-			observe_value(sample, elements, &iter, nesting);
+			observe_value(sample, field->elements, &iter, nesting);
 		mongo_iter_check_end(&iter, length);
-		field->kinds |= elements->kinds & IMPORT_UNREADABLE;
+		field->kinds |= field->elements->kinds & IMPORT_UNREADABLE;
 	}
 	else if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(value))
 		field->kinds |= IMPORT_UNREADABLE;

@@ -557,20 +557,12 @@ write_row(Oid relid, Datum *values, bool *isnull)
 /* Bytes of a sample that show a bandwidth: the first ones of a reply come with its header. */
 #define LEAST_SAMPLE_BYTES	200000
 
-/* bandwidth_of: bytes a second of a sample's replies after their first bytes; -1: unknown. */
-static double
-bandwidth_of(const MongoUsage *sample)
-{
-	if (sample->bytes_received < LEAST_SAMPLE_BYTES)
-		return -1;
-	return sample->bytes_received * 1e6 / Max(sample->transfer_us, 1);
-}
-
 void
 mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOptions *options,
 					   double documents, double document_size, const MongoUsage *sample)
 {
-	double		bandwidth = bandwidth_of(sample);
+	double		bandwidth = sample->bytes_received < LEAST_SAMPLE_BYTES ? -1 :
+		sample->bytes_received * 1e6 / Max(sample->transfer_us, 1);
 	double		round_trip_time;
 	char	   *collection = psprintf("%s.%s", options->database, options->collection);
 	Datum		values[COLUMN_COUNT];

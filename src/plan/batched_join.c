@@ -62,15 +62,8 @@ typedef struct Search
 	PlannerInfo *root;
 	const Path *outer;
 	RelOptInfo *innerrel;
-	double		batches;
+	double		batches;		/* finds for all outer rows */
 } Search;
-
-/* mongo_batches: returns how many finds are sent for so many outer rows. */
-static double
-mongo_batches(double outer_rows)
-{
-	return Max(ceil(outer_rows / MONGO_COST_BATCHED_ROWS), 1);
-}
 
 /*
  * any_of_keys: makes the condition field = ANY (keys), before the keys are known.  The keys of
@@ -630,7 +623,9 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	old_context = mongo_enter_planning(joinrel);
 	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
 							 &other_clauses);
-	search = (Search) {root, outer_path, innerrel, mongo_batches(outer_path->rows)};
+	search = (Search) {
+		root, outer_path, innerrel, Max(ceil(outer_path->rows / MONGO_COST_BATCHED_ROWS), 1)
+	};
 	if (choose_keys(&search, join_clauses, &choice, &other_keys))
 		add_path_for(&search, joinrel, type, &choice, other_keys, join_clauses, other_clauses);
 	MemoryContextSwitchTo(old_context);

@@ -466,18 +466,13 @@ mongo_keep_out_of_workers(RelOptInfo *rel)
 	}
 }
 
-/* participants: as get_parallel_divisor() of costsize.c has it. */
-static double
-participants(int workers)
-{
-	return workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
-}
-
 static void
 add_shared_path(PlannerInfo *root, RelOptInfo *baserel, int workers, List *pathkeys)
 {
+	/* as get_parallel_divisor() of costsize.c has it */
+	double		participants = workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
 	Path	   *path = mongo_foreign_path(root, baserel, NULL,
-										  mongo_estimate_shared_scan(baserel, participants(workers)),
+										  mongo_estimate_shared_scan(baserel, participants),
 										  pathkeys, NULL, NULL, NIL);
 
 	path->parallel_aware = true;

@@ -135,14 +135,6 @@ build_command(const MongoFindAndModify *command)
 	return document;
 }
 
-/* find_value: finds the document in a reply to findAndModify; returns false without one. */
-static bool
-find_value(const MongoReply *reply, bson_iter_t *value)
-{
-	return mongo_reply_is_ok(reply) && mongo_reply_find(reply, "value", value) &&
-		BSON_ITER_HOLDS_DOCUMENT(value);
-}
-
 bool
 mongo_find_and_modify(MongoSession *session, MemoryContext context,
 					  const MongoFindAndModify *command,
@@ -170,7 +162,8 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 		if (lease->connection != NULL)
 			mongo_lease_check_interrupts(lease);
 		/* an unmet write concern does not undo the change */
-		found = find_value(&write.reply, &value);
+		found = mongo_reply_is_ok(&write.reply) &&
+			mongo_reply_find(&write.reply, "value", &value) && BSON_ITER_HOLDS_DOCUMENT(&value);
 		if (found)
 			mongo_write_count(&write, 1);
 		if (!write.failed)

@@ -63,20 +63,15 @@ make_lsid(bson_t *lsid)
 	BSON_APPEND_BINARY(lsid, "id", BSON_SUBTYPE_UUID, uuid, sizeof(uuid));
 }
 
-/* is_stale: tells whether the server may forget the session within a minute. */
-static bool
-is_stale(const MongoServerSession *session)
-{
-	return TimestampDifferenceExceeds(session->used_at, GetCurrentTimestamp(),
-									  (session->minutes - 1) * MS_PER_MINUTE);
-}
-
 const bson_t *
 mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 {
 	if (session->minutes <= 0)
 		return NULL;
-	if (session->lsid == NULL || is_stale(session))
+	/* the server might forget a session within the last minute */
+	if (session->lsid == NULL ||
+		TimestampDifferenceExceeds(session->used_at, GetCurrentTimestamp(),
+								   (session->minutes - 1) * MS_PER_MINUTE))
 	{
 		if (session->lsid == NULL)
 			session->lsid = bson_create_in(context);

@@ -326,37 +326,6 @@ classify_failed_commit(const MongoReply *reply, const MongoFailure *failure, int
 	return MONGO_COMMIT_UNKNOWN;
 }
 
-/* cannot_be_confirmed: tells whether the write concern cannot be met by a repetition either. */
-static bool
-cannot_be_confirmed(const MongoFailure *failure)
-{
-	return failure->code == 100 || failure->code == 79; /* UnsatisfiableWriteConcern,
-														 *
-														 * UnknownReplWriteConcern */
-}
-
-/* pause_commit: pauses before a repetition; interrupts only end the pause. */
-static void
-pause_commit(void)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 COMMIT_PAUSE_MS, mongo_wait_event(MONGO_WAIT_COMMIT));
-	ResetLatch(MyLatch);
-}
-
-/*
- * longest_commit
- *		Returns how long to repeat a commit, in ms.
- *
- * PostgreSQL itself stops the timer of statement_timeout before it commits.
- */
-static int
-longest_commit(void)
-{
-	return StatementTimeout > 0 ? Min(StatementTimeout, COMMIT_RETRY_MS) :
-		COMMIT_RETRY_MS;
-}
-
 /*
  * commit_fields
  *		Returns the other fields of commitTransaction, or with 'again' of its repetition.
@@ -471,18 +440,24 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 	if (!connection->broken && mongo_has_reply(connection))
 		connection->broken = true;
 	transport->wait_limit_ms = COMMIT_WAIT_MS;
-	mongo_begin_ending(transport, longest_commit(), COMMIT_GRACE_MS);
+	/* PostgreSQL stops the timer of statement_timeout before it commits */
+	mongo_begin_ending(transport, StatementTimeout > 0 ? Min(StatementTimeout, COMMIT_RETRY_MS) :
+					   COMMIT_RETRY_MS, COMMIT_GRACE_MS);
 	for (;;)
 	{
 		outcome = try_commit(session, &command, &reply, &sent, failure);
 		if (outcome == MONGO_COMMITTED || outcome == MONGO_NOT_COMMITTED ||
-			(outcome == MONGO_COMMIT_UNCONFIRMED && cannot_be_confirmed(failure)) ||
+		/* UnsatisfiableWriteConcern, UnknownReplWriteConcern */
+			(outcome == MONGO_COMMIT_UNCONFIRMED && (failure->code == 100 || failure->code == 79)) ||
 			mongo_interrupt_is_due(true) ||
 			GetCurrentTimestamp() >= transport->ending.deadline)
 			break;
 		if (sent > 0)
 			command.fields = again;
-		pause_commit();
+		/* interrupts only end the pause */
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 COMMIT_PAUSE_MS, mongo_wait_event(MONGO_WAIT_COMMIT));
+		ResetLatch(MyLatch);
 	}
 	mongo_finish_ending(transport);
 	transport->wait_limit_ms = 0;
