@@ -202,6 +202,15 @@ extern bool mongo_is_upper_bound(int strategy);
 /* mongo_asks_for_order: is it an operator other than "=" and "<>"? */
 extern bool mongo_asks_for_order(int strategy);
 
+/*
+ * mongo_collation_suits
+ *		Does PostgreSQL compare text under the collation by bytes of UTF-8, as MongoDB does?
+ *
+ * For equality any deterministic collation does; for an order C, and the database has to be in
+ * UTF-8.
+ */
+extern bool mongo_collation_suits(Oid collation, bool ordered);
+
 /* find's comparison operators, by strategy. */
 extern const char *const mongo_find_operators[];
 

@@ -415,6 +415,20 @@ foreach my $column ('v', 'd')
 		"or are a mismatch of $column");
 }
 
+# An encoding whose order is not that of UTF-8: in WIN1252 the euro sign is below other letters.
+$mongod->insert('db', 'ordered', '[{"_id": 1, "s": "€"}, {"_id": 2, "s": "é"}]');
+$node->safe_psql('postgres', q(CREATE DATABASE win1252 ENCODING 'WIN1252' LOCALE 'C' TEMPLATE template0));
+$node->safe_psql('win1252', 'CREATE EXTENSION mongo_fdw; CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw '
+	  . "OPTIONS (address '127.0.0.1', port '" . $mongod->port . "'); CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb; "
+	  . q{CREATE FOREIGN TABLE ordered (_id int, s text) SERVER mongodb OPTIONS (database 'db', estimated_rows '100000', fdw_tuple_cost '10')});
+foreach my $case ([ "SELECT _id FROM ordered WHERE s < 'é'", '1' ], [ "SELECT _id FROM ordered WHERE s || 'x' < 'é'", '1' ],
+	[ 'SELECT min(s), max(s) FROM ordered', '€|é' ],
+	[ 'SELECT s FROM ordered ORDER BY s LIMIT 1', '€' ], [ "SELECT _id FROM ordered WHERE greatest(s, '€') = 'é'", '2' ])
+{
+	is($node->safe_psql('win1252', encode_utf8(qq(SET client_encoding = 'UTF8'; $case->[0]))), encode_utf8($case->[1]),
+		encode_utf8("order in WIN1252: $case->[0]"));
+}
+
 # A column that the query does not use is not read.
 is($node->safe_psql('postgres', "SELECT count(*), max(_id) FROM $tables{integer}_error"),
 	@cases . '|' . $#cases, 'fields that nobody asked for are no mismatch');

@@ -23,7 +23,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/syscache.h"
 
 /* ----- Aggregate functions: their accumulators, and results from these ------ */
@@ -176,15 +175,6 @@ fits_or_raise(const char *test, const Var *column, const MongoField *field,
 
 /* ------------------------- The stages of a group -------------------------- */
 
-/* The C collation goes by bytes, as MongoDB does without a collation. */
-static bool
-key_collation_suits(Oid collation, bool ordered)
-{
-	return OidIsValid(collation) &&
-		(ordered ? mongo_collate_is_c(collation) :
-		 get_collation_isdeterministic(collation));
-}
-
 /*
  * is_never_null: a column that is declared NOT NULL?
  *
@@ -214,7 +204,7 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 		return false;
 	if (mongo_compares_text(type))
 	{
-		if (!key_collation_suits(exprCollation(node), ordered) ||
+		if (!mongo_collation_suits(exprCollation(node), ordered) ||
 			mongo_feature_is_disabled(scope->translation->disabled,
 									  MONGO_FEATURE_COLLATION))
 			return false;

@@ -24,6 +24,7 @@
 #include "utils/date.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/pg_locale.h"
 #include "utils/timestamp.h"
 
 /* ------------------- How many digits a number can have -------------------- */
@@ -825,7 +826,9 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 
 	if (call.row == NULL ||
 		((call.row->flags & MONGO_ROW_CHARACTERS) && GetDatabaseEncoding() != PG_UTF8) ||
-		!mongo_collation_suits(call.collation, call.row->flags))
+		((call.row->flags & MONGO_ROW_BYTEWISE) && !mongo_collation_suits(call.collation, false)) ||
+		((call.row->flags & MONGO_ROW_C_COLLATION) &&
+		 (!OidIsValid(call.collation) || !mongo_ctype_is_c(call.collation))))
 		return false;
 	if (call.row->translate != NULL)
 		return call.row->translate(&call, value);

@@ -22,7 +22,6 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
-#include "utils/pg_locale.h"
 #include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------
@@ -130,28 +129,14 @@ mongo_comparison_strategy(Oid operator)
 	return mongo_default_strategy(operator, left);
 }
 
-bool
-mongo_collation_suits(Oid collation, int flags)
-{
-	if (flags & MONGO_ROW_C_COLLATION)
-		return OidIsValid(collation) && mongo_collate_is_c(collation) &&
-			mongo_ctype_is_c(collation);
-	if (flags & MONGO_ROW_BYTEWISE)
-		return OidIsValid(collation) && get_collation_isdeterministic(collation);
-	return true;
-}
-
-/*
- * text_suits: can MongoDB compare values of the type under the collation, as the flags
- * require?  Always true of types other than text.
- */
+/* text_suits: mongo_collation_suits(), or true of types other than text. */
 static bool
-text_suits(const MongoScope *scope, Oid type, Oid collation, int flags)
+text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered)
 {
 	if (!mongo_compares_text(type))
 		return true;
 	scope->translation->compares_text = true;
-	return mongo_collation_suits(collation, flags);
+	return mongo_collation_suits(collation, ordered);
 }
 
 /*
@@ -246,8 +231,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
-	if (!text_suits(scope, exprType(left), collation, mongo_asks_for_order(strategy) ?
-					MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE) ||
+	if (!text_suits(scope, exprType(left), collation, mongo_asks_for_order(strategy)) ||
 		!(is_local(scope, left) ?
 		  local_operand(&inner, mongo_commuted_strategy(strategy), left, &values[0]) :
 		  operand(&inner, left, &values[0])) ||
@@ -422,7 +406,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 		!mongo_normal_value_of_node(&inner, linitial(node->args), &values[0]) ||
 		!mongo_types_compare(element, values[0].type) ||
 		!elements_of_node(&inner, array_node, &values[1]) ||
-		!text_suits(scope, element, node->inputcollid, MONGO_ROW_BYTEWISE))
+		!text_suits(scope, element, node->inputcollid, false))
 		return false;
 
 	template = constant_template(node, values[0].nullable);
@@ -447,7 +431,7 @@ translate_sets(const MongoCall *call, MongoValue *result)
 
 	if (!elements_of_node(call->scope, linitial(call->args), &values[0]) ||
 		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
-		!text_suits(call->scope, element, call->collation, MONGO_ROW_BYTEWISE))
+		!text_suits(call->scope, element, call->collation, false))
 		return false;
 	*result = mongo_result(mongo_guard_template(call->row->template, values, 2), values, 2, BOOLOID,
 						   true);
@@ -735,7 +719,7 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	ListCell   *cell;
 
 	if (!mongo_has_normal_form(node->minmaxtype) ||
-		!text_suits(scope, node->minmaxtype, node->inputcollid, MONGO_ROW_C_COLLATION))
+		!text_suits(scope, node->minmaxtype, node->inputcollid, true))
 		return false;
 	*result = begin_alternatives(node);
 	foreach(cell, node->args)

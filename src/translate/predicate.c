@@ -36,19 +36,12 @@ comparison_of(const MongoPredicate *predicate)
 								   predicate->field.typmod, predicate->field.bson_type);
 }
 
-/*
- * collation_allows: does PostgreSQL compare under this collation as MongoDB does under its
- * simple collation, byte by byte?
- */
-static bool
-collation_allows(const MongoPredicate *predicate)
+bool
+mongo_collation_suits(Oid collation, bool ordered)
 {
-	if (!OidIsValid(predicate->collation))
-		return false;
-	if (!mongo_asks_for_order(predicate->strategy))
-		return get_collation_isdeterministic(predicate->collation);
-	return GetDatabaseEncoding() == PG_UTF8 &&
-		mongo_collate_is_c(predicate->collation);
+	return OidIsValid(collation) &&
+		(ordered ? GetDatabaseEncoding() == PG_UTF8 && mongo_collate_is_c(collation) :
+		 get_collation_isdeterministic(collation));
 }
 
 /*
@@ -97,7 +90,8 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 		 !mongo_depends_on_time_zone(predicate) &&
 		 !(is_objectid && predicate->value_type == TEXTOID)))
 		return MONGO_NOT_SHIPPABLE;
-	if (!is_objectid && type_is_collatable(predicate->value_type) && !collation_allows(predicate))
+	if (!is_objectid && type_is_collatable(predicate->value_type) &&
+		!mongo_collation_suits(predicate->collation, mongo_asks_for_order(predicate->strategy)))
 		return MONGO_NOT_SHIPPABLE;
 
 	exactness = !mongo_asks_for_order(predicate->strategy) ?

@@ -56,7 +56,7 @@ typedef enum MongoDigitRule
 										 * only if the database encoding is
 										 * UTF-8 */
 #define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
-#define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
+#define MONGO_ROW_C_COLLATION	0x40	/* its letters must be those of C */
 
 typedef struct MongoExpressionRow
 {
@@ -84,14 +84,6 @@ extern bool mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue
 extern bool mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value);
 extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 								   MongoValue *value);
-
-/*
- * mongo_collation_suits
- *		Does PostgreSQL compare bytewise under the call's collation?
- *
- * Tests only what the flags MONGO_ROW_BYTEWISE and MONGO_ROW_C_COLLATION require.
- */
-extern bool mongo_collation_suits(Oid collation, int flags);
 
 /* mongo_inner_scope: the scope of a part whose number of decimals does not matter. */
 static inline MongoScope
