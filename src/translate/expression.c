@@ -434,9 +434,9 @@ mongo_literal(const Const *constant, MongoValue *value)
 	if (first.value_type == BSON_TYPE_UTF8 || first.value_type == BSON_TYPE_DOCUMENT ||
 		first.value_type == BSON_TYPE_ARRAY)
 		value->expression = mongo_expression("{$literal: @1}", first);
-	value->nan = !constant->constisnull &&
-		((type == FLOAT8OID && isnan(DatumGetFloat8(constant->constvalue))) ||
-		 (type == NUMERICOID && numeric_is_nan(DatumGetNumeric(constant->constvalue))));
+	value->nan = first.value_type == BSON_TYPE_DOUBLE ? isnan(first.value.v_double) :
+		type == NUMERICOID && !constant->constisnull &&
+		numeric_is_nan(DatumGetNumeric(constant->constvalue));
 	return true;
 }
 

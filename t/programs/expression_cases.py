@@ -76,7 +76,8 @@ CASES = {
         "%sa %s %sb" % (left, operator, right)
         for left, right in [("i2", "i8"), ("i4", "i4"), ("i8", "i4"), ("f", "f"), ("n", "n"), ("m", "n"), ("t", "t"), ("d", "d"),
                             ("d", "s"), ("s", "s"), ("z", "z"), ("b", "b"), ("o", "o"), ("t", "nm"), ("i4", "n"), ("i8", "f")]
-        for operator in ["=", "<>", "<", "<=", ">", ">="]],
+        for operator in ["=", "<>", "<", "<=", ">", ">="]]
+        + ["fa * 2 %s 'NaN'::%s" % (operator, t) for operator in ["=", "<>", "<", "<=", ">", ">="] for t in ["real", "float8"]],
     "distinct": ["%sa IS %sDISTINCT FROM %sb" % (t, n, t) for t in ["i4", "f", "n", "t", "d", "s", "b"] for n in ["", "NOT "]],
     "logic": ["i4a > i4b AND fa > fb", "i4a > i4b OR ta > tb", "NOT (i4a > i4b AND ba)", "(i4a > i4b) IS TRUE",
               "(i4a > i4b) IS NOT TRUE", "(i4a > i4b) IS FALSE", "(i4a > i4b) IS NOT FALSE", "(i4a > i4b) IS UNKNOWN",
