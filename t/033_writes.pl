@@ -195,6 +195,26 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM twins WHERE a = 1'), 2, 'U
 $node->safe_psql('postgres', q{DELETE FROM twins WHERE _id = '65a000000000000000000001'});
 is($node->safe_psql('postgres', 'SELECT string_agg(_id, \',\') FROM twins'), 'other', 'and so does DELETE');
 
+# several _ids can read as one date, or be of one day, month or year
+my $times = join(', ', map { qq({"_id": {"\$date": "$_"}}) } qw(2024-01-01T00:00:00Z 2024-01-01T10:00:00Z 2025-06-01T00:00:00Z));
+foreach my $case ([ 'date', "_id = '2024-01-01'" ], [ 'timestamptz', "(_id AT TIME ZONE 'UTC')::date = '2024-01-01'" ],
+	[ 'timestamp', "_id::date = '2024-01-01'" ], [ 'timestamp', "date_trunc('day', _id) = '2024-01-01'" ],
+	[ 'timestamp', 'extract(year FROM _id) = 2024' ])
+{
+	my ($type, $same) = @$case;
+	foreach my $statement ("UPDATE same SET a = 1 WHERE $same", "DELETE FROM same WHERE $same")
+	{
+		foreach my $returning ('', ' RETURNING 1')
+		{
+			$mongod->insert('db', 'same', "[$times]");
+			like($node->safe_psql('postgres', qq{DROP FOREIGN TABLE IF EXISTS same;
+				CREATE FOREIGN TABLE same (_id $type, a int) SERVER mongodb OPTIONS (database 'db');
+				$statement$returning; SELECT 'left ' || count(*) FROM same WHERE a IS NULL}),
+				$returning ? qr/^1\n1\nleft 1$/ : qr/^left 1$/, "_id $type: $statement$returning");
+		}
+	}
+}
+
 # errors name the row
 fails(q{INSERT INTO numbered VALUES (5001, 1), (5002, 2), (100, 3), (5003, 4)},
 	qr/23505: could not insert into foreign table "numbered", row 3.*rows of this statement already written: 2/s, 'duplicate key');

@@ -122,8 +122,9 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 		predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 
-	/* text can be a String and an ObjectId, a uuid two subtypes of Binary */
-	result.one_value = result.unique && !mongo_predicate_compares_text(predicate) &&
+	/* text can be a String or an ObjectId, a uuid of two subtypes */
+	result.one_value = result.unique && sought_by(predicate) == MONGO_SEEK_VALUE &&
+		!mongo_predicate_compares_text(predicate) &&
 		mongo_type_kind(getBaseType(predicate->field.type)) != MONGO_KIND_UUID;
 
 	if (mongo_predicate_compares_text(predicate))
