@@ -158,6 +158,21 @@ INSERT INTO e_posts VALUES (1006, NULL, '{NULL,NaN}');
 SELECT _id FROM e_posts WHERE _id > 999 AND sizes[2] = ANY ('{7.1,NaN}'::numeric[]) ORDER BY _id;
 SELECT _id FROM e_posts WHERE _id > 999 AND sizes[2] = ANY ((SELECT '{NaN}'::numeric[])::numeric[]) ORDER BY _id;
 SELECT _id FROM e_posts WHERE _id > 999 AND sizes && '{NaN,8}'::numeric[] ORDER BY _id;
+-- arrays in arrays are dimensions, except where the element's type reads an Array itself
+SET client_min_messages = warning;
+CREATE DOMAIN e_document AS jsonb;
+CREATE FOREIGN TABLE e_nested (_id int, pts point[], js jsonb[], ks e_document[] OPTIONS (path 'js'), ns int[])
+	SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_nested');
+RESET client_min_messages;
+SELECT mongo_command('elements', 'mongo_fdw_regress', '{"insert": "written_nested", "documents": [{"_id": 1, "pts": [[1, 2], [3, 4]], "js": [[1, 2], [3]], "ns": [[1, 2], [3, 4]]}, {"_id": 2, "pts": ["(5,6)"], "js": [7, [[8]], null], "ns": [9]}]}') ->> 'n' AS n;
+SELECT _id, cardinality(pts) AS pts, cardinality(js) AS js, cardinality(ks) AS ks, cardinality(ns) AS ns, array_length(js, 1) AS js1, array_length(ns, 1) AS ns1 FROM e_nested
+WHERE cardinality(pts) + cardinality(js) + cardinality(ks) IN (4, 6, 7) AND array_length(pts, 1) * 1 = _id % 2 + 1 AND cardinality(ns) > 0 ORDER BY _id;
+SELECT _id FROM e_nested WHERE js[1] IS NULL OR pts[1] IS NULL;
+SELECT _id FROM e_nested WHERE js[2] IS NULL OR ks[1] IS NULL OR ns[1] IS NULL;
+SELECT _id FROM e_nested WHERE '[3]' = ANY (js) OR '[[8]]' = ANY (ks) ORDER BY _id;
+DELETE FROM e_nested;
+DROP FOREIGN TABLE e_nested;
+DROP DOMAIN e_document;
 -- EXISTS over the elements: the conditions on one are an $elemMatch, or on the field if they ask for the element itself
 SET client_min_messages = warning;
 CREATE FOREIGN TABLE e_lines (_id int, lines jsonb, tags text[], j jsonb) SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_lines');

@@ -314,6 +314,19 @@ mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, Mo
  *-------------------------------------------------------------------------
  */
 
+/*
+ * stored_array: translates an array as documents store it, unless an Array in it may be one of
+ * its elements, such as a jsonb or a point.
+ */
+static bool
+stored_array(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	const MongoType *element = mongo_type_lookup(getBaseType(get_base_element_type(exprType(node))));
+
+	return element != NULL && (element->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) == 0 &&
+		mongo_value_of_node(scope, node, value) && value->raw;
+}
+
 /* flatten: turns all dimensions, at most as many as PostgreSQL has, into one. */
 static void
 flatten(MongoValue *value)
@@ -357,7 +370,7 @@ elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 		return false;
 	if (IsA(node, Const))
 		return mongo_literal((Const *) node, value);
-	if (!mongo_value_of_node(&inner, node, value) || !value->raw)
+	if (!stored_array(&inner, node, value))
 		return false;
 	flatten(value);
 	return normalize_elements(&inner, element, value);
@@ -444,7 +457,7 @@ translate_cardinality(const MongoCall *call, MongoValue *result)
 {
 	MongoValue	array;
 
-	if (!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
+	if (!stored_array(call->scope, linitial(call->args), &array))
 		return false;
 	flatten(&array);
 	*result = mongo_result(mongo_guard_template("{$size: @1}", &array, 1), &array, 1, INT4OID, true);
@@ -485,7 +498,7 @@ mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *
 	if (node->reflowerindexpr != NIL || node->refassgnexpr != NULL ||
 		list_length(node->refupperindexpr) != 1 ||
 		!OidIsValid(get_element_type(node->refcontainertype)) ||
-		!mongo_value_of_node(&inner, (Node *) node->refexpr, &values[0]) || !values[0].raw ||
+		!stored_array(&inner, (Node *) node->refexpr, &values[0]) ||
 		!mongo_normal_value_of_node(&inner, linitial(node->refupperindexpr), &values[1]))
 		return false;
 	*value = mongo_result("{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
