@@ -175,8 +175,11 @@ INSERT INTO a_documents VALUES ('{"_id": 12, "g": 9, "n": {"$numberDecimal": "1E
 \set VERBOSITY default
 SELECT sum(n) FROM a WHERE g = 9;
 \set VERBOSITY terse
+SELECT sum(n * 1e-6170) = 1e-6180 AS underflow FROM a WHERE _id = 13;
+SELECT sum(n * 1e-6000) = 1e-6010 AS least FROM a WHERE _id = 13;
 SET mongo_fdw.enable_aggregate_pushdown = off;
 SELECT sum(n) FROM a WHERE g = 9;
+SELECT sum(n * 1e-6170) = 1e-6180 AS underflow FROM a WHERE _id = 13;
 RESET mongo_fdw.enable_aggregate_pushdown;
 INSERT INTO a_documents VALUES ('{"_id": 14, "g": 10, "i4": {"$numberDouble": "1.0"}}');
 SELECT sum(i4) FROM a WHERE g = 10;

@@ -970,12 +970,13 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 	RAISE("@1") ", @1]}"
 
 /*
- * A Decimal128 that has been rounded has 34 digits.  So if the sum of
- * magnitudes has fewer, no part of it has been rounded, nor has any part of
- * the sum of the values, which is nowhere larger.
+ * A Decimal128 that has been rounded has 34 digits, or the least exponent.
+ * So if the sum of magnitudes has neither, no part of it has been rounded, nor
+ * has any part of the sum of the values, which is nowhere larger.
  */
 #define EXACT_DECIMALS(magnitude, sum) \
-	"{$cond: [{$lt: [{$strLenCP: {$toString: " magnitude "}}, 34]}, " sum ", " \
+	"{$cond: [{$regexMatch: {input: {$toString: " magnitude "}, " \
+	"regex: '^(?!.*E-61).{0,33}$'}}, " sum ", " \
 	RAISE(magnitude) "]}"
 
 /* of the accumulators: has there been any value at all? */
