@@ -93,6 +93,14 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT l.n, b.customer FROM basket_lines l LEFT JOI
 SELECT l._id, l.n, b.customer FROM basket_lines l LEFT JOIN baskets b ON b._id = l._id AND b.customer = 'c1' WHERE l.price = 13 ORDER BY 1, 2;
 RESET cpu_tuple_cost;
 RESET cpu_operator_cost;
+-- two documents with the same _id as text
+CREATE FOREIGN TABLE twins (_id text, n int) SERVER unwinding OPTIONS (database 'mongo_fdw_regress', collection 'written_twins', estimated_rows '100000');
+CREATE FOREIGN TABLE twin_lines (_id text, line int OPTIONS (path 'lines')) SERVER unwinding
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_twins', unwind 'lines', estimated_rows '100000');
+SELECT mongo_command('unwinding', 'mongo_fdw_regress', '{"insert": "written_twins", "documents": [{"_id": "65a000000000000000000001", "n": 1, "lines": [1, 2]}, {"_id": {"$oid": "65a000000000000000000001"}, "n": 2, "lines": [3]}]}') ->> 'n' AS n;
+ANALYZE twins, twin_lines;
+SELECT t.n, l.line FROM twin_lines l JOIN twins t USING (_id) ORDER BY 1, 2;
+DELETE FROM twins;
 
 -- elements that are values, and their index
 CREATE FOREIGN TABLE basket_tags (_id int, tag text OPTIONS (path 'tags'), n bigint) SERVER unwinding

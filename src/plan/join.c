@@ -159,6 +159,8 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 		strcmp(outer_key->path, "_id") == 0 && join->key.unique &&
 		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
 		outer_key->bson_type == join->key.inner.bson_type &&
+	/* a text _id can be a String and an ObjectId */
+		(!join->key.is_text || outer_key->bson_type != BSON_TYPE_EOD) &&
 		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
 		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
 }
