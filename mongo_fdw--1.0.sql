@@ -328,7 +328,7 @@ BEGIN ATOMIC
 			JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw,
 			LATERAL (SELECT min(option_value) FILTER (WHERE option_name = 'database') AS database,
 				min(option_value) FILTER (WHERE option_name = 'collection') AS collection,
-				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind')) AS deriving
+				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind', 'change_stream')) AS deriving
 				FROM pg_catalog.pg_options_to_table(t.ftoptions)) AS o
 		WHERE c.relnamespace = schema AND w.fdwhandler = 'mongo_fdw_handler'::regproc AND o.deriving = 0
 	), databases AS (

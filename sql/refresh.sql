@@ -52,6 +52,11 @@ DROP FOREIGN TABLE o, "Customers";
 SELECT * FROM mongo_fdw_refresh('"Refreshed"', options => '{nesting=0,lower_case_names=true,import_views=false}');
 DROP FOREIGN TABLE gone;
 
+-- A change stream is no table of the collection's documents.
+CREATE FOREIGN TABLE stream (_id int) SERVER refreshed OPTIONS (database 'mongo_fdw_regress_refresh', collection 'orders', change_stream 'collection');
+SELECT * FROM mongo_fdw_refresh('"Refreshed"');
+DROP FOREIGN TABLE stream;
+
 -- A schema without tables, when it is said what is meant.
 SELECT * FROM mongo_fdw_refresh('"Refreshed"');
 SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'refreshed', database => 'mongo_fdw_regress_refresh', options => '{import_views=false,objectid=text}');
