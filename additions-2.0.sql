@@ -266,6 +266,7 @@ DECLARE
 	option record;
 	wrappers oid[];
 	unreachable text[] := '{}';
+	are_valid boolean;
 	decoded text;
 	reason text;
 BEGIN
@@ -292,6 +293,13 @@ BEGIN
 		FROM pg_attribute a JOIN pg_foreign_table t ON t.ftrelid = a.attrelid JOIN pg_foreign_server s ON s.oid = t.ftserver
 		WHERE s.srvfdw = ANY (wrappers) AND a.attnum > 0 AND NOT a.attisdropped
 	LOOP
+		-- some options need others
+		BEGIN
+			PERFORM mongo_fdw_validator(coalesce(subject.options, '{}'), subject.catalog);
+			are_valid := true;
+		EXCEPTION WHEN OTHERS THEN
+			are_valid := false;
+		END;
 		FOR option IN SELECT option_name AS name, option_value AS value FROM pg_options_to_table(subject.options) LOOP
 			BEGIN
 				PERFORM mongo_fdw_validator(ARRAY[option.name || '=' || option.value], subject.catalog);
@@ -299,8 +307,10 @@ BEGIN
 				-- the caller might not set it, but it is there
 				WHEN insufficient_privilege THEN NULL;
 				WHEN OTHERS THEN
-					RETURN QUERY SELECT subject.name, 'option that is not accepted', SQLERRM,
-						format('%s OPTIONS (DROP %I);', subject.alter, option.name);
+					IF NOT are_valid THEN
+						RETURN QUERY SELECT subject.name, 'option that is not accepted', SQLERRM,
+							format('%s OPTIONS (DROP %I);', subject.alter, option.name);
+					END IF;
 			END;
 			IF option.name IN ('username', 'password') AND option.value ~ '%[0-9A-Fa-f]{2}' THEN
 				BEGIN

@@ -115,6 +115,7 @@ $ask->(qq{
 	CREATE FOREIGN TABLE public."Mixed" (_id name, n int, t text, __doc json) SERVER s OPTIONS (database 'shop', collection 'mixed');
 	CREATE FOREIGN TABLE points (_id name, id int, info text) SERVER s OPTIONS (database 'shop');
 	CREATE FOREIGN TABLE nothing (_id name, a int) SERVER s OPTIONS (database 'shop');
+	CREATE FOREIGN TABLE lines (n int, t text) SERVER s OPTIONS (database 'shop', collection 'mixed', unwind 'lines', ordinality 'n');
 	UPDATE pg_foreign_table SET ftoptions = ftoptions || '{gone=1}' WHERE ftrelid = 'nothing'::regclass});
 
 # what it says, one round of changes after the other
