@@ -501,9 +501,13 @@ CREATE TABLE mongo_sync_errors (
 
 CREATE INDEX ON mongo_sync_errors (local_table, id);
 
+-- rows can be deleted if a publication has all tables
+ALTER TABLE mongo_sync_ranges REPLICA IDENTITY FULL;
+ALTER TABLE mongo_sync_errors REPLICA IDENTITY FULL;
+
 -- Whoever dumps the database must be able to read it, so it has no policy and nothing of documents.
 -- A copy that has not ended begins again after a restore.
-SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', 'WHERE copied');
+SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', 'WHERE copied AND local_table IN (SELECT oid FROM pg_catalog.pg_class)');
 GRANT SELECT ON mongo_sync_data TO PUBLIC;
 
 -- a table's rows are its owner's
@@ -569,6 +573,11 @@ BEGIN
 	IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
 		EXECUTE 'SELECT coalesce($1, (SELECT ''Citus'' FROM pg_dist_partition WHERE logicalrelid = $2))' INTO derived USING derived, source;
 	END IF;
+	IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = source AND NOT attisdropped
+			AND attname IN ('__operation', '__token', '__time', '__id', '__key', '__before', '__database', '__collection')) THEN
+		RAISE EXCEPTION 'table "%" has a column that a change stream gives another meaning', source USING ERRCODE = 'invalid_column_reference',
+			HINT = 'Rename the columns __operation, __token, __time, __id, __key, __before, __database and __collection, with the old name as the option path.';
+	END IF;
 	IF key IS NULL OR derived IS NOT NULL OR NOT EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver
 			JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE t.ftrelid = source AND w.fdwhandler = to_regproc(extension || '.mongo_fdw_handler')) THEN
 		RAISE EXCEPTION 'table "%" cannot be the source of a table in step', source USING ERRCODE = 'wrong_object_type',
@@ -616,7 +625,7 @@ BEGIN
 	END IF;
 
 	-- the columns are those of the foreign table today; a document that is left out must not keep its row
-	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __id %s%s%s', key.type,
+	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __key jsonb, __id %s%s%s', key.type,
 		(SELECT ', __mismatch jsonb' WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = source AND attname = '__mismatch' AND NOT attisdropped)
 			AND EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, LATERAL (
 				SELECT * FROM pg_options_to_table(t.ftoptions) UNION ALL SELECT * FROM pg_options_to_table(s.srvoptions)
@@ -640,6 +649,8 @@ BEGIN
 		WHERE t.ftrelid = source GROUP BY s.srvname);
 	IF known.changes_table IS NULL OR obj_description(to_regclass(changes), 'pg_class') IS DISTINCT FROM md5(columns) THEN
 		IF EXISTS (SELECT FROM pg_class WHERE oid = known.changes_table) THEN
+			-- a session that applies changes locks the position before this table, too
+			EXECUTE format('SELECT FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE', extension) USING local;
 			EXECUTE format('DROP FOREIGN TABLE %s', changes);
 		END IF;
 		EXECUTE format('CREATE FOREIGN TABLE %s %s', changes, columns);
@@ -684,7 +695,7 @@ BEGIN
 	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1', extension) USING local;
 	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE local_table = $1', extension) USING local;
 	EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time, key_at_end)
-		SELECT $1, $2, $3, __token, __time, $4 FROM %s
+		SELECT $1, $2, $3, __token, __time, $4 FROM %s WHERE __operation = ''position''
 		ON CONFLICT (local_table) DO UPDATE SET position = EXCLUDED.position, position_time = EXCLUDED.position_time,
 			key_at_end = EXCLUDED.key_at_end, copied = false, stopped_by = NULL', extension, changes) USING local, source, changes, key_at_end;
 
@@ -842,7 +853,7 @@ BEGIN
 		INTO columns, assignments
 		FROM pg_attribute c JOIN pg_attribute l USING (attname)
 		WHERE c.attrelid = sync.changes_table AND l.attrelid = local AND l.attnum > 0 AND NOT l.attisdropped AND NOT c.attisdropped AND l.attgenerated = ''
-			AND l.attname NOT IN ('__operation', '__token', '__time', '__id', '__mismatch');
+			AND l.attname NOT IN ('__operation', '__token', '__time', '__key', '__id', '__mismatch');
 	fits := CASE WHEN EXISTS (SELECT FROM pg_attribute WHERE attrelid = CASE WHEN sync.copied THEN sync.changes_table ELSE sync.foreign_table END AND attname = '__mismatch' AND NOT attisdropped)
 		THEN '__mismatch IS NULL' ELSE 'true' END;
 
@@ -868,7 +879,8 @@ BEGIN
 				DELETE FROM %7$s.mongo_sync_errors e USING last c WHERE e.local_table = $3 AND e.id = c.__id::text
 			)%8$s
 			SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
-				min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by
+				min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by,
+				(SELECT array_agg(__id) FROM last WHERE CASE __operation WHEN 'delete' THEN __key - '_id' <> '{}' ELSE %3$I IS NULL END) AS moved
 			FROM changes
 			$apply$, sync.changes_table, local, key, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
 			CASE WHEN fits <> 'true' THEN format($noted$, noted AS (
@@ -877,6 +889,13 @@ BEGIN
 				UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
 			)$noted$, extension) END, equals)
 			INTO fetched USING sync.position, batch_size, local;
+		-- documents that are not found by the shard key that they had before a change
+		IF fetched.moved IS NOT NULL THEN
+			EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s WHERE %I %s ANY ($1)%s ON CONFLICT (%4$I) DO %7$s',
+				local, columns, sync.foreign_table, key, equals,
+				(SELECT ' AND __mismatch IS NULL' FROM pg_attribute WHERE attrelid = sync.foreign_table AND attname = '__mismatch' AND NOT attisdropped),
+				coalesce('UPDATE SET ' || assignments, 'NOTHING')) USING fetched.moved;
+		END IF;
 	EXCEPTION WHEN SQLSTATE '72000' THEN
 		IF NOT sync.follow THEN
 			RAISE;

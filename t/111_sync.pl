@@ -56,6 +56,21 @@ sql(q{INSERT INTO shop.c VALUES (6000, 1); DELETE FROM shop.c WHERE _id = 6000; 
 sql(q{CALL mongo_sync('shop.c'::regclass, 'public.c'::text, 100)});
 in_step('applied', 'shop.c', 'public.c');
 cmp_ok(sql('SELECT changes_applied FROM mongo_sync_data'), '>', 600, 'changes are counted');
+
+# an update whose event does not find the document, as in a cluster after a change of its shard key
+sql(q{ALTER FOREIGN TABLE c_changes OPTIONS (ADD full_document 'whenAvailable');
+	UPDATE shop.c SET t = 'moved' WHERE _id = 100; DELETE FROM shop.c WHERE _id = 101; CALL mongo_sync('shop.c', 'public.c')});
+is(sql('SELECT _id, t FROM public.c WHERE _id IN (100, 101)'), '100|moved', 'a document that has another shard key now');
+sql('ALTER FOREIGN TABLE c_changes OPTIONS (DROP full_document)');
+in_step('and all others', 'shop.c', 'public.c');
+
+# all tables may be published, and then must be identifiable
+sql(q{SET client_min_messages = error; CREATE PUBLICATION everything FOR ALL TABLES; UPDATE shop.c SET t = 'published' WHERE _id = 102;
+	CALL mongo_sync('shop.c', 'public.c'); DROP PUBLICATION everything});
+is(sql('SELECT t FROM public.c WHERE _id = 102'), 'published', 'with a publication of all tables');
+
+sql(q{CREATE FOREIGN TABLE shop.special (_id int, __collection text) SERVER mongodb OPTIONS (database 'db')});
+refused('a column with the name of a special one of change streams', q{CALL mongo_sync('shop.special', 'public.special')}, '42P10', 'another meaning');
 my $before = sql('SELECT position FROM mongo_sync_data');
 sleep 1;
 $set->primary->command('{"appendOplogNote": 1, "data": {"a": 1}}');
