@@ -369,6 +369,9 @@ extern void mongo_before_read(const MongoExtent *extent, CommandId command);
 extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *extent);
 extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
 
+/* Logs a command before it is sent, if mongo_fdw.log_remote_query is on. */
+extern void mongo_log_command(const char *database, const bson_t *command);
+
 /* -------------- Running one command, outside of transactions -------------- */
 
 /*
@@ -430,13 +433,6 @@ extern bool mongo_connections_close(Oid serverid);
 
 typedef struct MongoCursor MongoCursor;
 
-/*
- * Runs the further commands of this cursor's scan, and passes their documents to
- * mongo_cursor_keep().  Called before a write, which these commands must not see.  'kept' is
- * the number of this cursor's own documents that were kept.
- */
-typedef void (*MongoCursorRead) (MongoCursor *cursor, int64 kept, void *arg);
-
 /* What to read.  Everything except 'command' must live as long as the cursor. */
 typedef struct MongoRead
 {
@@ -444,6 +440,9 @@ typedef struct MongoRead
 	const char *database;		/* in UTF-8 */
 	const char *collection;		/* as the caller calls it, for messages */
 	const bson_t *command;		/* find, aggregate, ..., without $db */
+	List	   *others;			/* commands, bson_t *, that are to follow; run
+								 * by this cursor only if it is read to its
+								 * end before a write, which they must not see */
 	int			batch_size;		/* of getMore; 0: the server's default */
 	bool		batches_grow;	/* each getMore may request twice as many
 								 * documents, until a batch has 4 MB or takes
@@ -466,8 +465,6 @@ typedef struct MongoRead
 								 * transactions */
 	MongoUsage *usage;			/* the cursor's traffic is added to it, if not
 								 * NULL */
-	MongoCursorRead read_others;	/* or NULL */
-	void	   *read_others_arg;
 } MongoRead;
 
 /*
@@ -481,9 +478,6 @@ typedef struct MongoRead
  * one (Retryable Reads specification).
  */
 extern MongoCursor *mongo_cursor_open(MemoryContext context, const MongoRead *read);
-
-/* mongo_cursor_keep: stores a document that the cursor returns later (see MongoCursorRead). */
-extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length);
 
 /*
  * mongo_cursor_next
@@ -500,8 +494,12 @@ extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint
  */
 extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
 
-/* mongo_cursor_is_exhausted: tells whether it is known that there are no more documents. */
+/*
+ * mongo_cursor_is_exhausted: tells whether it is known that there are no more documents.
+ * mongo_cursor_has_others: tells whether the other commands of its MongoRead are still to be run.
+ */
 extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
+extern bool mongo_cursor_has_others(const MongoCursor *cursor);
 
 /*
  * mongo_cursor_is_ready

@@ -277,6 +277,20 @@ foreach my $source ('t', 'viewed')
 		LOOP FETCH c INTO r; EXIT WHEN NOT FOUND; INSERT INTO log (line) VALUES (r::text); END LOOP; CLOSE c; END \$\$");
 }
 
+# a subquery that is run again after a write, and again by two commands
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION same(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN i; END $$;
+	CREATE FUNCTION next_of_query(first bool) RETURNS int LANGUAGE plpgsql AS $$
+		DECLARE c refcursor := 'c'; r record;
+		BEGIN
+			IF first THEN
+				OPEN c FOR SELECT (SELECT t.k FROM t WHERE t.b = u.b || '' AND same(t._id) = t._id ORDER BY t.k OFFSET 1 LIMIT 1) FROM u ORDER BY _id;
+			END IF;
+			FETCH c INTO r;
+			RETURN r.k;
+		END $$});
+alike('a subquery between writes', "SET enable_sort = off; INSERT INTO t SELECT 100 + g, next_of_query(g = 0), 'new' FROM generate_series(0, 9) g");
+
 # ------------------------------------------- rows that are read before their time --
 
 # run: on the standalone server, in one session; what it prints, its errors and warnings.
@@ -320,6 +334,14 @@ like((run("$many; SET work_mem = '64kB'; SET temp_file_limit = '100kB'; " . q{DO
 	SELECT count(*), min(_id) FROM e});
 unlike($err, qr/WARNING:.*leak|ERROR/, 'no file stays open');
 like($out, qr/^20007\|-7$/m, 'all is written');
+
+# a later command of a scan has the values with which the scan was begun
+($out, $err) = run(q{UPDATE u SET b = repeat(_id::text, 40); UPDATE t SET b = repeat('0', 40); SET enable_sort = off;
+	SET mongo_fdw.log_remote_query = on; SET client_min_messages = log; DO $$ DECLARE r record; BEGIN
+	FOR r IN SELECT _id, CASE _id WHEN 0 THEN (SELECT k FROM t WHERE t.b = u.b || '' AND same(t._id) = t._id ORDER BY k OFFSET 1 LIMIT 1) END,
+		repeat(b, 2), repeat(b, 3) FROM u ORDER BY _id LOOP
+	IF r._id = 5 THEN INSERT INTO t VALUES (1000, 0, 'new'); EXIT; END IF; END LOOP; END $$});
+is(join(' ', $err =~ /"(\d)\d{39}" \} \}, \{ "k" : \{ "(\$eq|\$ne)"/g), '0 $ne 0 $eq', 'a command that is sent after its row has the values of that row');
 
 # what is sent while an exception block runs belongs to the statement outside of it
 ($out, $err) = run(q{UPDATE t SET b = 'new', k = right(seen_guarded(_id), 1)::int; SELECT sum(k) FROM t});

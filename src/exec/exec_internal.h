@@ -189,9 +189,6 @@ extern void mongo_explain_remote(ForeignScanState *node, ExplainState *es,
  */
 extern bool mongo_explain_may_show(const ExplainState *es);
 
-/* Logs a command before it is sent, if mongo_fdw.log_remote_query is on. */
-extern void mongo_log_command(const char *database, const bson_t *command);
-
 /* ------------- finalize_agg.c: averages, which PostgreSQL divides -------------- */
 
 /* Opaque; built once per scan. */
@@ -255,10 +252,12 @@ typedef struct MongoScanRun
 	bool		any_document;	/* was received */
 	int64		rows;			/* received so far */
 	bool		counts;			/* 'command' is the plan's count_command */
+	bool		widened;		/* MongoDB tests less than the exact
+								 * conditions; PostgreSQL tests the rest */
 	bson_t	   *command;		/* as sent; NULL: none */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 	List	   *ahead;			/* of the plan's next commands, sent with the
-								 * first; NULL: nothing to read */
+								 * first */
 	int64		most_rows;		/* of all of them together; 0, -1: no limit */
 	bool		is_local;		/* rows come from the second plan */
 	int64		rows_when_left; /* 'rows' at a ReScan with the cursor open */
@@ -291,8 +290,6 @@ typedef struct MongoScanState
 
 	bool		started;		/* a row was requested since Begin or ReScan,
 								 * or it was begun ahead */
-	bool		widened;		/* MongoDB tests less than the exact
-								 * conditions; PostgreSQL tests the rest */
 	bool		must_wait;		/* an asynchronous scan returned no row
 								 * because it would have to wait */
 	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */

@@ -528,14 +528,3 @@ mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *datab
 		ExplainPropertyInteger(numbered("Remote Time", number), "ms",
 							   examined.milliseconds, es);
 }
-
-/* ----------------- The setting mongo_fdw.log_remote_query ----------------- */
-
-void
-mongo_log_command(const char *database, const bson_t *command)
-{
-	if (mongo_log_remote_query)
-		ereport(mongo_query_log_level(),
-				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),
-				 errhidestmt(true)));
-}

@@ -424,7 +424,7 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 		template->skip = offset;
 		template->batch_size = batch_size;
 	}
-	state->widened = false;
+	state->run.widened = false;
 
 	/*
 	 * A find may be widened, since PostgreSQL has the exact conditions as
@@ -440,12 +440,12 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	{
 		match = mongo_bind_parameters(template, state->expressions, node->ss.ps.ps_ExprContext,
 									  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
-									  &state->widened : NULL, command);
+									  &state->run.widened : NULL, command);
 		if (plan->nvariables > 0)
 			bind_variables(node, state, command);
 	}
 	if (!plan->is_pipeline)
-		append_bounds(limit >= 0 || state->widened ? limit : plan->enough_rows, offset,
+		append_bounds(limit >= 0 || state->run.widened ? limit : plan->enough_rows, offset,
 					  batch_size, command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
@@ -495,18 +495,15 @@ bind_next_command(ForeignScanState *node)
 	}
 }
 
-static void read_other_commands(MongoCursor *first, int64 kept, void *arg);
-
 /*
- * open_run_cursor
- *		Opens a cursor on a command, in the run's context.  With a 'node', the plan's other
- *		commands may follow it.
+ * open_run_cursor: opens a cursor on a command, in the run's context, and with the commands that
+ * follow it.
  */
 static MongoCursor *
-open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *node)
+open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 {
+	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
-	bool		is_followed = node != NULL && state->run.number + 1 < list_length(state->plan->commands);
 
 	mongo_log_command(plan->database, command);
 	return mongo_cursor_open(state->run.context, &(MongoRead) {
@@ -514,6 +511,7 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 		.database = state->extent.database,
 		.collection = plan->collection,
 		.command = command,
+		.others = others,
 		.batch_size = plan->fetch_size,
 		.batches_grow = plan->batches_grow,
 		.is_stream = plan->is_stream,
@@ -521,89 +519,65 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 		.split_events = plan->split_events,
 		.compress = plan->compresses,
 		.is_far = plan->network != NULL && plan->all_rows && !plan->is_stream &&
-		(node == NULL || !node->ss.ps.async_capable),
+		!node->ss.ps.async_capable,
 		.read_mode = plan->read_mode,
 		.comment = plan->comment,
 		.read_collection = state->extent.collection,
 		.reply_field = state->run.counts ? MONGO_COUNT_FIELD : NULL,
-		.usage = &state->usage,
-		.read_others = is_followed ? read_other_commands : NULL,
-		.read_others_arg = node
+		.usage = &state->usage
 	});
 }
 
 /*
- * read_other_commands
- *		Runs the plan's other commands before a write, and stores their documents in the
- *		run's cursor (MongoCursorRead).
+ * bind_other_commands: returns the plan's commands after the run's, which do not know how many rows
+ * that finds.  They may be needed when the values of their parameters are gone.
  */
-static void
-read_other_commands(MongoCursor *first, int64 kept, void *arg)
+static List *
+bind_other_commands(ForeignScanState *node, MongoScanState *state)
 {
-	ForeignScanState *node = arg;
-	MongoScanState *state = node->fdw_state;
-	MemoryContext old_context = MemoryContextSwitchTo(state->run.context);
-	bool		widened = state->widened;
-	int64		rows = state->run.rows + kept;
+	bool		widened = state->run.widened;
+	List	   *commands = NIL;
 
-	while (++state->run.number < list_length(state->plan->commands))
-	{
-		bson_t	   *command = bson_create_in(CurrentMemoryContext);
-		MongoCursor *cursor;
-		const uint8_t *document;
-		uint32		length;
-
-		if (mongo_bind_scan_command(node, state->run.number, false, rows, NULL,
-									command) == MONGO_MATCH_NONE)
-			continue;
-		widened |= state->widened;
-		cursor = open_run_cursor(state, command, NULL);
-		while ((document = mongo_cursor_next(cursor, &length)) != NULL)
-		{
-			mongo_cursor_keep(first, document, length);
-			rows++;
-		}
-		mongo_cursor_close(cursor);
-	}
-	state->widened = widened;
-	MemoryContextSwitchTo(old_context);
-}
-
-/*
- * send_all_commands: sends the run's command and the plan's next ones together.  These do not know
- * how many rows were found before.
- */
-static void
-send_all_commands(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
-{
-	bool		widened = state->widened;
-
-	if (first != NULL)
-		mongo_cursor_send_behind(state->run.cursor, first);
-	else
-		mongo_cursor_ask_now(first = state->run.cursor);
 	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);
-		MongoCursor *cursor = NULL;
 
-		if (mongo_bind_scan_command(node, i, false, 0, NULL, command) != MONGO_MATCH_NONE)
-		{
-			cursor = open_run_cursor(state, command, NULL);
-			mongo_cursor_send_behind(cursor, first);
-		}
-		widened |= state->widened;
-		state->run.ahead = lappend(state->run.ahead, cursor);
+		if (mongo_bind_scan_command(node, i, false, state->run.rows, NULL,
+									command) != MONGO_MATCH_NONE)
+			commands = lappend(commands, command);
+		widened |= state->run.widened;
+		state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
 	}
-	state->widened = widened;
-	state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
+	state->run.widened = widened;
+	return commands;
+}
+
+/* send_together: sends the run's command and the plan's next ones together. */
+static void
+send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, const List *others)
+{
+	ListCell   *cell;
+
+	if (first != NULL)
+		mongo_cursor_send_behind(run->cursor, first);
+	else
+		mongo_cursor_ask_now(first = run->cursor);
+	foreach(cell, others)
+	{
+		MongoCursor *cursor = open_run_cursor(node, lfirst(cell), NIL);
+
+		mongo_cursor_send_behind(cursor, first);
+		run->ahead = lappend(run->ahead, cursor);
+	}
 }
 
 /* open_scan_cursor: opens a cursor on the run's command, or on its next range. */
 static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
-	bool		sends_all;
+	bool		sends_all = state->plan->sends_all && state->run.number == 0 &&
+		!node->ss.ps.async_capable && mongo_session_for_read(state->user) == NULL;
+	List	   *others;
 
 	if (state->shared != NULL)
 	{
@@ -614,11 +588,10 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *fir
 			return;
 		state->run.command = range;
 	}
-	sends_all = state->plan->sends_all && state->run.number == 0 && !node->ss.ps.async_capable &&
-		mongo_session_for_read(state->user) == NULL;
-	state->run.cursor = open_run_cursor(state, state->run.command, sends_all ? NULL : node);
+	others = bind_other_commands(node, state);
+	state->run.cursor = open_run_cursor(node, state->run.command, sends_all ? NIL : others);
 	if (sends_all)
-		send_all_commands(node, state, first);
+		send_together(node, &state->run, first, others);
 }
 
 /*
@@ -647,20 +620,22 @@ mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 {
 	MongoScanState *state = node->fdw_state;
 
-	/* ReScan keeps a run that may be continued */
-	MongoScanRun left = state->run;
+	MongoScanRun left;
 	MongoResultState known = MONGO_RESULT_NEW;
-	MemoryContext old_context;
+	MemoryContext old_context = MemoryContextSwitchTo(state->run.context);
 
+	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
+
+	/* ReScan keeps a run that may be continued */
+	left = state->run;
 	if (left.cursor != NULL)
 		state->run = (MongoScanRun)
 	{
 		.context = AllocSetContextCreate(node->ss.ps.state->es_query_cxt, "mongo_fdw scan",
 										 ALLOCSET_SMALL_SIZES)
 	};
-	old_context = MemoryContextSwitchTo(state->run.context);
+	MemoryContextSwitchTo(state->run.context);
 	state->started = true;
-	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
 	if (bind_next_command(node) == MONGO_MATCH_NONE)
 		mongo_results_leave(state->results);
 	else
@@ -699,20 +674,19 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context;
 
-	while (state->run.ahead != NIL)
+	if (state->shared == NULL && state->run.ahead == NIL &&
+		!mongo_cursor_has_others(state->run.cursor))
+		return false;
+
+	mongo_cursor_close(state->run.cursor);
+	if (state->run.ahead != NIL)
 	{
-		mongo_cursor_close(state->run.cursor);
 		state->run.command = NULL;
 		state->run.cursor = linitial(state->run.ahead);
 		state->run.ahead = list_delete_first(state->run.ahead);
 		state->run.number++;
-		if (state->run.cursor != NULL)
-			return true;
+		return true;
 	}
-	if (state->run.number + 1 >= list_length(state->plan->commands) && state->shared == NULL)
-		return false;
-
-	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
 	MemoryContextReset(state->run.context);
 	if (state->shared == NULL)
@@ -887,7 +861,7 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	if (state->hashed != NULL)
 		return mongo_hashed_row(node);
 	slot = next_row(node);
-	while (state->widened && !TupIsNull(slot) && !passes_recheck(node, slot))
+	while (state->run.widened && !TupIsNull(slot) && !passes_recheck(node, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		InstrCountFiltered2(node, 1);

@@ -184,3 +184,12 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	MemoryContextSwitchTo(old_context);
 	return found;
 }
+
+void
+mongo_log_command(const char *database, const bson_t *command)
+{
+	if (mongo_log_remote_query)
+		ereport(mongo_query_log_level(),
+				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),
+				 errhidestmt(true)));
+}

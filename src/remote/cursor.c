@@ -13,14 +13,13 @@
 #include "catalog/pg_type_d.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 static void forget_command(MongoCursor *cursor);
-static void forget_kept(MongoCursor *cursor);
-static bool is_at_end(const MongoCursor *cursor);
 static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
 static void send_next(MongoCursor *cursor, bool again);
@@ -652,7 +651,7 @@ copy_command(MongoCursor *cursor, const bson_t *command)
 		command = copy;
 	}
 	cursor->command_length = command->len;
-	cursor->command = palloc(command->len);
+	cursor->command = MemoryContextAlloc(cursor->context, command->len);
 	memcpy(cursor->command, bson_get_data(command), command->len);
 }
 
@@ -708,7 +707,7 @@ count_documents(MongoCursor *cursor)
 static bool
 has_fetched_all(const MongoCursor *cursor)
 {
-	return cursor->requested == 0 && is_at_end(cursor);
+	return cursor->requested == 0 && (cursor->lease == NULL || (cursor->sent && cursor->id == 0));
 }
 
 /* fetch_next: returns the next document from MongoDB, NULL at the end. */
@@ -761,6 +760,12 @@ mongo_cursor_is_exhausted(const MongoCursor *cursor)
 		has_fetched_all(cursor);
 }
 
+bool
+mongo_cursor_has_others(const MongoCursor *cursor)
+{
+	return cursor->kept == NULL && cursor->read.others != NIL;
+}
+
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
@@ -776,7 +781,15 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->requested = cursor->received = 0;
 	cursor->lost = false;
 	cursor->position = cursor->end = cursor->whole_reply = NULL;
-	forget_kept(cursor);
+	mongo_reply_free(&cursor->last_reply);
+	if (cursor->kept != NULL)
+	{
+		ExecClearTuple(cursor->kept_slot);
+		tuplestore_end(cursor->kept);
+	}
+	cursor->kept = NULL;
+	cursor->nkept = 0;
+	cursor->kept_incomplete = false;
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }
@@ -884,13 +897,6 @@ mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
 	send_next(cursor, false);
 	cursor->lease->state = LEASE_AHEAD;
 	cursor->ahead_at = GetCurrentTimestamp();
-}
-
-/* is_at_end: tells whether nothing is left to request, if nothing is in flight. */
-static bool
-is_at_end(const MongoCursor *cursor)
-{
-	return cursor->lease == NULL || (cursor->sent && cursor->id == 0);
 }
 
 /*-------------------------------------------------------------------------
@@ -1060,24 +1066,6 @@ create_kept(MongoCursor *cursor)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* If it raises, kept_incomplete stays set, and the cursor cannot be read any further. */
-void
-mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
-{
-	bytea	   *bytes = palloc(VARHDRSZ + length);
-	Datum		datum = PointerGetDatum(bytes);
-	bool		isnull = false;
-	bool		incomplete = cursor->kept_incomplete;
-
-	SET_VARSIZE(bytes, VARHDRSZ + length);
-	memcpy(VARDATA(bytes), document, length);
-	cursor->kept_incomplete = true;
-	tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum, &isnull);
-	cursor->kept_incomplete = incomplete;
-	cursor->nkept++;
-	pfree(bytes);
-}
-
 /*
  * set_aside_batch
  *		Moves the current reply to last_reply, since the last document returned must stay valid
@@ -1094,6 +1082,22 @@ set_aside_batch(MongoCursor *cursor)
 	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->read.usage};
 }
 
+/* fetch_any: returns the next document of the command or of the others (MongoRead), or NULL. */
+static const uint8_t *
+fetch_any(MongoCursor *cursor, uint32 *length)
+{
+	const uint8_t *document;
+
+	while ((document = fetch_next(cursor, length)) == NULL && cursor->read.others != NIL)
+	{
+		begin_again(cursor);
+		mongo_log_command(cursor->read.database, linitial(cursor->read.others));
+		copy_command(cursor, linitial(cursor->read.others));
+		cursor->read.others = list_delete_first(cursor->read.others);
+	}
+	return document;
+}
+
 /*
  * read_to_end: stores the cursor's remaining documents, as the user who opened it, whose
  * privileges decide what an error may quote.
@@ -1107,7 +1111,7 @@ read_to_end(MongoCursor *cursor)
 	Oid			userid;
 	int			security;
 
-	if (has_fetched_all(cursor) && cursor->read.read_others == NULL)
+	if (has_fetched_all(cursor) && cursor->read.others == NIL)
 		return;
 	if (cursor->kept == NULL)
 		create_kept(cursor);
@@ -1115,15 +1119,18 @@ read_to_end(MongoCursor *cursor)
 	GetUserIdAndSecContext(&userid, &security);
 	SetUserIdAndSecContext(cursor->userid, security);
 	mongo_begin_work(&work, cursor->tables);
-	while ((document = fetch_next(cursor, &length)) != NULL)
-		mongo_cursor_keep(cursor, document, length);
-	if (cursor->read.read_others != NULL)
+	while ((document = fetch_any(cursor, &length)) != NULL)
 	{
-		/* if it raises, documents are missing */
+		text	   *bytes = cstring_to_text_with_len((const char *) document, length);
+		Datum		datum = PointerGetDatum(bytes);
+		bool		isnull = false;
+
+		/* if it raises, the cursor cannot be read any further */
 		cursor->kept_incomplete = true;
-		cursor->read.read_others(cursor, cursor->nkept, cursor->read.read_others_arg);
-		cursor->read.read_others = NULL;
+		tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum, &isnull);
 		cursor->kept_incomplete = false;
+		cursor->nkept++;
+		pfree(bytes);
 	}
 	mongo_end_work(&work);
 	SetUserIdAndSecContext(userid, security);
@@ -1138,8 +1145,8 @@ mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 	{
 		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
 
-		/* the cursors that read_others opens may be in the transaction */
-		if (((cursor->session != NULL) == in_transaction || cursor->read.read_others != NULL) &&
+		/* other commands might be run later, in the transaction */
+		if (((cursor->session != NULL) == in_transaction || cursor->read.others != NIL) &&
 			mongo_extents_meet(&cursor->extent, extent))
 			read_to_end(cursor);
 	}
@@ -1180,20 +1187,7 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 
 	if (cursor->kept != NULL)
 		document = next_kept(cursor, length);
-	return document != NULL ? document : fetch_next(cursor, length);
-}
-
-/* forget_kept: frees the stored documents and the last reply. */
-static void
-forget_kept(MongoCursor *cursor)
-{
-	mongo_reply_free(&cursor->last_reply);
-	if (cursor->kept != NULL)
-	{
-		ExecClearTuple(cursor->kept_slot);
-		tuplestore_end(cursor->kept);
-	}
-	cursor->kept = NULL;
-	cursor->nkept = 0;
-	cursor->kept_incomplete = false;
+	if (document != NULL)
+		return document;
+	return cursor->kept != NULL ? fetch_any(cursor, length) : fetch_next(cursor, length);
 }
