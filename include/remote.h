@@ -16,6 +16,7 @@
 #include "lib/ilist.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "utils/resowner.h"
 
 /*-------------------------------------------------------------------------
  * Counters of the traffic with MongoDB.
@@ -328,6 +329,23 @@ typedef struct MongoExtent
 /* mongo_extents_meet: tells whether both include the same collection. */
 extern bool mongo_extents_meet(const MongoExtent *one, const MongoExtent *other);
 
+/*
+ * A member of a list until it is removed, or its resource owner released: the portal of its
+ * statement has failed, and is not used any more.
+ */
+typedef struct MongoListed
+{
+	dlist_node	node;
+	ResourceOwner owner;		/* NULL: not listed */
+} MongoListed;
+
+/*
+ * mongo_list_add: adds the member at the end of a list that is static and zero at first.
+ * mongo_list_remove: removes a MongoListed; never raises.  Both are idempotent.
+ */
+extern void mongo_list_add(dlist_head *list, MongoListed *member);
+extern void mongo_list_remove(void *listed);
+
 /* A statement's writes to one collection that have not been sent. */
 typedef struct MongoUnsent
 {
@@ -335,16 +353,11 @@ typedef struct MongoUnsent
 	CommandId	command;		/* of the statement */
 	int			level;			/* nesting level of the statement */
 	void		(*send) (struct MongoUnsent *unsent);	/* sends all of them */
-	dlist_node	node;
-	bool		listed;
+	MongoListed listed;			/* in the list of unsent writes */
 } MongoUnsent;
 
-/*
- * mongo_unsent_add, mongo_unsent_remove
- *		Add to and remove from the list of unsent writes.  Idempotent; never raise.
- */
+/* mongo_unsent_add: adds to the list of unsent writes. */
 extern void mongo_unsent_add(MongoUnsent *unsent);
-extern void mongo_unsent_remove(MongoUnsent *unsent);
 
 /*
  * mongo_before_read

@@ -277,6 +277,13 @@ foreach my $source ('t', 'viewed')
 		LOOP FETCH c INTO r; EXIT WHEN NOT FOUND; INSERT INTO log (line) VALUES (r::text); END LOOP; CLOSE c; END \$\$");
 }
 
+# what a block undoes is not sent later
+$node->safe_psql('postgres', 'CREATE FUNCTION fails_at(i int, n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1 / (n - i); END $$');
+alike('a cursor for UPDATE that fails in a block', q{DO $$ DECLARE c refcursor; r record; BEGIN
+	OPEN c FOR UPDATE t SET b = 'new', k = fails_at(_id, 5) RETURNING *;
+	BEGIN FETCH c INTO r; EXCEPTION WHEN division_by_zero THEN NULL; END;
+	INSERT INTO log (line) VALUES (seen()); END $$});
+
 # a subquery that is run again after a write, and again by two commands
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION same(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN i; END $$;
@@ -334,6 +341,13 @@ like((run("$many; SET work_mem = '64kB'; SET temp_file_limit = '100kB'; " . q{DO
 	SELECT count(*), min(_id) FROM e});
 unlike($err, qr/WARNING:.*leak|ERROR/, 'no file stays open');
 like($out, qr/^20007\|-7$/m, 'all is written');
+
+# a cursor that has failed under a savepoint is not read before later writes
+($out, $err) = run("$many; SET work_mem = '64kB';" . q{BEGIN; DECLARE c CURSOR FOR SELECT fails_at(_id, 1500) FROM e; MOVE 10 FROM c;
+	SAVEPOINT s; MOVE 2000 FROM c; ROLLBACK TO s; INSERT INTO e VALUES (-1, 0, 'new'); INSERT INTO e VALUES (-2, 0, 'new');
+	SAVEPOINT s; FETCH 1 FROM c; ROLLBACK TO s; COMMIT; SELECT count(*) FROM e});
+is($out, '20002', 'writes after a cursor has failed under a savepoint');
+is(join(' ', $err =~ /(?:ERROR|WARNING):\s+(\w+)/g), '22012 55000', '... which is in use no more, and leaves no file');
 
 # a later command of a scan has the values with which the scan was begun
 ($out, $err) = run(q{UPDATE u SET b = repeat(_id::text, 40); UPDATE t SET b = repeat('0', 40); SET enable_sort = off;

@@ -66,7 +66,7 @@ forget_queue(void *arg)
 {
 	MongoWriteQueue *queue = arg;
 
-	mongo_unsent_remove(&queue->unsent);
+	mongo_list_remove(&queue->unsent.listed);
 	dlist_delete(&queue->node);
 }
 
@@ -292,7 +292,7 @@ pass_batch(MongoWriteQueue *queue)
 		file_batch(queue);
 		return;
 	}
-	mongo_unsent_remove(&queue->unsent);
+	mongo_list_remove(&queue->unsent.listed);
 	if (queue->writer->batch_size > 1)
 		launch_batch(queue, queue->writer, &queue->batch);
 	else
@@ -389,7 +389,7 @@ static void
 send_queue(MongoWriteQueue *queue)
 {
 	check_failure(queue);
-	mongo_unsent_remove(&queue->unsent);
+	mongo_list_remove(&queue->unsent.listed);
 	if (queue->file != NULL)
 		send_file(queue);
 	if (queue->batch.count > 0)
@@ -437,7 +437,7 @@ mongo_writer_send(MongoWriter *writer)
 	Bitmapset  *refused;
 
 	check_failure(queue);
-	mongo_unsent_remove(&queue->unsent);
+	mongo_list_remove(&queue->unsent.listed);
 	if (queue->file != NULL)
 		send_file(queue);
 	refused = send_batch(queue, writer, &queue->batch);

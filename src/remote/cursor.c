@@ -15,7 +15,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -27,7 +26,7 @@ static bool send_request(MongoCursor *cursor, MongoWaitPolicy policy);
 static const MongoLeaseCallbacks cursor_callbacks;
 
 /* Every cursor from its opening to its end. */
-static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
+static dlist_head open_cursors;
 
 /*-------------------------------------------------------------------------
  * Opening a cursor and reading its documents.
@@ -122,12 +121,10 @@ struct MongoCursor
 	const uint8 *whole_reply;	/* the next document, if reply_field is used */
 
 	/* for reading to the end before a write */
-	dlist_node	node;			/* in the list of open cursors */
-	bool		listed;
+	MongoListed listed;			/* in the list of open cursors */
 	MongoExtent extent;			/* what the command reads */
 	Oid			userid;			/* who opened it */
 	List	   *tables;
-	ResourceOwner owner;
 	Tuplestorestate *kept;		/* documents read ahead of a write, or NULL */
 	TupleTableSlot *kept_slot;
 	int64		nkept;			/* of them, not returned yet */
@@ -628,17 +625,6 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/* leave_list: removes the cursor from open_cursors; also the memory context's callback. */
-static void
-leave_list(void *arg)
-{
-	MongoCursor *cursor = arg;
-
-	if (cursor->listed)
-		dlist_delete(&cursor->node);
-	cursor->listed = false;
-}
-
 /* copy_command: copies the command, and appends its comment. */
 static void
 copy_command(MongoCursor *cursor, const bson_t *command)
@@ -676,17 +662,15 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	cursor->lease = mongo_lease_create(context, read->user, &cursor_callbacks, cursor);
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
-	cursor->callback.func = leave_list;
-	cursor->callback.arg = cursor;
+	cursor->callback.func = mongo_list_remove;
+	cursor->callback.arg = &cursor->listed;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
 	cursor->extent = (MongoExtent) {
 		read->user->serverid, read->database, read->read_collection
 	};
-	cursor->owner = CurrentResourceOwner;
 	cursor->userid = GetUserId();
 	cursor->tables = list_copy(mongo_tables_at_work());
-	dlist_push_tail(&open_cursors, &cursor->node);
-	cursor->listed = true;
+	mongo_list_add(&open_cursors, &cursor->listed);
 	MemoryContextSwitchTo(old_context);
 	return cursor;
 }
@@ -774,7 +758,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	count_documents(cursor);
 	mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
-	leave_list(cursor);
+	mongo_list_remove(&cursor->listed);
 	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
@@ -1050,7 +1034,7 @@ static const MongoLeaseCallbacks cursor_callbacks = {
  *-------------------------------------------------------------------------
  */
 
-/* create_kept: creates the tuplestore; its file belongs to the cursor's resource owner. */
+/* create_kept: creates the tuplestore; its file belongs to the statement's resource owner. */
 static void
 create_kept(MongoCursor *cursor)
 {
@@ -1060,7 +1044,7 @@ create_kept(MongoCursor *cursor)
 
 	TupleDescInitEntry(description, 1, "document", BYTEAOID, -1, 0);
 	cursor->kept_slot = MakeSingleTupleTableSlot(description, &TTSOpsMinimalTuple);
-	CurrentResourceOwner = cursor->owner;
+	CurrentResourceOwner = cursor->listed.owner;
 	cursor->kept = tuplestore_begin_heap(false, false, work_mem);
 	CurrentResourceOwner = old_owner;
 	MemoryContextSwitchTo(old_context);
@@ -1143,7 +1127,7 @@ mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 
 	dlist_foreach(iter, &open_cursors)
 	{
-		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
+		MongoCursor *cursor = dlist_container(MongoCursor, listed.node, iter.cur);
 
 		/* other commands might be run later, in the transaction */
 		if (((cursor->session != NULL) == in_transaction || cursor->read.others != NIL) &&

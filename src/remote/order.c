@@ -25,7 +25,7 @@
 #include "utils/snapmgr.h"
 
 /* Queues with unsent writes (MongoUnsent), the oldest first. */
-static dlist_head unsent_writes = DLIST_STATIC_INIT(unsent_writes);
+static dlist_head unsent_writes;
 
 /* The nesting level of the statement whose deferred writes are being sent; 0: none are. */
 static int	writing_level = 0;
@@ -40,22 +40,51 @@ mongo_extents_meet(const MongoExtent *one, const MongoExtent *other)
 		 strcmp(one->collection, other->collection) == 0);
 }
 
+/* --------------------- what a statement leaves in lists --------------------- */
+
+/* remove_released: removes a list's members whose resource owner is being released. */
+static void
+remove_released(ResourceReleasePhase phase pg_attribute_unused(),
+				bool is_commit pg_attribute_unused(), bool is_top pg_attribute_unused(), void *list)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, (dlist_head *) list)
+	{
+		MongoListed *member = dlist_container(MongoListed, node, iter.cur);
+
+		if (member->owner == CurrentResourceOwner)
+			mongo_list_remove(member);
+	}
+}
+
+void
+mongo_list_add(dlist_head *list, MongoListed *member)
+{
+	if (member->owner != NULL)
+		return;
+	if (list->head.next == NULL)
+		RegisterResourceReleaseCallback(remove_released, list);
+	dlist_push_tail(list, &member->node);
+	member->owner = CurrentResourceOwner;
+}
+
+void
+mongo_list_remove(void *listed)
+{
+	MongoListed *member = listed;
+
+	if (member->owner != NULL)
+		dlist_delete(&member->node);
+	member->owner = NULL;
+}
+
 /* ------------------------------ unsent writes ------------------------------- */
 
 void
 mongo_unsent_add(MongoUnsent *unsent)
 {
-	if (!unsent->listed)
-		dlist_push_tail(&unsent_writes, &unsent->node);
-	unsent->listed = true;
-}
-
-void
-mongo_unsent_remove(MongoUnsent *unsent)
-{
-	if (unsent->listed)
-		dlist_delete(&unsent->node);
-	unsent->listed = false;
+	mongo_list_add(&unsent_writes, &unsent->listed);
 }
 
 /* find_unsent: returns unsent writes to the extent by a command before 'command', or NULL. */
@@ -66,7 +95,7 @@ find_unsent(const MongoExtent *extent, CommandId command)
 
 	dlist_foreach(iter, &unsent_writes)
 	{
-		MongoUnsent *unsent = dlist_container(MongoUnsent, node, iter.cur);
+		MongoUnsent *unsent = dlist_container(MongoUnsent, listed.node, iter.cur);
 
 		if (unsent->command < command && mongo_extents_meet(&unsent->extent, extent))
 			return unsent;
@@ -86,7 +115,7 @@ send_one(MongoUnsent *unsent)
 {
 	int			level = writing_level;
 
-	mongo_unsent_remove(unsent);
+	mongo_list_remove(&unsent->listed);
 	writing_level = unsent->level;
 	PG_TRY();
 	{
