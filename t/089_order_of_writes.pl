@@ -349,6 +349,31 @@ like($out, qr/^20007\|-7$/m, 'all is written');
 is($out, '20002', 'writes after a cursor has failed under a savepoint');
 is(join(' ', $err =~ /(?:ERROR|WARNING):\s+(\w+)/g), '22012 55000', '... which is in use no more, and leaves no file');
 
+# a cursor lacks what could not be read before a write, but a cancel leaves it to be read
+$node->safe_psql('postgres', q{CREATE FUNCTION guarded(i int) RETURNS text LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO e VALUES (-i, 0, 'guarded'); RETURN ''; EXCEPTION WHEN OTHERS OR query_canceled THEN RETURN SQLSTATE; END $$});
+my $guarded = 'BEGIN; DECLARE c CURSOR FOR SELECT fails_at(1, 2) FROM e; MOVE 1 FROM c; SELECT guarded(1); SELECT guarded(2);';
+foreach my $failure ([ 'a lost connection', undef, '08006' ], [ 'an error', 13, '42501' ], [ 'what MongoDB interrupts', 11601, '57014' ])
+{
+	my ($name, $code, $state) = @$failure;
+
+	$alone->fail_command(1, $code, 'getMore');
+	($out, $err) = run("$many; $guarded MOVE ALL FROM c");
+	$alone->unblock_commands;
+	is($out, "$state\n", "a write fails by $name");
+	is(join(' ', $err =~ /ERROR:  (.*? documents)/g), 'HV000: could not keep the documents', '... and the cursor says that documents are missing');
+}
+$alone->block_commands(1000, 'getMore');
+($out, $err) = run("$many; SET statement_timeout = '300ms'; $guarded SET statement_timeout = 0; SELECT pg_sleep(2); FETCH ALL FROM c");
+$alone->unblock_commands;
+is(($out =~ s/^57014\n57014\n\n//r) =~ tr/1//, 19999, 'after a cancel it has all of them');
+is($err, '', '... and no error');
+$alone->command('{"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": {"failCommands": ["find"], "errorCode": 13,'
+	  . ' "namespace": "db_alone.e", "blockConnection": true, "blockTimeMS": 500}}');
+($out, $err) = run("$many; SELECT count(s) FROM (SELECT guarded(_id) s FROM u UNION ALL SELECT b FROM e) s");
+$alone->unblock_commands;
+like($err, qr/ERROR:  HV000: could not keep the documents/, '... also if its first command has failed');
+
 # a later command of a scan has the values with which the scan was begun
 ($out, $err) = run(q{UPDATE u SET b = repeat(_id::text, 40); UPDATE t SET b = repeat('0', 40); SET enable_sort = off;
 	SET mongo_fdw.log_remote_query = on; SET client_min_messages = log; DO $$ DECLARE r record; BEGIN

@@ -128,8 +128,8 @@ struct MongoCursor
 	Tuplestorestate *kept;		/* documents read ahead of a write, or NULL */
 	TupleTableSlot *kept_slot;
 	int64		nkept;			/* of them, not returned yet */
-	bool		kept_incomplete;	/* set while storing, and if that has
-									 * failed */
+	bool		kept_incomplete;	/* an error, other than a cancel, kept the
+									 * rest from being read */
 	MongoReply	last_reply;		/* contains the last document returned */
 };
 
@@ -298,6 +298,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 		if (may_retry && (mongo_error_is_retryable(failure.code) ||
 						  mongo_error_is_lost_cursor(failure.code)))
 			return false;
+		cursor->kept_incomplete = true; /* also for what MongoDB has cancelled */
 		mongo_raise_failure(read_failure_message(cursor), &failure, NULL);
 	}
 	if (cursor->read.reply_field != NULL)
@@ -741,7 +742,7 @@ bool
 mongo_cursor_is_exhausted(const MongoCursor *cursor)
 {
 	return cursor->position == cursor->end && cursor->whole_reply == NULL && cursor->nkept == 0 &&
-		has_fetched_all(cursor);
+		!cursor->kept_incomplete && has_fetched_all(cursor);
 }
 
 bool
@@ -1095,7 +1096,7 @@ read_to_end(MongoCursor *cursor)
 	Oid			userid;
 	int			security;
 
-	if (has_fetched_all(cursor) && cursor->read.others == NIL)
+	if (cursor->kept_incomplete || (has_fetched_all(cursor) && cursor->read.others == NIL))
 		return;
 	if (cursor->kept == NULL)
 		create_kept(cursor);
@@ -1103,19 +1104,26 @@ read_to_end(MongoCursor *cursor)
 	GetUserIdAndSecContext(&userid, &security);
 	SetUserIdAndSecContext(cursor->userid, security);
 	mongo_begin_work(&work, cursor->tables);
-	while ((document = fetch_any(cursor, &length)) != NULL)
+	PG_TRY();
 	{
-		text	   *bytes = cstring_to_text_with_len((const char *) document, length);
-		Datum		datum = PointerGetDatum(bytes);
-		bool		isnull = false;
+		while ((document = fetch_any(cursor, &length)) != NULL)
+		{
+			text	   *bytes = cstring_to_text_with_len((const char *) document, length);
+			Datum		datum = PointerGetDatum(bytes);
+			bool		isnull = false;
 
-		/* if it raises, the cursor cannot be read any further */
-		cursor->kept_incomplete = true;
-		tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum, &isnull);
-		cursor->kept_incomplete = false;
-		cursor->nkept++;
-		pfree(bytes);
+			tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum,
+								 &isnull);
+			cursor->nkept++;
+			pfree(bytes);
+		}
 	}
+	PG_CATCH();
+	{
+		cursor->kept_incomplete |= geterrcode() != ERRCODE_QUERY_CANCELED;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	mongo_end_work(&work);
 	SetUserIdAndSecContext(userid, security);
 }
