@@ -1061,6 +1061,9 @@ set_aside_batch(MongoCursor *cursor)
 {
 	MongoReply *reply = &cursor->replies[cursor->current];
 
+	/* an event that is whole may be the last document */
+	if (!cursor->lacks_fragments)
+		cursor->event = NULL;
 	if (cursor->last_reply.message.data != NULL)
 		return;
 	cursor->last_reply = *reply;
