@@ -639,7 +639,7 @@ struct MongoUpsertLayout
 	List	   *keys;			/* UpsertKey * */
 	List	   *assigned;		/* attribute numbers: given by the statement */
 	List	   *triggered;		/* those that a trigger may have set */
-	List	   *others;			/* those with a default, for new documents */
+	List	   *others;			/* others, for new documents */
 };
 
 /* ------------------------------- The layout ------------------------------- */
@@ -708,47 +708,45 @@ is_upsert_key(const MongoUpsertLayout *layout, const char *path)
 
 /* is_computed: does a generated column depend only on columns that are given? */
 static bool
-is_computed(Oid relid, AttrNumber attnum, const Bitmapset *given)
+is_computed(Relation relation, AttrNumber attnum, const Bitmapset *given)
 {
-	Relation	relation = table_open(relid, NoLock);
 	Bitmapset  *used = NULL;
 
 	pull_varattnos(build_column_default(relation, attnum), 1, &used);
-	table_close(relation, NoLock);
 	return bms_is_subset(used, given);
 }
 
 /*
- * find_columns: decides how to write columns other than keys.  The layout's copy has no
- * defaults.
+ * find_columns: decides how to write columns other than keys.  A value of a column that is not
+ * given is a default, also of a domain, a view or a parent, unless a trigger may have set it.
  */
 static void
 find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmapset *given,
 			 bool has_trigger)
 {
+	Relation	relation = table_open(relid, NoLock);
 	List	   *all = NIL;
 
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
 		const char *path = layout->rows->paths[attnum - 1];
-		List	  **list = NULL;
+		List	  **list = &layout->others;
 
 		if (path == NULL || mongo_path_is_under(path, ID_KEY))
 			continue;
-		if (attribute->attgenerated != '\0' ? is_computed(relid, attnum, given) :
+		if (attribute->attgenerated != '\0' ? is_computed(relation, attnum, given) :
 			bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, given))
 			list = &layout->assigned;
-		else if (attribute->atthasdef)
-			list = &layout->others;
-		else if (has_trigger)
+		else if (has_trigger && build_column_default(relation, attnum) == NULL)
 			list = &layout->triggered;
-		if (list == NULL)
-			continue;
-		all = lappend_int(all, attnum);
+		/* other defaults are rare, and NULL is not written */
+		if (list != &layout->others || attribute->atthasdef)
+			all = lappend_int(all, attnum);
 		if (!is_upsert_key(layout, path))
 			*list = lappend_int(*list, attnum);
 	}
+	table_close(relation, NoLock);
 	if (!layout->only_inserts)
 		mongo_check_assignable(relid, all);
 }
