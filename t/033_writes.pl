@@ -276,6 +276,22 @@ is($node->safe_psql('postgres', 'SELECT tableoid::regclass, * FROM parted ORDER 
 	"parted_there|a|2|x!\nparted_there|c|2|z!", 'a foreign table as a partition');
 is_deeply(documents('generated'), [ { _id => 1, a => 5, d => 10, z => 'zz' } ], 'generated columns and defaults');
 
+# write_null: a NULL inside another column, or inside _id, is no value
+$node->psql('postgres', q{
+	CREATE FOREIGN TABLE places (_id int, address jsonb, city text OPTIONS (path 'address.city'), zip int OPTIONS (path 'address.zip'))
+		SERVER mongodb OPTIONS (database 'db', write_null 'true');
+	INSERT INTO places (_id, address) VALUES (1, '{"city": "Oslo"}');
+	INSERT INTO places (_id) VALUES (2);
+	INSERT INTO places (_id, city) VALUES (3, 'Moss');
+	CREATE FOREIGN TABLE keyed (_id jsonb, k int OPTIONS (path '_id.k'), v int) SERVER mongodb OPTIONS (database 'db', write_null 'true');
+	INSERT INTO keyed (v) VALUES (1);
+	INSERT INTO keyed (_id) VALUES ('{"k": 2}')}, on_error_stop => 0);
+is_deeply(
+	documents('places'),
+	[ { _id => 1, address => { city => 'Oslo' } }, { _id => 2, address => undef }, { _id => 3, address => { city => 'Moss', zip => undef } } ],
+	'write_null beside a column that contains the others');
+like($node->safe_psql('postgres', 'SELECT _id, v FROM keyed ORDER BY v'), qr/^\{"\$oid": "\w+"\}\|1\n\{"k": 2\}\|$/, '... and in _id');
+
 # sums, and conditions on what may not fit, at the edges of the integer types
 run_program('integers at their edges, in every BSON type', 'programs/write_edges.py',
 	'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);

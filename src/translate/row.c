@@ -207,20 +207,24 @@ column_of_field(const MongoRowLayout *layout, const LayoutField *field,
 	return found;
 }
 
-/* has_value: is there a value below this field, or, without 'below', in the field itself? */
+/*
+ * has_value: is there a value below this field, or, without 'below', in the field itself?  With
+ * 'null', NULL is a value, but not inside the field of another column.
+ */
 static bool
-has_value(const MongoRowLayout *layout, const LayoutField *field, const bool *isnull, bool below)
+has_value(const LayoutField *field, const bool *isnull, bool below, bool null)
 {
 	ListCell   *cell;
 
 	foreach(cell, field->attributes)
 	{
-		if (!below && (layout->write_null || !isnull[lfirst_int(cell) - 1]))
+		if (!below && (null || !isnull[lfirst_int(cell) - 1]))
 			return true;
 	}
+	null = null && field->attributes == NIL;
 	foreach(cell, field->children)
 	{
-		if (has_value(layout, lfirst(cell), isnull, false))
+		if (has_value(lfirst(cell), isnull, false, null))
 			return true;
 	}
 	return false;
@@ -233,10 +237,10 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 {
 	AttrNumber	attnum;
 
-	if (!has_value(layout, field, isnull, false))
+	if (!has_value(field, isnull, false, layout->write_null))
 		return;
 	attnum = column_of_field(layout, field, isnull);
-	if (has_value(layout, field, isnull, true))
+	if (has_value(field, isnull, true, layout->write_null))
 	{
 		bson_t		child;
 		ListCell   *cell;
@@ -279,7 +283,7 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 	ListCell   *cell;
 
 	*generated = layout->generates_id || id == NULL ||
-		(column_of_field(layout, id, isnull) == 0 && !has_value(layout, id, isnull, true));
+		(column_of_field(layout, id, isnull) == 0 && !has_value(id, isnull, true, false));
 	if (!*generated)
 	{
 		append_field(layout, id, values, isnull, document);
