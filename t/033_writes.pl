@@ -292,6 +292,19 @@ is_deeply(
 	'write_null beside a column that contains the others');
 like($node->safe_psql('postgres', 'SELECT _id, v FROM keyed ORDER BY v'), qr/^\{"\$oid": "\w+"\}\|1\n\{"k": 2\}\|$/, '... and in _id');
 
+# text forms are the same whatever the session's settings
+$node->safe_psql('postgres', q{
+	CREATE TYPE spans AS RANGE (subtype = interval);
+	CREATE FOREIGN TABLE formed (_id int, d daterange, ts tsrange[], b box, i spans) SERVER mongodb OPTIONS (database 'db');
+	SET datestyle = 'SQL, DMY'; SET intervalstyle = sql_standard; SET extra_float_digits = -3;
+	INSERT INTO formed VALUES (1, daterange('2024-02-01', '2024-03-01'), ARRAY[tsrange('2024-02-01', NULL)],
+		box(point(0.1::float8 + 0.2, 1), point(0, 0)), spans(interval '1 year -2 days', interval '2 years'))});
+is_deeply(
+	documents('formed'),
+	[ { _id => 1, d => '[2024-02-01,2024-03-01)', ts => ['["2024-02-01 00:00:00",)'], b => '(0.30000000000000004,1),(0,0)',
+		i => '["1 year -2 days","2 years")' } ],
+	'text forms do not depend on the session');
+
 # sums, and conditions on what may not fit, at the edges of the integer types
 run_program('integers at their edges, in every BSON type', 'programs/write_edges.py',
 	'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);

@@ -21,7 +21,9 @@
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
+#include "utils/float.h"
 #include "utils/geo_decls.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -180,16 +182,32 @@ write_interval(MONGO_WRITE_ARGS)
 	write_string(target, text, strlen(text));
 }
 
-/* write_text_form: a String of the type's text form; also for enums. */
+/*
+ * write_text_form: a String of the type's text form, written under settings in which every
+ * session reads the same from it; also for enums.
+ */
 static void
 write_text_form(MONGO_WRITE_ARGS)
 {
+	static const char *const settings[][2] = {
+		{"DateStyle", "ISO"}, {"IntervalStyle", "postgres"}, {"extra_float_digits", "3"}
+	};
+	int			level = 0;
 	Oid			function;
 	bool		varlena;
 	char	   *text;
 
+	if (DateStyle != USE_ISO_DATES || IntervalStyle != INTSTYLE_POSTGRES || extra_float_digits < 1)
+	{
+		level = NewGUCNestLevel();
+		for (size_t i = 0; i < lengthof(settings); i++)
+			(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
+									 GUC_ACTION_SAVE, true, 0, false);
+	}
 	getTypeOutputInfo(typid, &function, &varlena);
 	text = OidOutputFunctionCall(function, value);
+	if (level > 0)
+		AtEOXact_GUC(true, level);
 	write_string(target, text, strlen(text));
 	pfree(text);
 }
