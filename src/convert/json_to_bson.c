@@ -472,13 +472,19 @@ static bool
 write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *text)
 {
 	bson_decimal128_t decimal;
+	const char *digits = text + strspn(text, "+-0.");
+	size_t		length = strcspn(digits, "eE");
 	double		number = 0;
 	int64		integer = 0;
 	char	   *end;
 
 	if (type == BSON_TYPE_DECIMAL128)
 	{
-		if (!bson_decimal128_from_string(text, &decimal))
+		/* libbson would drop digits beyond 34 silently after leading zeros */
+		while (length > 0 && strchr("0.", digits[length - 1]) != NULL)
+			length--;
+		if (length - (memchr(digits, '.', length) != NULL) > MONGO_DECIMAL128_MAX_DIGITS ||
+			!bson_decimal128_from_string(text, &decimal))
 			return false;
 		MONGO_WRITE(target, decimal128, &decimal);
 		return true;

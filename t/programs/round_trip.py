@@ -767,6 +767,7 @@ def test_lookalikes(laboratory):
     cases = [
         (b.doc(("$oid", b.string(b.HEX))), b.oid(b.HEX)),
         (b.doc(("$numberLong", b.string("5"))), b.int64(5)),
+        (b.doc(("$numberDecimal", b.string("0." + "0" * 40 + "1" * 34))), b.decimal("0." + "0" * 40 + "1" * 34)),
         (b.doc(("$undefined", b.boolean(1))), b.undefined),
         (b.doc(("$minKey", b.int32(1))), "22P02"),      # in canonical JSON its 1 is a wrapper
         (b.doc(("$oid", b.string("no"))), "22P02"),
@@ -862,6 +863,7 @@ def test_errors(laboratory):
         ("j", "'{\"$numberInt\": \"2147483648\"}'", "22P02"),
         ("j", "'{\"$numberLong\": \"9223372036854775808\"}'", "22P02"),
         ("j", "'{\"$timestamp\": {\"t\": -1, \"i\": 0}}'", "22P02"),
+        ("j", "'{\"$numberDecimal\": \"0." + "0" * 40 + "1" * 34 + "05\"}'", "22P02"),
         ("jt", "'{\"a\": 1e100000}'", "22003"),
         ("jt", "'\"\\u0000\"'", "22P05"),
         ("jt", "'{\"\\u0000\": 1}'", "22P05"),
