@@ -494,7 +494,11 @@ write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *
 		number = strtod(text, &end);
 	else
 		integer = strtoll(text, &end, 10);
-	if (*text == '\0' || *end != '\0')
+	/* strtoll() and strtod() also read blanks, plus signs and other forms */
+	if (*text == '\0' || *end != '\0' ||
+		(strcmp(text, "NaN") != 0 && strcmp(text, "Infinity") != 0 &&
+		 strcmp(text, "-Infinity") != 0 &&
+		 (*text == '+' || text[strspn(text, "+-.0123456789eE")] != '\0' || isinf(number))))
 		return false;
 	/* all NaNs become one, as JSON has no signs and payloads of NaNs */
 	if (type == BSON_TYPE_DOUBLE)

@@ -768,6 +768,8 @@ def test_lookalikes(laboratory):
         (b.doc(("$oid", b.string(b.HEX))), b.oid(b.HEX)),
         (b.doc(("$numberLong", b.string("5"))), b.int64(5)),
         (b.doc(("$numberDecimal", b.string("0." + "0" * 40 + "1" * 34))), b.decimal("0." + "0" * 40 + "1" * 34)),
+        (b.doc(("$numberDouble", b.string("-1.5E+3"))), b.double(-1500.0)),
+        (b.doc(("$numberDouble", b.string("-Infinity"))), b.double(float("-inf"))),
         (b.doc(("$undefined", b.boolean(1))), b.undefined),
         (b.doc(("$minKey", b.int32(1))), "22P02"),      # in canonical JSON its 1 is a wrapper
         (b.doc(("$oid", b.string("no"))), "22P02"),
@@ -862,6 +864,9 @@ def test_errors(laboratory):
         ("j", "'{\"$binary\": {\"base64\": \"\", \"subType\": \"-1\"}}'", "22P02"),
         ("j", "'{\"$numberInt\": \"2147483648\"}'", "22P02"),
         ("j", "'{\"$numberLong\": \"9223372036854775808\"}'", "22P02"),
+        *(("j", f"'{{\"{key}\": \"{text}\"}}'", "22P02") for key, text in (
+            ("$numberInt", " 5"), ("$numberInt", ""), ("$numberLong", "+5"), ("$numberDouble", " 1"), ("$numberDouble", "+1"),
+            ("$numberDouble", "0x10"), ("$numberDouble", "nan(7)"), ("$numberDouble", "inf"), ("$numberDouble", "1e400"))),
         ("j", "'{\"$timestamp\": {\"t\": -1, \"i\": 0}}'", "22P02"),
         ("j", "'{\"$numberDecimal\": \"0." + "0" * 40 + "1" * 34 + "05\"}'", "22P02"),
         ("jt", "'{\"a\": 1e100000}'", "22003"),
