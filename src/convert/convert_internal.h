@@ -242,9 +242,6 @@ typedef struct MongoWriteTarget
 	mongo_write_check(bson_append_##type((target)->document, (target)->key, \
 										 (target)->key_length, ##__VA_ARGS__))
 
-/* mongo_write_check: raise 54000 if libbson could not append. */
-extern void mongo_write_check(bool appended);
-
 extern MongoWriteFunction mongo_write_json;
 
 /* ----------------------------------- JSON ---------------------------------- */
