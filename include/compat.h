@@ -75,6 +75,11 @@
 #define mongo_base64_decode pg_b64_decode
 #endif
 
+/* PostgreSQL 18 has generated columns that are not stored. */
+#if PG_VERSION_NUM < 180000
+#define ATTRIBUTE_GENERATED_VIRTUAL 'v'
+#endif
+
 /* PostgreSQL 16 moved these macros out of postgres.h. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"

@@ -724,7 +724,8 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *w
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
 		bool		isnull = was_null == NULL || was_null[attnum - 1];
 
-		if (attribute->attisdropped || list_member_int(state->assigned, attnum))
+		if (attribute->attisdropped || list_member_int(state->assigned, attnum) ||
+			attribute->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
 			continue;
 		if (isnull != slot->tts_isnull[attnum - 1] ||
 			(!isnull && !datum_image_eq(was[attnum - 1], slot->tts_values[attnum - 1],

@@ -100,7 +100,7 @@ expressions_read_row(PlannerInfo *root, Index target)
 	return bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 }
 
-/* assigned_attributes: returns the columns that the UPDATE sets, including generated ones. */
+/* assigned_attributes: returns the columns that the UPDATE stores, including generated ones. */
 static List *
 assigned_attributes(PlannerInfo *root, Index rtindex)
 {
@@ -115,7 +115,9 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 
 		if (attnum <= 0)
 			elog(ERROR, "system-column update is not supported");
-		attributes = lappend_int(attributes, attnum);
+		if (get_attgenerated(planner_rt_fetch(rtindex, root)->relid, attnum) !=
+			ATTRIBUTE_GENERATED_VIRTUAL)
+			attributes = lappend_int(attributes, attnum);
 	}
 	return attributes;
 }

@@ -103,7 +103,7 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
 		const MongoColumnOptions *options;
 
-		if (attribute->attisdropped)
+		if (attribute->attisdropped || attribute->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
 			continue;
 		if (strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0)
 		{
