@@ -193,6 +193,9 @@ alike('SELECT beside INSERT', "WITH i AS (INSERT INTO t SELECT _id + 100, k, 'ne
 alike('through a view', "WITH i AS (INSERT INTO t SELECT _id + 100, k, 'new' FROM u RETURNING *) SELECT i._id, (SELECT count(*) FROM viewed t WHERE t.k = i.k) FROM i ORDER BY 1");
 alike('RETURNING with a sub-select', "INSERT INTO t SELECT _id + 100, k, 'new' FROM u RETURNING _id, (SELECT count(*) FROM t)");
 alike('RETURNING with a correlated one', "UPDATE t SET b = 'new' WHERE _id < 5 RETURNING _id, (SELECT count(*) FROM t x WHERE x.k = t.k AND x.b = 'old')");
+# by one command, RETURNING would see what it has changed
+alike('RETURNING of one row with a sub-select', "DELETE FROM t WHERE _id = 3 RETURNING _id, (SELECT count(*) FROM t)");
+alike('RETURNING of one row with a correlated one', "UPDATE t SET b = 'new' WHERE _id = 3 RETURNING _id, (SELECT count(*) FROM t x WHERE x.k = t.k AND x.b = 'old')");
 
 # ------------------------------------- INSERT reads what it writes ----------------
 
@@ -217,8 +220,10 @@ alike('over a view', "INSERT INTO t SELECT 100 + g, seen_in_view(), 'new' FROM g
 alike('with an exception block', "UPDATE t SET b = 'new', k = right(seen_guarded(_id), 1)::int");
 alike('in RETURNING', "DELETE FROM t WHERE _id % 2 = 0 RETURNING _id, seen()");
 alike('in RETURNING, stable', "DELETE FROM t WHERE _id % 2 = 0 RETURNING _id, seen_before()");
+alike('in RETURNING of one row, stable', "UPDATE t SET b = 'new' WHERE _id = 3 RETURNING _id, seen_before()");
 alike('above a CTE', "$deleted SELECT _id, seen() FROM d");
 alike('above a CTE, stable', "$deleted SELECT _id, seen_before() FROM d");
+alike('above one row of a CTE, stable', "WITH d AS (DELETE FROM t WHERE _id = 2 RETURNING *) SELECT _id, seen_before() FROM d");
 alike('in ON CONFLICT, RETURNING', "INSERT INTO t SELECT 5 + g, split_part(seen(), ' ', 3)::int, 'new' FROM generate_series(1, 10) g ON CONFLICT DO NOTHING RETURNING _id");
 alike('a function that inserts', "UPDATE t SET b = 'new', k = add_row(_id + 100)");
 alike('a function that changes other rows', "UPDATE t SET b = 'new', k = change_row((_id + 5) % 10) WHERE _id < 5");

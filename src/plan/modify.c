@@ -15,6 +15,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
 #include "commands/trigger.h"
 #include "nodes/makefuncs.h"
@@ -469,11 +470,28 @@ at_most_one(MongoColumns *columns, List *quals)
 	return false;
 }
 
+/* is_user_function: one that may read tables; an immutable one does not. */
+static bool
+is_user_function(Oid function, void *context pg_attribute_unused())
+{
+	return function >= FirstNormalObjectId && func_volatile(function) != PROVOLATILE_IMMUTABLE;
+}
+
+/* may_read_tables: does an expression have a sub-select or a user's function?  A tree walker. */
+static bool
+may_read_tables(Node *node, void *context)
+{
+	return node != NULL &&
+		(IsA(node, SubPlan) || (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC) ||
+		 check_functions_in_node(node, is_user_function, NULL) ||
+		 expression_tree_walker(node, may_read_tables, context));
+}
+
 /*
  * plan_returning
  *		Plans RETURNING from the one document that the command returns; false if there may be
- *		several, if there is a node between scan and modification, or if it may have to show
- *		mismatches.
+ *		several, if there is a node between scan and modification, if it may have to show
+ *		mismatches, or if it may read tables, in which the change must not be visible yet.
  */
 static bool
 plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
@@ -482,14 +500,16 @@ plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
 	Index		rtindex = scan->scan.scanrelid;
 	RangeTblEntry *entry = planner_rt_fetch(rtindex, root);
 	const MongoColumns *columns = ((MongoRelation *) find_base_rel(root, rtindex)->fdw_private)->columns;
+	Node	   *returned = list_nth(plan->returningLists, subplan_index);
 	Bitmapset  *used = NULL;
 	bool		whole_row;
 
-	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan || columns->shows_mismatches)
+	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan || columns->shows_mismatches ||
+		may_read_tables(returned, NULL))
 		return false;
 
 	direct->returns = true;
-	pull_varattnos((Node *) list_nth(plan->returningLists, subplan_index), rtindex, &used);
+	pull_varattnos(returned, rtindex, &used);
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	for (AttrNumber attnum = 1; attnum <= columns->natts; attnum++)
 	{
@@ -528,7 +548,10 @@ forget_new_values(ForeignScan *scan)
 	scan->scan.plan.targetlist = targetlist;
 }
 
-/* count_foreign: counts the tables of a query that may be foreign tables; a tree walker. */
+/*
+ * count_foreign: counts the tables of a query that may be foreign tables; true at a function that
+ * may read some.  A tree walker.
+ */
 static bool
 count_foreign(Node *node, int *count)
 {
@@ -538,7 +561,8 @@ count_foreign(Node *node, int *count)
 	if (node == NULL)
 		return false;
 	if (!IsA(node, Query))
-		return expression_tree_walker(node, count_foreign, count);
+		return check_functions_in_node(node, is_user_function, NULL) ||
+			expression_tree_walker(node, count_foreign, count);
 	foreach(cell, query->rtable)
 	{
 		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
@@ -552,7 +576,7 @@ count_foreign(Node *node, int *count)
 
 /*
  * others_use_foreign_tables
- *		Does another part of the statement than a data-modifying CTE use foreign tables?
+ *		May another part of the statement than a data-modifying CTE use foreign tables?
  *
  * All parts must see the data from before the statement.  The changes of a single command
  * would be visible to the other parts at once; changes row by row wait for the statement's
