@@ -300,6 +300,16 @@ my $in_transaction = 'BEGIN; UPDATE accounts SET n = n + 1 WHERE _id = 4000; SEL
 is($node->safe_psql('postgres', $in_transaction), '5000|50001', 'what this transaction wrote is seen');
 is($node->safe_psql('postgres', "SET parallel_leader_participation = off; $in_transaction"), '5000|50001',
 	'also where the leader does not take part');
+# nor does a worker run a scan with LIMIT, or a join, over its own connection
+$node->safe_psql('postgres', "ALTER SERVER replica OPTIONS (ADD fdw_lookup_cost '0')");
+my $force = ($node->safe_psql('postgres', 'SHOW server_version_num') < 160000 ? 'SET force_parallel_mode = on;' : 'SET debug_parallel_query = on;')
+  . ' SET mongo_fdw.enable_batched_joins = off; SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; BEGIN; UPDATE accounts SET n = n + 1 WHERE _id = 4000;';
+my $joined = 'SELECT a.n, b._id FROM accounts a JOIN accounts b ON b._id = a.n WHERE a._id = 4000';
+is($node->safe_psql('postgres', "$force SELECT _id, n FROM accounts WHERE _id >= 4000 ORDER BY _id LIMIT 1; ROLLBACK"),
+	'4000|11', 'a scan with LIMIT sees what this transaction wrote');
+like($node->safe_psql('postgres', "$force EXPLAIN (VERBOSE, COSTS OFF) $joined"), qr/\$lookup/, 'so does a join in MongoDB:');
+is($node->safe_psql('postgres', "$force $joined; ROLLBACK"), '11|11', 'its rows');
+$node->safe_psql('postgres', "ALTER SERVER replica OPTIONS (DROP fdw_lookup_cost)");
 is($node->safe_psql('postgres', 'PREPARE q AS SELECT count(*), sum(n) FROM accounts; SET plan_cache_mode = force_generic_plan;'
 		  . ' EXECUTE q; BEGIN ISOLATION LEVEL REPEATABLE READ; EXECUTE q; COMMIT;'),
 	"5000|50000\n5000|50000", 'a plan made outside of a snapshot is run inside one');

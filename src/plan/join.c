@@ -362,6 +362,7 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 
 	if (is_left_deep(root, joinrel, outerrel, innerrel, jointype))
 		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
+	mongo_keep_out_of_workers(joinrel);
 	MemoryContextSwitchTo(old_context);
 }
 

@@ -461,7 +461,7 @@ mongo_keep_out_of_workers(RelOptInfo *rel)
 	{
 		Path	   *path = lfirst(cell);
 
-		if (IsA(path, ForeignPath) && path->parent == rel)
+		if (IsA(path, ForeignPath))
 			path->parallel_safe = false;
 	}
 }
