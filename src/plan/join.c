@@ -155,7 +155,7 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 
 	return join->type == JOIN_INNER && unwound != NULL && unwound->unwind != NULL &&
 		unwound->pipeline == NULL && outer_key->columns->prefix == NULL &&
-		strcmp(unwound->collection, inner->options->collection) == 0 &&
+		strcmp(unwound->collection, inner->options->collection) == 0 && !inner->has_barrier &&
 		strcmp(outer_key->path, "_id") == 0 && join->key.unique &&
 		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
 		outer_key->bson_type == join->key.inner.bson_type &&
@@ -170,9 +170,12 @@ static void
 choose_form(MongoJoin *join)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
+	const MongoRelation *inner = join->inner->fdw_private;
 	bool		only_key = join->clauses == NIL && join->inner->baserestrictinfo == NIL;
 
+	/* conditions that hide rows are tested with type checks, as in a scan */
 	if (join->key.needs_restrictions ||
+		(inner->has_barrier && join->inner->baserestrictinfo != NIL) ||
 		(join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text)))
 		join->form = MONGO_LOOKUP_PIPELINE;
 	else if (!join->key.fits || join->key.is_text)
@@ -664,13 +667,17 @@ inner_columns(const MongoJoin *join, MongoColumns *outer)
 	return result;
 }
 
-/* append_inner_match: appends a stage for clauses; false if one of them is not exact. */
+/*
+ * append_inner_match: appends a stage for clauses, of 'baserel' or, if it is NULL, of the join;
+ * false if one of them is not exact.
+ */
 static bool
-append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stages)
+append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *clauses,
+				   BsonArray *stages)
 {
 	MongoScanClauses classified;
 
-	mongo_classify_clauses(translation, NULL, clauses, &classified);
+	mongo_classify_clauses(translation, baserel, clauses, &classified);
 	if (!bson_empty(classified.filter))
 		bson_array_append_template(stages, "{$match: @1}", bson_document(classified.filter));
 	return classified.local == NIL;
@@ -734,7 +741,7 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	translation->columns = inner_columns(join, outer);
 	bson_array_append_template(&stages, "{$match: {@1: {$ne: null}}}",
 							   bson_utf8(join->key.inner.path));
-	exact = append_inner_match(translation, join->inner->baserestrictinfo, &stages);
+	exact = append_inner_match(translation, join->inner, join->inner->baserestrictinfo, &stages);
 	if (computed != NIL)
 	{
 		BSON_APPEND_DOCUMENT(lookup, "let", let);
@@ -742,7 +749,7 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 								   bson_document(fields));
 		translation->computed = computed;
 	}
-	exact &= append_inner_match(translation, join->clauses, &stages);
+	exact &= append_inner_match(translation, NULL, join->clauses, &stages);
 
 	/* any single document suffices */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)

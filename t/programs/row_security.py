@@ -330,6 +330,30 @@ class RowSecurity(BothServers):
         rows = self.as_user(settings + "SELECT * FROM coded_view ORDER BY 1")
         self.report(rows == "1\n3", "gives the rows that the barrier lets through", rows)
 
+    def test_arrays(self):
+        """An array does not meet a condition of a joined table that hides it."""
+        database = self.client[self.database("all")]
+        for name, documents in (("members", [{"_id": 1, "team": 10}, {"_id": 2, "team": 11}]),
+                                ("teams", [{"_id": 10, "owner": [5, 6]}, {"_id": 11, "owner": 5}])):
+            database[name].drop()
+            database[name].insert_many(documents)
+        options = "SERVER row_security OPTIONS (database 'row_security_all', "
+        self.execute("SET search_path = row_security_all, public;"
+                     "CREATE FOREIGN TABLE member (_id integer, team integer) {0} collection 'members', estimated_rows '10');"
+                     "CREATE FOREIGN TABLE team (_id integer, owner integer) {0} collection 'teams', estimated_rows '10000000');"
+                     "CREATE VIEW exists_view WITH (security_barrier) AS SELECT _id FROM member m"
+                     " WHERE EXISTS (SELECT FROM team t WHERE t._id = m.team AND t.owner = 5);"
+                     "CREATE VIEW join_view WITH (security_barrier) AS SELECT m._id FROM member m JOIN team t ON t._id = m.team WHERE t.owner = 5;"
+                     "GRANT SELECT ON exists_view, join_view TO row_reader;"
+                     "ALTER SERVER row_security OPTIONS (ADD fdw_startup_cost '1000', ADD fdw_lookup_cost '0')".format(options))
+        self.user.cursor().execute("RESET ALL")
+        settings = "SET mongo_fdw.enable_batched_joins = off; SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+        for view in ("exists_view", "join_view"):
+            plan = self.as_user(settings + "EXPLAIN (VERBOSE) SELECT * FROM %s" % view)
+            rows = self.as_user(settings + "SELECT * FROM %s" % view)
+            self.report("$lookup" in plan and rows == "2", "a condition of a joined table, " + view, rows, plan)
+        self.execute("ALTER SERVER row_security OPTIONS (DROP fdw_startup_cost, DROP fdw_lookup_cost)")
+
     def test_domains(self):
         """A domain's CHECK, which may fail, is not asked about a hidden row."""
         self.execute("SET search_path = row_security_all, public;"
@@ -408,6 +432,7 @@ class RowSecurity(BothServers):
         self.test_messages()
         self.test_counts()
         self.test_batched_join()
+        self.test_arrays()
         self.test_domains()
         self.test_other_types()
         self.test_log()
