@@ -109,6 +109,13 @@ INSERT INTO dirty_documents VALUES ('{"_id": 20, "v": [1], "x": [2]}');
 SELECT _id, v, x FROM dirty_order ORDER BY v NULLS FIRST, x NULLS FIRST;
 ALTER FOREIGN TABLE dirty_order OPTIONS (SET type_mismatch 'null');
 SELECT _id FROM dirty_order WHERE v > 0 AND x > 0 ORDER BY v, x;
+-- what one column of a field reads as NULL, another sorts
+CREATE FOREIGN TABLE dirty_field (_id int, a bool OPTIONS (path 'x', type_mismatch 'null', indexed 'true'), b int OPTIONS (path 'x') NOT NULL)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty_field');
+DELETE FROM dirty_field;
+SELECT mongo_command('dirty', 'mongo_fdw_regress', '{"insert": "dirty_field", "documents": [{"_id": 1, "x": 7}, {"_id": 2, "x": 5}, {"_id": 3, "x": 9}]}') ->> 'n' AS n;
+SELECT b FROM dirty_field ORDER BY a, b LIMIT 1;
+SELECT b FROM dirty_field ORDER BY a NULLS FIRST, b DESC LIMIT 1;
 -- a single command that writes
 UPDATE dirty SET v = v + 1 WHERE __mismatch IS NOT NULL AND _id = 4;
 SELECT __doc FROM dirty_documents WHERE __doc->'_id' = '4';

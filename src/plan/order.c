@@ -151,11 +151,12 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 		return false;
 
 	order->unindexed |= field.unindexed;
-	/* another column of the same field adds nothing to the order */
+	/* the same field adds nothing, unless the first key reads it as NULL */
 	for (int i = 0; i < order->nkeys; i++)
 	{
 		if (strcmp(order->keys[i].path, field.path) == 0)
-			return true;
+			return i > 0 || field.type == order->first.type ||
+				order->first.type_mismatch != MONGO_TYPE_MISMATCH_NULL;
 	}
 	order->keys[order->nkeys++] = (MongoOrderKey)
 	{
