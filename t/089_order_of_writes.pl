@@ -15,7 +15,8 @@ my $node = new_postgres('order_of_writes');
 my %servers = (alone => $alone, member => $member, off => $member);
 
 # The tables of each schema: t and u are filled, e is empty; "again", "viewed" and
-# "piped" are t under other names, "upserted" is t with upserts, root has partitions.
+# "piped" are t under other names, "upserted" is t with upserts, root has partitions; u and e
+# inherit parts.
 $node->safe_psql('postgres', q{
 	CREATE SCHEMA local;
 	CREATE TABLE local.t (_id int PRIMARY KEY, k int, b text);
@@ -27,7 +28,10 @@ $node->safe_psql('postgres', q{
 	CREATE VIEW local.upserted AS SELECT * FROM local.t;
 	CREATE TABLE local.root (_id int, k int, b text) PARTITION BY LIST (b);
 	CREATE TABLE local.here PARTITION OF local.root FOR VALUES IN ('here');
-	ALTER TABLE local.root ATTACH PARTITION local.t DEFAULT});
+	ALTER TABLE local.root ATTACH PARTITION local.t DEFAULT;
+	CREATE TABLE local.parts (_id int, k int, b text);
+	ALTER TABLE local.u INHERIT local.parts;
+	ALTER TABLE local.e INHERIT local.parts});
 foreach my $name (sort keys %servers)
 {
 	my $mongod = $servers{$name};
@@ -49,7 +53,10 @@ foreach my $name (sort keys %servers)
 		CREATE TABLE $name.root $columns PARTITION BY LIST (b);
 		CREATE TABLE $name.here PARTITION OF $name.root FOR VALUES IN ('here');
 		CREATE FOREIGN TABLE $name.there PARTITION OF $name.root DEFAULT
-			SERVER $name OPTIONS (database '$database', collection 't')});
+			SERVER $name OPTIONS (database '$database', collection 't');
+		CREATE TABLE $name.parts $columns;
+		ALTER FOREIGN TABLE $name.u INHERIT $name.parts;
+		ALTER FOREIGN TABLE $name.e INHERIT $name.parts});
 }
 
 # Functions that find their tables in the schema that is first on search_path.
@@ -60,6 +67,8 @@ $node->safe_psql('postgres', q{
 		BEGIN RETURN (SELECT count(*) || ' rows, ' || count(*) FILTER (WHERE b = 'new') || ' new' FROM t); END $$;
 	CREATE FUNCTION seen_before() RETURNS text LANGUAGE plpgsql STABLE AS $$
 		BEGIN RETURN (SELECT count(*) || ' rows, ' || count(*) FILTER (WHERE b = 'new') || ' new' FROM t); END $$;
+	CREATE FUNCTION tens_of_parts() RETURNS int LANGUAGE plpgsql STABLE AS $$
+		BEGIN RETURN (SELECT count(*) / 10 FROM parts WHERE b = 'old'); END $$;
 	CREATE FUNCTION seen_in_view() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM viewed WHERE b = $$new$$';
 	CREATE FUNCTION seen_guarded(i int) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 		DECLARE n bigint;
@@ -215,6 +224,8 @@ alike('NOT EXISTS', "INSERT INTO t SELECT _id + 5, k, 'new' FROM u WHERE NOT EXI
 
 alike('a volatile function in UPDATE', "UPDATE t SET b = 'new', k = split_part(seen(), ' ', 3)::int");
 alike('a stable function in UPDATE', "UPDATE t SET b = 'new', k = split_part(seen_before(), ' ', 3)::int + _id - _id");
+alike('a stable function in DELETE of two tables', 'INSERT INTO e SELECT * FROM u; DELETE FROM parts WHERE k < tens_of_parts()');
+alike('a stable function in UPDATE of two tables', "INSERT INTO e SELECT * FROM u; UPDATE parts SET b = 'new', k = tens_of_parts() WHERE b = 'old'");
 alike('a volatile function in INSERT', "INSERT INTO t SELECT 100 + g, split_part(seen(), ' ', 3)::int, 'new' FROM generate_series(1, 10) g");
 alike('over a view', "INSERT INTO t SELECT 100 + g, seen_in_view(), 'new' FROM generate_series(1, 10) g");
 alike('with an exception block', "UPDATE t SET b = 'new', k = right(seen_guarded(_id), 1)::int");

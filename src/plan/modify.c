@@ -477,14 +477,18 @@ is_user_function(Oid function, void *context pg_attribute_unused())
 	return function >= FirstNormalObjectId && func_volatile(function) != PROVOLATILE_IMMUTABLE;
 }
 
-/* may_read_tables: does an expression have a sub-select or a user's function?  A tree walker. */
+/*
+ * may_read_tables: does an expression have a user's function or, if they count, a sub-select?
+ * A tree walker.
+ */
 static bool
-may_read_tables(Node *node, void *context)
+may_read_tables(Node *node, bool *subselects)
 {
 	return node != NULL &&
-		(IsA(node, SubPlan) || (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC) ||
+		((*subselects && (IsA(node, SubPlan) ||
+						  (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC))) ||
 		 check_functions_in_node(node, is_user_function, NULL) ||
-		 expression_tree_walker(node, may_read_tables, context));
+		 expression_tree_walker(node, may_read_tables, subselects));
 }
 
 /*
@@ -501,11 +505,12 @@ plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
 	RangeTblEntry *entry = planner_rt_fetch(rtindex, root);
 	const MongoColumns *columns = ((MongoRelation *) find_base_rel(root, rtindex)->fdw_private)->columns;
 	Node	   *returned = list_nth(plan->returningLists, subplan_index);
+	bool		subselects = true;
 	Bitmapset  *used = NULL;
 	bool		whole_row;
 
 	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan || columns->shows_mismatches ||
-		may_read_tables(returned, NULL))
+		may_read_tables(returned, &subselects))
 		return false;
 
 	direct->returns = true;
@@ -602,6 +607,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	MongoScanPlan *scan_plan;
 	MongoDirectPlan direct = {.database = NULL};
 	List	   *expressions;
+	bool		subselects = false;
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
 		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
@@ -618,6 +624,11 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	expressions = list_copy(scan->fdw_exprs);
 	if (plan->operation == CMD_UPDATE &&
 		!translate_assignments(root, resultRelation, relation, &direct.assignments, &expressions))
+		return false;
+
+	/* functions are called for each partition, sub-selects once */
+	if (list_length(plan->resultRelations) > 1 &&
+		may_read_tables((Node *) expressions, &subselects))
 		return false;
 	direct.at_most_one = at_most_one(relation->columns, scan->fdw_recheck_quals);
 	if (plan->returningLists != NIL &&
