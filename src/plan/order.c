@@ -189,7 +189,8 @@ mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 						   order))
 			return false;
 	}
-	return true;
+	/* MongoDB cannot sort a document by two arrays, which may be a hidden one */
+	return order->nkeys <= 1 || !relation->has_barrier || relation->all_exact;
 }
 
 /* Only a LIMIT of a query of one table becomes one of the commands. */
