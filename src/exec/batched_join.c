@@ -407,14 +407,6 @@ next_inner_document(BatchedJoinState *state)
 	return true;
 }
 
-/* is_joined: tells whether the row and the current document match. */
-static bool
-is_joined(BatchedJoinState *state, OuterRow *row)
-{
-	return row->hash == state->hash && !(row->matched && state->wants_one) &&
-		ExecQual(state->clauses, put_pair(state, slot_of(state, row), state->document));
-}
-
 /* next_match: puts the next joined pair into the slot; false if there is none. */
 static bool
 next_match(BatchedJoinState *state)
@@ -431,7 +423,8 @@ next_match(BatchedJoinState *state)
 			continue;
 		}
 		state->candidate = row->next;
-		if (!is_joined(state, row))
+		if (row->hash != state->hash || (row->matched && state->wants_one) ||
+			!ExecQual(state->clauses, put_pair(state, slot_of(state, row), state->document)))
 			continue;
 		if (!row->matched)
 			state->nwaiting--;

@@ -62,19 +62,6 @@ read_reply(MongoWrite *write)
 }
 
 /*
- * note_lost_primary
- *		Marks the connection broken if it is lost, or if the error indicates a change of
- *		primary or a shutdown of the server.
- */
-static void
-note_lost_primary(MongoWrite *write)
-{
-	if (write->failure.lost || mongo_reply_has_label(&write->reply, "RetryableWriteError") ||
-		(!mongo_reply_is_ok(&write->reply) && mongo_error_is_retryable(write->failure.code)))
-		write->lease->connection->broken = true;
-}
-
-/*
  * classify_end
  *		Returns what is known of the outcome of a write outside of MongoDB's transactions.
  *
@@ -294,7 +281,10 @@ finish_attempt(MongoWrite *write)
 			(void) mongo_end_write(connection, write->lsid, &write->reply);
 	}
 	read_reply(write);
-	note_lost_primary(write);
+	/* also after a change of primary, or a shutdown of the server */
+	if (write->failure.lost || mongo_reply_has_label(&write->reply, "RetryableWriteError") ||
+		(!mongo_reply_is_ok(&write->reply) && mongo_error_is_retryable(write->failure.code)))
+		connection->broken = true;
 	write->end = classify_end(write);
 	if (write->in_transaction)
 	{

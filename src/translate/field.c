@@ -466,12 +466,6 @@ append_keys(StringInfo path, Node *argument, int *wrapper)
 	return true;
 }
 
-static bool
-is_json(Oid type)
-{
-	return type == JSONBOID || type == JSONOID;
-}
-
 /* without_dot: a path inside an array's element begins at the element, whose path is empty. */
 static const char *
 without_dot(const char *path)
@@ -526,7 +520,7 @@ accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *fiel
 	while (i < lengthof(accessors) && accessors[i].function != function)
 		i++;
 	if (i == lengthof(accessors) || !mongo_field_of_node(columns, linitial(args), field) ||
-		!is_json(field->operator_type))
+		(field->operator_type != JSONBOID && field->operator_type != JSONOID))
 		return false;
 
 	initStringInfo(&path);
