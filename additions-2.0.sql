@@ -822,6 +822,7 @@ DECLARE
 	sync record;
 	key name;
 	equals text;
+	key_type text;
 	columns text;
 	assignments text;
 	fits text;
@@ -846,8 +847,8 @@ BEGIN
 		RETURN true;
 	END IF;
 	-- the search_path does not have the extension's operators
-	SELECT a.attname, CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END
-		INTO key, equals FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
+	SELECT a.attname, CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END, format_type(a.atttypid, a.atttypmod)
+		INTO key, equals, key_type FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)
 		INTO columns, assignments
@@ -880,7 +881,7 @@ BEGIN
 			)%8$s
 			SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
 				min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by,
-				(SELECT array_agg(__id) FROM last WHERE CASE __operation WHEN 'delete' THEN __key - '_id' <> '{}' ELSE %3$I IS NULL END) AS moved
+				(SELECT array_agg(__id)::text FROM last WHERE CASE __operation WHEN 'delete' THEN __key - '_id' <> '{}' ELSE %3$I IS NULL END) AS moved
 			FROM changes
 			$apply$, sync.changes_table, local, key, fits, columns, coalesce('UPDATE SET ' || assignments, 'NOTHING'), extension,
 			CASE WHEN fits <> 'true' THEN format($noted$, noted AS (
@@ -891,8 +892,8 @@ BEGIN
 			INTO fetched USING sync.position, batch_size, local;
 		-- documents that are not found by the shard key that they had before a change
 		IF fetched.moved IS NOT NULL THEN
-			EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s WHERE %I %s ANY ($1)%s ON CONFLICT (%4$I) DO %7$s',
-				local, columns, sync.foreign_table, key, equals,
+			EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s WHERE %I %s ANY ($1::%s[])%s ON CONFLICT (%4$I) DO %8$s',
+				local, columns, sync.foreign_table, key, equals, key_type,
 				(SELECT ' AND __mismatch IS NULL' FROM pg_attribute WHERE attrelid = sync.foreign_table AND attname = '__mismatch' AND NOT attisdropped),
 				coalesce('UPDATE SET ' || assignments, 'NOTHING')) USING fetched.moved;
 		END IF;

@@ -61,6 +61,10 @@ cmp_ok(sql('SELECT changes_applied FROM mongo_sync_data'), '>', 600, 'changes ar
 sql(q{ALTER FOREIGN TABLE c_changes OPTIONS (ADD full_document 'whenAvailable');
 	UPDATE shop.c SET t = 'moved' WHERE _id = 100; DELETE FROM shop.c WHERE _id = 101; CALL mongo_sync('shop.c', 'public.c')});
 is(sql('SELECT _id, t FROM public.c WHERE _id IN (100, 101)'), '100|moved', 'a document that has another shard key now');
+sql(q{CREATE FOREIGN TABLE shop.by_objectid (_id objectid, a int) SERVER mongodb OPTIONS (database 'db'); INSERT INTO shop.by_objectid (a) VALUES (1), (2);
+	CALL mongo_sync('shop.by_objectid', 'public.by_objectid'); ALTER FOREIGN TABLE by_objectid_changes OPTIONS (ADD full_document 'whenAvailable');
+	UPDATE shop.by_objectid SET a = 3 WHERE a = 1; CALL mongo_sync('shop.by_objectid', 'public.by_objectid'); CALL mongo_sync('shop.c', 'public.c')});
+is(sql('SELECT string_agg(a::text, \' \' ORDER BY a) FROM public.by_objectid'), '2 3', 'a key of another type, in one session');
 sql('ALTER FOREIGN TABLE c_changes OPTIONS (DROP full_document)');
 in_step('and all others', 'shop.c', 'public.c');
 
