@@ -9,7 +9,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
 -- lookups cost nothing and commands much, so that lookups are made
 CREATE SERVER ids FOREIGN DATA WRAPPER mongo_fdw
-	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '1000000', fdw_lookup_cost '0');
+	OPTIONS (round_trip_time '0.1ms', bandwidth '1e9', address :'mongo_host', port :'mongo_port', fdw_startup_cost '1000000', fdw_lookup_cost '0');
 CREATE USER MAPPING FOR CURRENT_USER SERVER ids;
 SET jit = off;
 \pset format unaligned
