@@ -301,17 +301,17 @@ BEGIN
 			are_valid := false;
 		END;
 		FOR option IN SELECT option_name AS name, option_value AS value FROM pg_options_to_table(subject.options) LOOP
-			BEGIN
-				PERFORM mongo_fdw_validator(ARRAY[option.name || '=' || option.value], subject.catalog);
-			EXCEPTION
-				-- the caller might not set it, but it is there
-				WHEN insufficient_privilege THEN NULL;
-				WHEN OTHERS THEN
-					IF NOT are_valid THEN
+			IF NOT are_valid THEN
+				BEGIN
+					PERFORM mongo_fdw_validator(ARRAY[option.name || '=' || option.value], subject.catalog);
+				EXCEPTION
+					-- the caller might not set it, but it is there
+					WHEN insufficient_privilege THEN NULL;
+					WHEN OTHERS THEN
 						RETURN QUERY SELECT subject.name, 'option that is not accepted', SQLERRM,
 							format('%s OPTIONS (DROP %I);', subject.alter, option.name);
-					END IF;
-			END;
+				END;
+			END IF;
 			IF option.name IN ('username', 'password') AND option.value ~ '%[0-9A-Fa-f]{2}' THEN
 				BEGIN
 					SELECT convert_from(string_agg(CASE length(part[1]) WHEN 3 THEN decode(substr(part[1], 2), 'hex')

@@ -546,9 +546,10 @@ bind_other_commands(ForeignScanState *node, MongoScanState *state)
 									command) != MONGO_MATCH_NONE)
 			commands = lappend(commands, command);
 		widened |= state->run.widened;
-		state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
 	}
 	state->run.widened = widened;
+	if (commands != NIL)
+		state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
 	return commands;
 }
 
