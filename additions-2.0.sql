@@ -269,11 +269,10 @@ DECLARE
 	are_valid boolean;
 	decoded text;
 	reason text;
+	-- the extension may be in any schema, in which others may create objects
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 BEGIN
-	-- the extension may be in any schema
-	PERFORM set_config('search_path', format('pg_catalog, %s, pg_temp', extnamespace::regnamespace), true)
-		FROM pg_extension WHERE extname = 'mongo_fdw';
-	wrappers := ARRAY(SELECT oid FROM pg_foreign_data_wrapper WHERE fdwhandler = 'mongo_fdw_handler'::regproc);
+	wrappers := ARRAY(SELECT oid FROM pg_foreign_data_wrapper WHERE fdwhandler = (extension || '.mongo_fdw_handler()')::regprocedure);
 
 	FOR subject IN
 		SELECT format('server %I', srvname) AS name, format('ALTER SERVER %I', srvname) AS alter, 'pg_foreign_server'::regclass AS catalog,
@@ -295,7 +294,7 @@ BEGIN
 	LOOP
 		-- some options need others
 		BEGIN
-			PERFORM mongo_fdw_validator(coalesce(subject.options, '{}'), subject.catalog);
+			EXECUTE format('SELECT %s.mongo_fdw_validator($1, $2)', extension) USING coalesce(subject.options, '{}'), subject.catalog::oid;
 			are_valid := true;
 		EXCEPTION WHEN OTHERS THEN
 			are_valid := false;
@@ -303,7 +302,7 @@ BEGIN
 		FOR option IN SELECT option_name AS name, option_value AS value FROM pg_options_to_table(subject.options) LOOP
 			IF NOT are_valid THEN
 				BEGIN
-					PERFORM mongo_fdw_validator(ARRAY[option.name || '=' || option.value], subject.catalog);
+					EXECUTE format('SELECT %s.mongo_fdw_validator($1, $2)', extension) USING ARRAY[option.name || '=' || option.value], subject.catalog::oid;
 				EXCEPTION
 					-- the caller might not set it, but it is there
 					WHEN insufficient_privilege THEN NULL;
@@ -352,20 +351,20 @@ BEGIN
 				RETURN QUERY SELECT object, '__doc has another form',
 					'It is relaxed Extended JSON of version 2, and was that of version 1.', NULL;
 			END IF;
-			RETURN QUERY
-				SELECT object, c.finding, concat_ws(' ', quote_ident(c."column"), c.types::text, c.detail),
-					CASE WHEN c.finding = 'values that do not fit' AND NOT subject.has_mismatch
-							AND row_number() OVER (PARTITION BY c.finding) = 1
-						THEN format('ALTER FOREIGN TABLE %s OPTIONS (ADD type_mismatch ''null'');', subject.relation) END
-				FROM mongo_fdw_check(subject.relation, sample) c
-				WHERE c.finding IN ('values that do not fit', 'collection does not exist');
+			RETURN QUERY EXECUTE format($check$
+				SELECT 'table ' || $1, c.finding, concat_ws(' ', quote_ident(c."column"), c.types::text, c.detail),
+					CASE WHEN c.finding = 'values that do not fit' AND NOT $2 AND row_number() OVER (PARTITION BY c.finding) = 1
+						THEN format('ALTER FOREIGN TABLE %%s OPTIONS (ADD type_mismatch ''null'');', $1) END
+				FROM %s.mongo_fdw_check($1, $3) c
+				WHERE c.finding IN ('values that do not fit', 'collection does not exist')
+				$check$, extension) USING subject.relation, subject.has_mismatch, sample;
 			IF subject.has_name AND NOT subject.derived THEN
-				RETURN QUERY
-					SELECT object, '_id of type name', 'All _id of the sample are ObjectIds, and the column finds Strings, too, which is slower.',
-						format('ALTER FOREIGN TABLE %s ALTER COLUMN _id OPTIONS (ADD bson_type ''objectId'');', subject.relation)
-					FROM mongo_aggregate(subject.srvname, subject.database, subject.collection, format(
-						'[{"$limit": %s}, {"$group": {"_id": {"$type": "$_id"}}}]', sample)) d
-					HAVING array_agg(d->>'_id') = '{objectId}';
+				RETURN QUERY EXECUTE format($types$
+					SELECT 'table ' || $1, '_id of type name', 'All _id of the sample are ObjectIds, and the column finds Strings, too, which is slower.',
+						format('ALTER FOREIGN TABLE %%s ALTER COLUMN _id OPTIONS (ADD bson_type ''objectId'');', $1)
+					FROM %s.mongo_aggregate($2, $3, $4, format('[{"$limit": %%s}, {"$group": {"_id": {"$type": "$_id"}}}]', $5), NULL::json) d
+					HAVING array_agg(d->>'_id') = '{objectId}'
+					$types$, extension) USING subject.relation, subject.srvname, subject.database, subject.collection, sample;
 			END IF;
 		EXCEPTION
 			-- it would be the same for the server's other tables, perhaps after a long wait
@@ -636,7 +635,7 @@ BEGIN
 				CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END), '' ORDER BY a.attnum)
 			FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 			WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> '__doc'));
-	changes := (SELECT format('%I.%I', relnamespace::regnamespace, left(relname::text, 55) || '_changes') FROM pg_class WHERE oid = local);
+	changes := (SELECT format('%s.%I', relnamespace::regnamespace, CASE WHEN octet_length(relname) <= 55 THEN relname || '_changes' ELSE 'changes_of_' || oid END) FROM pg_class WHERE oid = local);
 	changes := coalesce((SELECT oid::regclass::text FROM pg_class WHERE oid = known.changes_table), changes);
 	columns := (SELECT format('(%s) SERVER %I OPTIONS (%s)', columns, s.srvname,
 			string_agg(format('%I %L', o.name, o.value), ', '))
@@ -721,7 +720,7 @@ BEGIN
 						CASE WHEN from_id IS NOT NULL THEN jsonb_build_object('$gte', jsonb_build_array('$_id', jsonb_build_object('$literal', from_id))) END,
 						CASE WHEN id IS NOT NULL THEN jsonb_build_object('$lt', jsonb_build_array('$_id', jsonb_build_object('$literal', id))) END], NULL))) END
 				FROM (SELECT id, type, lag(id) OVER (ORDER BY number) AS from_id, lag(type) OVER (ORDER BY number) AS from_type FROM (
-					SELECT document -> '_id' AS id, document -> 'type' AS type, number FROM %1$s.mongo_aggregate($2, $3, $4, $5) WITH ORDINALITY AS sample (document, number)
+					SELECT document -> '_id' AS id, document -> 'type' AS type, number FROM %1$s.mongo_aggregate($2, $3, $4, $5, NULL::json) WITH ORDINALITY AS sample (document, number)
 					WHERE number %% 20 = 1
 					UNION ALL SELECT NULL, NULL, NULL) bounds) ranges
 				WHERE from_id IS NOT NULL OR id IS NOT NULL
@@ -795,7 +794,7 @@ BEGIN
 		EXIT WHEN is_known;
 		PERFORM pg_sleep(0.1);
 	END LOOP;
-	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s.mongo_match(f.*, %L)', extension, range.match) END;
+	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s(f.*, %L)', (extension || '.mongo_match')::regproc, range.match) END;
 	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
 	GET DIAGNOSTICS copied = ROW_COUNT;
 	IF fits <> 'true' THEN

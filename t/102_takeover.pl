@@ -116,7 +116,8 @@ $ask->(qq{
 	CREATE FOREIGN TABLE points (_id name, id int, info text) SERVER s OPTIONS (database 'shop');
 	CREATE FOREIGN TABLE nothing (_id name, a int) SERVER s OPTIONS (database 'shop');
 	CREATE FOREIGN TABLE lines (n int, t text) SERVER s OPTIONS (database 'shop', collection 'mixed', unwind 'lines', ordinality 'n');
-	UPDATE pg_foreign_table SET ftoptions = ftoptions || '{gone=1}' WHERE ftrelid = 'nothing'::regclass});
+	UPDATE pg_foreign_table SET ftoptions = ftoptions || '{gone=1}' WHERE ftrelid = 'nothing'::regclass;
+	CREATE FUNCTION extensions.mongo_fdw_validator(text[], regclass) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''another function is called''; END'});
 
 # what it says, one round of changes after the other
 my %seen;

@@ -296,6 +296,14 @@ sql(q{CREATE SCHEMA extensions; ALTER EXTENSION mongo_fdw SET SCHEMA extensions;
 	CALL extensions.mongo_sync('shop.objects', 'public."A objects"'); ALTER EXTENSION mongo_fdw SET SCHEMA public});
 in_step('an extension that is not in the search_path', 'shop.objects', '"A objects"');
 
+# --- names ---------------------------------------------------------------------------------------
+sql(q{CREATE SCHEMA "My ""Schema"; CALL mongo_sync('shop.c', '"My ""Schema"."My Table"'); CREATE TABLE "My ""Schema".there (LIKE c INCLUDING INDEXES);
+	CALL mongo_sync('shop.c', '"My ""Schema".there'); SET search_path = "My ""Schema", public; CALL mongo_sync('shop.c', 'Unquoted')});
+in_step("a schema with quotes: $_", 'shop.c', qq{"My ""Schema".$_}, '_id, a, t, d, m') foreach ('"My Table"', 'there', 'unquoted');
+my $long = "\xe6\x9c\xac" x 21;
+sql(qq{CALL mongo_sync('shop.c', 'public."$long"')});
+in_step('a name of 63 bytes', 'shop.c', qq{public."$long"}, '_id, a, t, d, m');
+
 # --- privileges --------------------------------------------------------------------------------
 # functions that somebody with CREATE in a schema of the search_path has added to PostgreSQL's
 sql(q{CREATE SCHEMA shadowing; CREATE FUNCTION shadowing.overload() RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE 'another function is called'; END$$;
@@ -316,6 +324,9 @@ refused('others cannot enter a table', q{SET ROLE other; INSERT INTO mongo_sync_
 sql(q{GRANT USAGE ON FOREIGN SERVER mongodb TO other; CREATE USER MAPPING FOR other SERVER mongodb; GRANT SELECT ON shop.other TO other;
 	SET ROLE other; CALL mongo_sync('shop.other', 'public.others_table')});
 is(sql('TABLE others_table'), '1|1', 'a user with privileges');
+sql(q{CREATE FUNCTION public.mongo_match(shop.c, json) RETURNS boolean LANGUAGE sql AS 'SELECT shadowing.overload()::boolean'});
+refused('a function that would be called for a range', q{CALL mongo_sync('shop.c', 'public.overloaded', 5)}, '42725', 'more than one function named "public.mongo_match"');
+sql('DROP FUNCTION public.mongo_match(shop.c, json)');
 
 create_server($node, 'secondary', $set->primary, read_preference => 'secondaryPreferred');
 sql(q{CREATE FOREIGN TABLE shop.behind (_id int) SERVER secondary OPTIONS (database 'db', collection 'c')});

@@ -204,8 +204,13 @@ connect_to_database(const SyncTask *task)
 	BackgroundWorkerInitializeConnectionByOid(task->database, task->owner, 0);
 	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
-	names = run("SELECT e.extnamespace::regnamespace FROM pg_extension e JOIN pg_class c ON c.relnamespace = e.extnamespace"
-				" WHERE e.extname = 'mongo_fdw' AND c.relname = 'mongo_sync_data'");
+	SetConfigOption("default_transaction_read_only", "off", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("row_security", "on", PGC_SUSET, PGC_S_OVERRIDE);
+	/* other tables wait for this one */
+	SetConfigOption("lock_timeout", "10s", PGC_SUSET, PGC_S_OVERRIDE);
+	/* whoever owns the database may create a table of this name */
+	names = run("SELECT e.extnamespace::regnamespace FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid"
+				" JOIN pg_class c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid WHERE e.extname = 'mongo_fdw' AND c.relname = 'mongo_sync_data'");
 	return names == NIL ? NULL : linitial(names);
 }
 
@@ -249,7 +254,7 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 	{
 		(void) run(psprintf("SELECT %s.mongo_sync_prepare(foreign_table, local_table::text, %d) FROM %s.mongo_sync_data WHERE local_table = %u",
 							schema, CHANGES_IN_A_BATCH, schema, task.table));
-		while (strcmp(linitial(run(psprintf("SELECT %s.mongo_sync_step(%u, %d)", schema, task.table,
+		while (strcmp(linitial(run(psprintf("SELECT %s.mongo_sync_step(%u::regclass, %d)", schema, task.table,
 											CHANGES_IN_A_BATCH))), "t") == 0)
 			CHECK_FOR_INTERRUPTS();
 	}
@@ -264,7 +269,7 @@ mongo_sync_table(Datum unused pg_attribute_unused())
 		AbortCurrentTransaction();
 		/* unless another session brings it into step */
 		if (error->sqlerrcode != ERRCODE_OBJECT_IN_USE)
-			(void) run(psprintf("SELECT %s.mongo_sync_fail(%u, %s)", schema, task.table,
+			(void) run(psprintf("SELECT %s.mongo_sync_fail(%u::regclass, %s::text)", schema, task.table,
 								quote_literal_cstr(error->message)));
 	}
 	PG_END_TRY();
