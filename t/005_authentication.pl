@@ -91,6 +91,9 @@ fails('a user is needed', qr/ERROR:  08001.*DETAIL:  SCRAM-SHA-1 needs the optio
 	{}, auth_mechanism => 'SCRAM-SHA-1');
 fails('and a password', qr/DETAIL:  SCRAM-SHA-1 needs the option "password" or "password_file"/,
 	{ username => 'sha1' }, auth_mechanism => 'SCRAM-SHA-1');
+fails('also without a mechanism', qr/DETAIL:  A user name needs the option "password" or "password_file" of the user mapping/, { username => 'sha256' });
+fails('a password that takes long to hash', qr/DETAIL:  The password has more than 4096 bytes/, { username => 'sha256', password => 'x' x 4097 });
+reads('the longest time to connect', \%sha256, connect_timeout_ms => 2147483647);
 fails('X.509 takes none', qr/DETAIL:  MONGODB-X509 takes no password/, \%sha1, auth_mechanism => 'MONGODB-X509');
 fails('PLAIN, which this server does not have', qr/ERROR:  \w{5}: .*server "s\d+"/, \%sha1, auth_mechanism => 'PLAIN');
 fails('users of PLAIN are not of a database', qr/must be \$external for PLAIN/, \%sha1,
@@ -219,5 +222,14 @@ like($stderr, qr/user mapping not found for user "No "One".*HINT/s, 'ANALYZE rea
 $node->safe_psql('postgres', 'CREATE USER MAPPING FOR PUBLIC SERVER "A Server"');
 ($status, $stdout, $stderr) = $node->psql('postgres', 'SELECT * FROM unmapped');
 unlike($stderr, qr/user mapping/, 'and one for PUBLIC is everybody\'s');
+
+# A cursor that reads first when the user mapping names another user reads as that user.
+my $changed = reads('before the change', \%sha1);
+my $reading = MongoFdwTest::Session->new($node);
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE twice (id int) SERVER $changed OPTIONS (database 'db', collection 'points')");
+$reading->ask("BEGIN; DECLARE c CURSOR FOR SELECT id FROM t_$changed");
+$node->safe_psql('postgres', "ALTER USER MAPPING FOR CURRENT_USER SERVER $changed OPTIONS (SET username 'sha256')");
+is($reading->ask('SELECT count(*) FROM pg_class WHERE relname = \'twice\'; FETCH c; COMMIT'), "1\n1", 'a cursor');
+is($reading->ask("SELECT mongo_command('$changed', 'admin', '{\"connectionStatus\": 1}') #>> '{authInfo,authenticatedUsers,0,user}'"), 'sha256', 'and what follows');
 
 done_testing();

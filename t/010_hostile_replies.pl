@@ -232,12 +232,18 @@ foreach my $greeting (
 	qw(length_zero length_20 length_30 length_negative length_huge another_request count_0 count_huge
 	document_long document_short document_open not_bson unknown_opcode insert query message_short
 	message_section_1 message_empty compressed_size_huge compressed_overflow compressed_nothing
-	hosts_of_numbers passives_of_numbers compression_of_numbers authentication_text code_zero
+	hosts_of_numbers hosts_without_port hosts_of_colons hosts_open hosts_long hosts_many passives_of_numbers compression_of_numbers authentication_text code_zero
 	cluster_time_open))
 {
 	create_fake_server("greeted_$greeting", ", compressors 'zlib'", "--greeting=$greeting");
 	run_cases("greeted_$greeting", 'SELECT id FROM TABLE', [ good => '08P01' ]);
 }
+
+# A fragment of an event of a change stream.
+my $fragment;
+$node->psql('postgres', q{CREATE FOREIGN TABLE fragment_open (__token text, id int) SERVER fake
+	OPTIONS (database 'db', change_stream 'collection', split_events 'true'); SELECT id FROM fragment_open}, stderr => \$fragment);
+like($fragment, qr/invalid.*A fragment of an event is not valid BSON/s, 'a fragment of an event');
 
 # Answers to a password's first message: what libmongoc would read beyond, or hash for an hour.
 foreach my $message (qw(iterations iterations_too_many attribute_cut attribute_alone))

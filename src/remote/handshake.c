@@ -301,6 +301,9 @@ mongo_guard_release(MongoStream *stream)
 #define TOO_MANY_ITERATIONS \
 	"It asks for more than " CppAsString2(MOST_ITERATIONS) " iterations of a password's hash."
 
+/* MongoDB's limit of a replica set */
+#define MOST_MEMBERS	50
+
 #define IMPOSSIBLE_VALUE	"A field of the reply has a value that it cannot have."
 
 /* How deep libmongoc reads a reply: {writeErrors: [{field: document}]}. */
@@ -383,6 +386,33 @@ static const char *
 check_strings(const bson_iter_t *field)
 {
 	return check_each(field, check_string);
+}
+
+/*
+ * check_hosts: checks "host:port" or "[address]:port" of a replica set's members.  libmongoc
+ * crashes if it cannot parse one, and compares each with all others.
+ */
+static const char *
+check_hosts(const bson_iter_t *field)
+{
+	bson_iter_t element;
+
+	if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &element))
+		return NULL;
+	for (int count = 0; bson_iter_next(&element); count++)
+	{
+		uint32_t	length = 0;
+		const char *host = BSON_ITER_HOLDS_UTF8(&element) ? bson_iter_utf8(&element, &length) : "";
+		const char *address_end = host[0] == '[' ? strstr(host, "]:") : NULL;
+		const char *colon = address_end != NULL ? address_end + 1 : strchr(host, ':');
+		size_t		digits = colon != NULL ? strspn(colon + 1, "0123456789") : 0;
+
+		if (count >= MOST_MEMBERS || length > BSON_HOST_NAME_MAX || digits == 0 || digits > 5 ||
+			colon == host || colon + 1 + digits != host + length ||
+			atoi(colon + 1) < 1 || atoi(colon + 1) > 65535)
+			return IMPOSSIBLE_VALUE;
+	}
+	return NULL;
 }
 
 /* check_nested: accepts a document, or an array, which libmongoc reads in the same way. */
@@ -490,12 +520,12 @@ mongo_reply_check(const uint8 *document, size_t length)
 	 * "=".
 	 */
 	static const FieldRule rules[] = {
-		{"arbiters", check_strings},
+		{"arbiters", check_hosts},
 		{"code", check_code},
 		{"compression", check_strings},
 		{"errorLabels", check_nested},
-		{"hosts", check_strings},
-		{"passives", check_strings},
+		{"hosts", check_hosts},
+		{"passives", check_hosts},
 		{"payload", check_scram_message},
 		{"speculativeAuthenticate", check_authentication},
 		{"writeConcernError", check_error},

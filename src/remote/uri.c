@@ -137,15 +137,6 @@ uri_from_text(const MongoConnectionOptions *options)
 	return mongoc_uri_copy(uri);
 }
 
-static void
-set_read_mode(mongoc_uri_t *uri, mongoc_read_mode_t mode)
-{
-	mongoc_read_prefs_t *prefs = mongoc_read_prefs_new(mode);
-
-	mongoc_uri_set_read_prefs_t(uri, prefs);
-	mongoc_read_prefs_destroy(prefs);
-}
-
 /*
  * set_concerns
  *		Sets the read concern and the write concern.
@@ -182,7 +173,7 @@ set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 
 /* -------------------------------- credentials -------------------------------- */
 
-#define LONGEST_PASSWORD	65536
+#define LONGEST_PASSWORD	4096
 #define EXTERNAL_SOURCE		"$external"
 
 /*
@@ -356,7 +347,12 @@ set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		return "The option \"username\" is not valid.";
 	if (options->password != NULL && !mongoc_uri_set_password(uri, options->password))
 		return "The option \"password\" is not valid.";
-	problem = mechanism != NULL ? set_mechanism(uri, options, mechanism) : NULL;
+	/* libmongoc takes a long time over a long one, and crashes without any */
+	problem = options->password != NULL && strlen(options->password) > LONGEST_PASSWORD ?
+		"The password has more than " CppAsString2(LONGEST_PASSWORD) " bytes." :
+		mechanism != NULL ? set_mechanism(uri, options, mechanism) :
+		options->password == NULL ?
+		"A user name needs the option \"password\" or \"password_file\" of the user mapping." : NULL;
 	return problem != NULL ? problem : set_source(uri, options, mechanism);
 }
 
@@ -393,7 +389,12 @@ set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET, options->replica_set))
 		return "The option \"replica_set\" is not valid.";
 	if (options->read_mode != 0)
-		set_read_mode(uri, options->read_mode);
+	{
+		mongoc_read_prefs_t *preference = mongoc_read_prefs_new(options->read_mode);
+
+		mongoc_uri_set_read_prefs_t(uri, preference);
+		mongoc_read_prefs_destroy(preference);
+	}
 	set_concerns(uri, options);
 	/* the server may have been created before this was checked */
 	if (!mongo_uri_is_acknowledged(uri))
@@ -466,8 +467,10 @@ take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTra
 	/* no ping while connecting; libmongoc makes microseconds of it, in an int */
 	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, 1000000);
 	transport->socket_timeout_ms = Max(timeout_ms, 0);
-	transport->connect_timeout_ms =
-		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+	/* libmongoc asserts that it is less than the largest int */
+	timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 0);
+	transport->connect_timeout_ms = timeout_ms <= 0 ? 10000 : Min(timeout_ms, INT_MAX - 1);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, transport->connect_timeout_ms);
 }
 
 mongoc_uri_t *

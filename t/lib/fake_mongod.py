@@ -61,7 +61,7 @@ class Request:
         if not self.is_read:
             return bson.encode({'n': 1, 'padding': 100 * 'x', 'ok': 1.0})
         key = 'nextBatch' if self.is_more else 'firstBatch'
-        collection = self.command['collection' if self.is_more else 'find']
+        collection = self.command['collection' if self.is_more else next(iter(self.command))]
         if raw_batch is None:
             raw_batch = bson.encode({str(i): d for i, d in enumerate([DOCUMENT] if batch is None else batch)})
         inner = (b'\x04' + key.encode() + b'\0' + raw_batch
@@ -97,6 +97,13 @@ def with_bad_document(name, cut=False, **fields):
     nested = struct.pack('<i', 4) if cut else bson.encode({'clusterTime': bson.Timestamp(1, 1)})[:-1] + b'x'
     body = b'\x03' + name + b'\0' + nested + bson.encode(fields)[4:]
     return struct.pack('<i', len(body) + 4) + body
+
+
+def open_fragment(r):
+    """Returns an event of a change stream that is split, whose document is unterminated."""
+    r.is_read = True
+    yield r.message(r.cursor(raw_batch=element(with_bad_document(
+        b'fullDocument', _id={'_data': '82AA'}, operationType='insert', splitEvent={'fragment': 1, 'of': 1}))))
 
 
 def patched(data, offset, value):
@@ -368,6 +375,7 @@ BEHAVIOURS = {
                         errorLabels=['SystemOverloadedError', 'RetryableError']),
     'too_large_for_cache': error(code=388, codeName='TransactionTooLargeForCache', errmsg='transaction is too large'),
     'error_without_code': error(errmsg='something went wrong'),
+    'fragment_open': open_fragment,
     'error_of_odd_types': error(code='x', codeName=5, errmsg=bson.Int64(3)),
     'error_not_utf8': lambda r: [r.message(bson.encode({'ok': 0.0, 'code': 2, 'errmsg': 'QQQQ'}).replace(b'QQQQ', b'\xff\xfe\xc3\x01'))],
 }
@@ -462,6 +470,11 @@ def greeting_with(**fields):
 
 GREETINGS.update({
     'hosts_of_numbers': greeting_with(setName='rs', hosts=[1, 2]),
+    'hosts_without_port': greeting_with(setName='rs', hosts=['']),
+    'hosts_of_colons': greeting_with(setName='rs', hosts=['a:1:2']),
+    'hosts_open': greeting_with(setName='rs', hosts=['[::1']),
+    'hosts_long': greeting_with(setName='rs', hosts=['a' * 300 + ':1']),
+    'hosts_many': greeting_with(setName='rs', hosts=[f'127.0.0.1:{port}' for port in range(1, 3000)]),
     'passives_of_numbers': greeting_with(setName='rs', hosts=[], passives=[None]),
     'compression_of_numbers': greeting_with(compression=[1]),
     'authentication_text': greeting_with(speculativeAuthenticate='text'),
@@ -608,7 +621,7 @@ def serve(connection, seen):
                 connection.sendall(Request(request_id, command, 0).message(bson.encode({
                     'ok': 0.0, 'errmsg': 'interrupted at shutdown', 'code': 11600, 'codeName': 'InterruptedAtShutdown'})))
                 continue
-            if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
+            if name not in ('find', 'getMore', 'insert', 'update', 'delete') and collection != 'fragment_open':
                 if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2) or '--talkative' in sys.argv:
                     connection.sendall(answer_greeting(request_id, opcode))
                 if argument('greeting') == 'spoilt':
