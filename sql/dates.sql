@@ -50,6 +50,10 @@ EXECUTE parameters ('2011-12-30', '2012-01-01');
 SET timezone = '<+12:34>-12:34';
 EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) EXECUTE constant;
 EXECUTE parameters ('2024-03-31', NULL);
+-- the last moments, between milliseconds
+PREPARE moments (timestamptz) AS SELECT count(*) FILTER (WHERE d + interval '1 hour' < $1), count(*) FILTER (WHERE d + interval '1 hour' >= $1), count(d) FROM d_times;
+EXECUTE moments ('294276-12-31 23:59:59.999999+00');
+EXECUTE moments ('2024-03-31 01:00:00.000001+00');
 SET timezone = 'Europe/Berlin';
 
 -- what clocks show, as ranges of instants: a day of 23 hours, none, two

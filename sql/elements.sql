@@ -173,6 +173,19 @@ SELECT _id FROM e_nested WHERE '[3]' = ANY (js) OR '[[8]]' = ANY (ks) ORDER BY _
 DELETE FROM e_nested;
 DROP FOREIGN TABLE e_nested;
 DROP DOMAIN e_document;
+-- an element of a domain has the domain's precision
+SET client_min_messages = warning;
+CREATE DOMAIN e_tenths AS numeric(5,1);
+CREATE DOMAIN e_three AS varchar(3);
+CREATE DOMAIN e_second AS timestamptz(0);
+CREATE FOREIGN TABLE e_domains (_id int, a e_tenths[], v e_three[], t e_second[])
+	SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_domains');
+RESET client_min_messages;
+SELECT mongo_command('elements', 'mongo_fdw_regress', '{"insert": "written_domains", "documents": [{"_id": 1, "a": [1.26], "v": ["abc   "], "t": [{"$date": "2024-01-01T00:00:00.400Z"}]}, {"_id": 2, "a": [1.3], "v": ["abc"], "t": [{"$date": "2024-01-01T00:00:00Z"}]}]}') ->> 'n' AS n;
+SELECT count(*) FROM e_domains WHERE a[1] = 1.3 AND a[1] > 1.29 AND v[1] = 'abc' AND t[1] = '2024-01-01 00:00+00';
+DELETE FROM e_domains;
+DROP FOREIGN TABLE e_domains;
+DROP DOMAIN e_tenths, e_three, e_second;
 -- EXISTS over the elements: the conditions on one are an $elemMatch, or on the field if they ask for the element itself
 SET client_min_messages = warning;
 CREATE FOREIGN TABLE e_lines (_id int, lines jsonb, tags text[], j jsonb) SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_lines');

@@ -101,6 +101,25 @@ SELECT try('SELECT a._id, b._id, c._id FROM a LEFT JOIN b ON a.x = b.x LEFT JOIN
 SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 
+-- sorted by a column of the outer table, as the found document has only its _id
+CREATE FUNCTION sorted(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+	pushed text;
+	local text;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO plan;
+	EXECUTE 'SELECT string_agg(r::text, '' '') FROM (' || query || ') r' INTO pushed;
+	SET LOCAL mongo_fdw.enable_pushdown = off;
+	EXECUTE 'SELECT string_agg(r::text, '' '') FROM (' || query || ') r' INTO local;
+	SET LOCAL mongo_fdw.enable_pushdown = on;
+	RETURN CASE WHEN plan ~ '\$lookup.*\$sort' THEN '$sort: ' ELSE 'no $sort: ' END || pushed || CASE WHEN pushed = local THEN '' ELSE ', NOT ' || local END;
+END
+$$;
+SELECT sorted('SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y > 1) ORDER BY a.x DESC, a._id LIMIT 4');
+SELECT sorted('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y > a._id) ORDER BY a.x, a._id');
+DROP FUNCTION sorted;
+
 -- made here: no index, other databases, type mismatches as NULL, whole documents and rows, full joins, locks
 SELECT try('SELECT a._id, b._id FROM a JOIN b ON a.t1 = b.y');
 SELECT try('SELECT a._id, e.z FROM a JOIN elsewhere e ON e._id = a.x');

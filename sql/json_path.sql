@@ -231,6 +231,16 @@ EXECUTE p_dates ('2020-01-03', 'infinity');
 EXECUTE p_dates ('2020-01-03', NULL);
 RESET plan_cache_mode;
 
+-- what is a string there, and a document once it is cast
+SET client_min_messages = warning;
+CREATE FOREIGN TABLE p_texts (_id int, j jsonb) SERVER json_path OPTIONS (database 'mongo_fdw_regress', collection 'written_json_texts');
+RESET client_min_messages;
+INSERT INTO p_texts VALUES (1, '{"a": "{\"x\": 1}"}'), (2, '{"a": {"x": 1}}');
+SELECT array_agg(_id) FILTER (WHERE (j ->> 'a')::jsonb @> '{"x": 1}') FROM p_texts;
+SELECT count(*) FROM p_texts WHERE (j ->> 'a')::jsonb @> '{"x": 1}';
+SELECT count(*) FROM p_texts WHERE (j ->> 'a')::jsonb ? 'x' AND (j #>> '{a}')::jsonb @? '$.x' AND '{"x": 1, "y": 2}' @> (j ->> 'a')::jsonb;
+DELETE FROM p_texts;
+
 -- a date in a pipeline or a match document is in UTC, if it does not say, under every setting
 SET TimeZone = 'Asia/Kathmandu';
 SET DateStyle = 'SQL, DMY';

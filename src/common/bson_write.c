@@ -133,13 +133,6 @@ expect(Reader *reader, char c)
 		report_fault(reader);
 }
 
-static bool
-is_word_character(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		(c >= '0' && c <= '9') || c == '$' || c == '-' || c == '_';
-}
-
 static Word
 read_word(Reader *reader)
 {
@@ -147,9 +140,8 @@ read_word(Reader *reader)
 
 	next_character(reader);
 	word.start = reader->position;
-	while (is_word_character(*reader->position))
-		reader->position++;
-	word.length = reader->position - word.start;
+	word.length = strspn(word.start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789$-_");
+	reader->position += word.length;
 	if (word.length == 0)
 		report_fault(reader);
 	return word;
@@ -236,6 +228,7 @@ static const struct
 	{"false", {.value_type = BSON_TYPE_BOOL, .value.v_bool = false}},
 	{"NaN", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = NAN}},
 	{"inf", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = INFINITY}},
+	{"5e33", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = 5e33}},
 	{"-inf", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = -INFINITY}},
 	{"min", {.value_type = BSON_TYPE_MINKEY}},
 	{"max", {.value_type = BSON_TYPE_MAXKEY}},

@@ -863,7 +863,9 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 		return false;
 	BSON_APPEND_UTF8(lookup, "as", prefix);
 	mongo_pipeline_append(pipeline, "$lookup", lookup);
-	pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
+	/* otherwise the found document has only its _id */
+	if (join->type != JOIN_SEMI || join->reads_inner)
+		pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
 
 	if (is_plain && !join->key.unique)
 		pipeline->arrays = lappend(pipeline->arrays, unconstify(char *, prefix));

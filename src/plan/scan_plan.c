@@ -518,8 +518,7 @@ has_documents_of(const MongoRelation *relation, Index varno)
 		const MongoJoin *join = relation->join;
 
 		if (join->inner->relid == varno)
-			return join->type == JOIN_INNER || join->type == JOIN_LEFT ||
-				(join->type == JOIN_SEMI && join->reads_inner);
+			return join->type != JOIN_ANTI;
 	}
 	return true;
 }

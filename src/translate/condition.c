@@ -173,7 +173,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	if (field->path[0] == '\0' ? !is_contained_object(operator, value) :
 		!mongo_path_is_addressable(field->path))
 		return result;
-	if (!wanted || field->element != 0)
+	if (!wanted || field->element != 0 || OidIsValid(field->cast_type))
 		return result;
 	result.strict = true;
 	if (IsA(value, Const))

@@ -80,20 +80,15 @@ date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
 	if (IsA(node, Const))
 		return constant_bound(strategy, (Const *) node, value);
 
-	/* the conversion to BSON drops the microseconds of a timestamp */
+	/* not by adding an interval, which could be out of range */
 	if (type != DATEOID && rounds_up(strategy))
-	{
-		Interval   *interval = palloc0(sizeof(Interval));
-		Const	   *addend = makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval),
-									   IntervalPGetDatum(interval), false, false);
-
-		interval->time = 999;
-		node = (Node *) makeFuncExpr(type == TIMESTAMPTZOID ? F_TIMESTAMPTZ_PL_INTERVAL :
-									 F_TIMESTAMP_PL_INTERVAL, type, list_make2(node, addend),
-									 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	}
-	return (type == DATEOID || rounds_up(strategy) || rounds_down(strategy)) &&
-		mongo_variable(scope, node, value);
+		node = (Node *) makeRelabelType((Expr *) node, type, MONGO_TYPMOD_ROUND_UP, InvalidOid,
+										COERCE_IMPLICIT_CAST);
+	if ((type != DATEOID && !rounds_up(strategy) && !rounds_down(strategy)) ||
+		!mongo_variable(scope, node, value))
+		return false;
+	value->typmod = -1;
+	return true;
 }
 
 /*-------------------------------------------------------------------------

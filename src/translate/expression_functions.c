@@ -57,9 +57,9 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 #define REMAINDER_NUMERIC \
 	"{$cond: [{$eq: [@1, NaN]}, {$add: [@1, @2]}, {$mod: [@1, @2]}]}"
 
-/* MongoDB returns NaN for an infinite Decimal128 */
-#define UNLESS_INFINITE(operator) \
-	"{$cond: [{$lt: [{$abs: @1}, inf]}, {" operator ": @1}, @1]}"
+/* MongoDB returns NaN for a Decimal128 of more than 34 digits, which is an integer */
+#define UNLESS_LARGE(operator) \
+	"{$cond: [{$lt: [{$abs: @1}, 5e33]}, {" operator ": @1}, @1]}"
 
 #define SIGN_FLOAT \
 	"{$toDouble: {$cond: [{$eq: [@1, NaN]}, 0, {$cmp: [@1, 0]}]}}"
@@ -170,8 +170,8 @@ const MongoExpressionRow mongo_number_rows[] =
 	{{F_NUMERIC_UMINUS}, NEGATE, .digits = MONGO_DIGITS_SAME},
 	{{F_NUMERIC_UPLUS}, "@1", .digits = MONGO_DIGITS_SAME},
 	{{F_NUMERIC_ABS, F_ABS_NUMERIC}, ABSOLUTE, .digits = MONGO_DIGITS_SAME},
-	{{F_CEIL_NUMERIC, F_CEILING_NUMERIC}, UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
-	{{F_FLOOR_NUMERIC}, UNLESS_INFINITE("$floor"), .digits = MONGO_DIGITS_INTEGER},
+	{{F_CEIL_NUMERIC, F_CEILING_NUMERIC}, UNLESS_LARGE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
+	{{F_FLOOR_NUMERIC}, UNLESS_LARGE("$floor"), .digits = MONGO_DIGITS_INTEGER},
 	{{F_SIGN_NUMERIC}, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD, .digits = MONGO_DIGITS_INTEGER},
 	{{F_ROUND_NUMERIC_INT4, F_NUMERIC_NUMERIC_INT4}, MONGO_ROUNDED("@1"),
 	.translate = translate_rescale},

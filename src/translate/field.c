@@ -571,7 +571,7 @@ mongo_any_element(MongoColumns *columns, Node *node, MongoField *field)
 	if (!OidIsValid(element))
 		return false;
 	field->type = element;
-	field->operator_type = getBaseType(element);
+	field->operator_type = getBaseTypeAndTypmod(element, &field->typmod);
 	field->element = MONGO_ANY_ELEMENT;
 	return true;
 }

@@ -220,14 +220,6 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 							 bson_utf8(other_type));
 }
 
-static void
-append_cast_bool(const MongoPredicate *predicate, Datum value, BsonArray *branches)
-{
-	bson_array_append_template(branches, "{@1: {$in: [@2, @3]}}", bson_utf8(predicate->field.path),
-							   bson_bool(DatumGetBool(value)),
-							   bson_int32(DatumGetBool(value)));
-}
-
 /*
  * Dates
  */
@@ -504,7 +496,10 @@ mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *mat
 		for (int i = 0; i < count && branches.bson->len <= MONGO_LARGEST_MATCH; i++)
 		{
 			if (predicate->field.cast_type == BOOLOID)
-				append_cast_bool(predicate, values[i], &branches);
+				bson_array_append_template(&branches, "{@1: {$in: [@2, @3]}}",
+										   bson_utf8(predicate->field.path),
+										   bson_bool(DatumGetBool(values[i])),
+										   bson_int32(DatumGetBool(values[i])));
 			else
 				wrappers[predicate->field.wrapper].append(predicate, values[i], &branches);
 		}

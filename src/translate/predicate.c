@@ -590,15 +590,6 @@ is_among(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-static bool
-is_error_free(const char *name, bool in_expression)
-{
-	return is_among(name, operators, lengthof(operators)) ||
-		(in_expression ?
-		 is_among(name, expression_operators, lengthof(expression_operators)) :
-		 is_among(name, find_operators, lengthof(find_operators)));
-}
-
 /*
  * only_error_free: are all keys that begin with "$" error-free, at any depth?  A value that is
  * a document with such keys is treated as operators too.
@@ -613,7 +604,9 @@ only_error_free(bson_iter_t *iter, bool in_expression)
 		bool		is_operator = key[0] == '$';
 		bson_iter_t child;
 
-		if (is_operator && !is_error_free(key, in_expression))
+		if (is_operator && !is_among(key, operators, lengthof(operators)) &&
+			!(in_expression ? is_among(key, expression_operators, lengthof(expression_operators)) :
+			  is_among(key, find_operators, lengthof(find_operators))))
 			return false;
 		if (strcmp(key, "$literal") == 0)
 			continue;
