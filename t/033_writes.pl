@@ -187,6 +187,23 @@ $node->safe_psql('postgres', q{CREATE FUNCTION same() RETURNS trigger LANGUAGE p
 	CREATE TRIGGER same BEFORE UPDATE ON unread FOR EACH ROW EXECUTE FUNCTION same()});
 fails(q{UPDATE unread SET b = b || '!'}, qr/mismatch|does not fit|cannot be read|type/i, 'and with a row trigger');
 
+# so that fields without a column stay, whatever the trigger or the statement changes
+$mongod->insert('db', 'nested', '[{"_id": 1, "n": 1, "c": {"zip": 1, "city": "x"}, "ca": [{"zip": 1, "city": "x"}, {"zip": 2, "city": "y"}], "m": {"l": {"$numberLong": "5"}, "b": 1}}]');
+$node->safe_psql('postgres', q{CREATE TYPE address AS (zip int, street text);
+	CREATE FOREIGN TABLE nested (_id int, n int, c address, ca address[], m jsonb) SERVER mongodb OPTIONS (database 'db');
+	CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS
+		$$BEGIN NEW.c.zip := 2; NEW.ca[1].street := 'q'; NEW.m := NEW.m || '{"b": 2}'; RETURN NEW; END$$;
+	CREATE TRIGGER change BEFORE UPDATE ON nested FOR EACH ROW EXECUTE FUNCTION change();
+	UPDATE nested SET n = 2});
+is_deeply($mongod->command('{"aggregate": "nested", "pipeline": [{"$set": {"l": {"$type": "$m.l"}}}], "cursor": {}}', 'db')->{cursor}{firstBatch},
+	[ { _id => 1, n => 2, c => { zip => 2, city => 'x' }, ca => [ { zip => 1, city => 'x', street => 'q' }, { zip => 2, city => 'y' } ], m => { l => 5, b => 2 }, l => 'long' } ],
+	'fields that a trigger does not change');
+
+# names of tables are those of every search_path
+$node->safe_psql('postgres', q{CREATE SCHEMA sa; CREATE TABLE sa.tt (); CREATE FOREIGN TABLE named (_id int, r regclass, f regproc[]) SERVER mongodb OPTIONS (database 'db');
+	SET search_path = sa, public; INSERT INTO named VALUES (1, 'tt', '{change,now}')});
+is_deeply(documents('named'), [ { _id => 1, r => 'sa.tt', f => [ 'public.change', 'now' ] } ], 'regclass and regproc');
+
 # a text _id can be a String and an ObjectId: both are that row
 $mongod->insert('db', 'twins', '[{"_id": "65a000000000000000000001"}, {"_id": {"$oid": "65a000000000000000000001"}}, {"_id": "other"}]');
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE twins (_id text, a int) SERVER mongodb OPTIONS (database 'db');

@@ -190,14 +190,20 @@ static void
 write_text_form(MONGO_WRITE_ARGS)
 {
 	static const char *const settings[][2] = {
-		{"DateStyle", "ISO"}, {"IntervalStyle", "postgres"}, {"extra_float_digits", "3"}
+		{"DateStyle", "ISO"}, {"IntervalStyle", "postgres"}, {"extra_float_digits", "3"},
+		{"search_path", "pg_catalog"}
 	};
 	int			level = 0;
 	Oid			function;
 	bool		varlena;
 	char	   *text;
+	char		category;
+	bool		preferred;
 
-	if (DateStyle != USE_ISO_DATES || IntervalStyle != INTSTYLE_POSTGRES || extra_float_digits < 1)
+	/* a type of names, such as regclass, is numeric for PostgreSQL */
+	get_type_category_preferred(typid, &category, &preferred);
+	if (DateStyle != USE_ISO_DATES || IntervalStyle != INTSTYLE_POSTGRES || extra_float_digits < 1 ||
+		category == TYPCATEGORY_NUMERIC)
 	{
 		level = NewGUCNestLevel();
 		for (size_t i = 0; i < lengthof(settings); i++)

@@ -764,8 +764,7 @@ append_update(MongoModifyState *state, TupleTableSlot *slot,
 	if (state->compares_rows)
 		attributes = changed_attributes(state, slot, was, was_null);
 	mongo_row_to_update(state->layout, attributes, slot->tts_values, slot->tts_isnull,
-						state->assigns_nested ? was : NULL, state->assigns_nested ? was_null : NULL,
-						update);
+						was, was_null, update);
 }
 
 TupleTableSlot *
