@@ -330,30 +330,33 @@ BEGIN ATOMIC
 				min(option_value) FILTER (WHERE option_name = 'collection') AS collection,
 				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind', 'change_stream')) AS deriving
 				FROM pg_catalog.pg_options_to_table(t.ftoptions)) AS o
-		WHERE c.relnamespace = schema AND w.fdwhandler = 'mongo_fdw_handler'::regproc AND o.deriving = 0
+		WHERE c.relnamespace = schema::oid AND w.fdwhandler::oid = 'mongo_fdw_handler()'::regprocedure::oid AND o.deriving = 0
 	), databases AS (
 		SELECT t.srvname, t.database FROM tables t
 		WHERE coalesce(t.srvname = server, true) AND coalesce(t.database = mongo_fdw_refresh.database, true)
 		UNION
-		SELECT server, mongo_fdw_refresh.database WHERE num_nulls(server, mongo_fdw_refresh.database) = 0
+		SELECT server, mongo_fdw_refresh.database WHERE server IS NOT NULL AND mongo_fdw_refresh.database IS NOT NULL
 	), given AS (
-		SELECT split_part(o, '=', 1) AS name, substr(o, strpos(o, '=') + 1) AS value FROM unnest(options) AS o
+		SELECT split_part(o, '=', 1) AS name, substr(o, strpos(o, '=') + 1) AS value FROM pg_catalog.unnest(options) AS o
 	), statements AS (
 		SELECT t.ftrelid, t.srvname, t.database, mongo_fdw_alteration(t.ftrelid, options) AS statement
 		FROM tables t JOIN databases d ON d.srvname = t.srvname AND d.database = t.database
 		UNION ALL
-		SELECT NULL, d.srvname, d.database, format('IMPORT FOREIGN SCHEMA %I LIMIT TO (%s) FROM SERVER %I INTO %I%s;',
-			d.database, string_agg(quote_ident(CASE WHEN l.lower_case THEN lower(c.name) ELSE c.name END), ', ' ORDER BY c.name),
-			d.srvname, n.nspname, ' OPTIONS (' || l.options || ')')
-		FROM databases d JOIN pg_catalog.pg_namespace n ON n.oid = schema AND new_tables,
-			(SELECT string_agg(format('%I %L', name, value), ', ') AS options,
+		SELECT NULL, d.srvname, d.database, pg_catalog.format('IMPORT FOREIGN SCHEMA %I LIMIT TO (%s) FROM SERVER %I INTO %I%s;',
+			d.database, string_agg(DISTINCT quote_ident(i.name::text), ', '), d.srvname, n.nspname, ' OPTIONS (' || l.options || ')')
+		FROM databases d JOIN pg_catalog.pg_namespace n ON n.oid = schema::oid AND new_tables,
+			(SELECT string_agg(pg_catalog.format('%I %L', name, value), ', ') AS options,
 				bool_or(name = 'lower_case_names' AND value::boolean) AS lower_case,
 				bool_or(name = 'import_views' AND NOT value::boolean) AS no_views FROM given) AS l,
 			LATERAL jsonb_to_recordset(mongo_command(d.srvname, d.database,
 				'{"listCollections": 1, "nameOnly": true, "authorizedCollections": true}'::json) #> '{cursor,firstBatch}')
-				AS c(name text, type text)
+				AS c(name text, type text),
+			LATERAL (SELECT CASE WHEN l.lower_case THEN lower(c.name COLLATE "C") ELSE c.name END::name AS name) AS i
 		WHERE NOT starts_with(c.name, 'system.') AND (c.type <> 'view' OR l.no_views IS NOT TRUE)
 			AND NOT EXISTS (SELECT FROM tables t WHERE t.srvname = d.srvname AND t.database = d.database AND t.collection = c.name)
+			-- the import would give the table another name, which LIMIT TO does not find
+			AND NOT EXISTS (SELECT FROM pg_catalog.pg_class k WHERE k.relnamespace = n.oid AND k.relname = i.name)
+			AND NOT EXISTS (SELECT FROM pg_catalog.pg_type k WHERE k.typnamespace = n.oid AND k.typname = i.name)
 		GROUP BY d.srvname, d.database, n.nspname, l.options
 	)
 	SELECT statement FROM statements WHERE statement IS NOT NULL ORDER BY ftrelid, srvname, database;

@@ -52,6 +52,15 @@ DROP FOREIGN TABLE o, "Customers";
 SELECT * FROM mongo_fdw_refresh('"Refreshed"', options => '{nesting=0,lower_case_names=true,import_views=false}');
 DROP FOREIGN TABLE gone;
 
+-- Names that are not written in lower case alone, that are equal then, or that are taken.
+SELECT mongo_command('refreshed', 'mongo_fdw_regress_refresh', json_build_object('create', name)) -> 'ok' AS ok FROM unnest(ARRAY['Foo', 'foo', 'Ärger', 'taken']) AS name;
+CREATE TYPE taken AS (a int);
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', 'refreshed', 'mongo_fdw_regress_refresh', options => '{lower_case_names=true,import_views=false}') \gexec
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', 'refreshed', 'mongo_fdw_regress_refresh', options => '{lower_case_names=true,import_views=false}');
+DROP FOREIGN TABLE customers, foo, "Ärger";
+DROP TYPE taken;
+SELECT mongo_command('refreshed', 'mongo_fdw_regress_refresh', json_build_object('drop', name)) -> 'ok' AS ok FROM unnest(ARRAY['Foo', 'foo', 'Ärger', 'taken']) AS name;
+
 -- A change stream is no table of the collection's documents.
 CREATE FOREIGN TABLE stream (_id int) SERVER refreshed OPTIONS (database 'mongo_fdw_regress_refresh', collection 'orders', change_stream 'collection');
 SELECT * FROM mongo_fdw_refresh('"Refreshed"');

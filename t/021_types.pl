@@ -407,6 +407,11 @@ is($node->safe_psql('latin1', encode_utf8("$latin1 SELECT count(*) FROM encoding
 	1, 'a filter from one');
 is($node->safe_psql('latin1', 'SELECT v IS NULL, d IS NULL FROM encodings_null WHERE _id = 2'),
 	't|t', 'characters that LATIN1 does not have read as NULL');
+$mongod->insert('latin_names', $_->[0], $_->[1])
+  foreach ([ 'plain', '[{"_id": 1, "日": 1, "ä": 1}]' ], [ '日本', '[{"_id": 1}]' ]);
+is($node->safe_psql('latin1', qq{$latin1 SET client_min_messages = error; CREATE SCHEMA names; IMPORT FOREIGN SCHEMA latin_names FROM SERVER mongodb INTO names;
+	SELECT string_agg(attrelid::regclass || '.' || attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'names.plain'::regclass AND attnum > 0}),
+	encode_utf8('names.plain._id names.plain.ä names.plain.__doc'), 'names that LATIN1 does not have are left out');
 foreach my $column ('v', 'd')
 {
 	my ($status, $stdout, $message) = $node->psql('latin1',

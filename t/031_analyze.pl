@@ -46,6 +46,13 @@ $node->safe_psql('postgres', "CREATE FOREIGN TABLE few (_id int, k int, \"d.x\" 
 	  . "OPTIONS (database 'db'); ALTER FOREIGN TABLE few DROP COLUMN gone; ANALYZE few");
 is(statistics('few'), "100\n-1\n5\n1\n1", 'few documents, a dropped column, a path and its parent');
 
+# An index whose filter looks like malformed Extended JSON.
+is(system($ENV{PYTHON} || 'python3', '-c', 'import pymongo, sys; pymongo.MongoClient(sys.argv[1])["db"]["few"].create_index('
+	  . '"k", partialFilterExpression={"k": {"$eq": {"$oid": "zz"}}})', $mongod->uri), 0, 'an index with an odd filter');
+$node->safe_psql('postgres', 'ANALYZE few');
+is($node->safe_psql('postgres', q{SELECT count(*), (SELECT indexes->1->>'partialFilterExpression' FROM mongo_fdw_statistics WHERE relation = 'few'::regclass) FROM few WHERE k = 1}),
+	'20|{"k":{"$eq":{"$oid":"zz"}}}', 'its filter is kept as text');
+
 # Large documents: the sample is bounded.
 $mongod->fill('db', 'large', 400, 10000);
 foreach my $sampling ('on', 'off')

@@ -39,6 +39,8 @@ is(counted(sprintf($in_transaction, 12, '12 AND 12')), '0 aggregate 1', 'nothing
 
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD read_concern 'snapshot')});
 is(counted('SELECT count(*) FROM points WHERE id BETWEEN 10 AND 19'), '10 aggregate 1', 'read concern snapshot');
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (SET read_concern 'SnapShot')});
+is(counted('SELECT count(*) FROM points WHERE id BETWEEN 10 AND 19'), '10 aggregate 1', 'in other letters');
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (DROP read_concern)});
 
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD count_from_metadata 'on')});

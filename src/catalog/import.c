@@ -391,7 +391,8 @@ collection_from_entry(const bson_t *entry)
 	bson_iter_t iter;
 
 	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
-		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0)
+		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0 ||
+		!mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))))
 		return NULL;
 	collection->name = mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
 
@@ -581,6 +582,8 @@ read_table(const ImportSource *source, const ImportCollection *collection)
 	table->root = &table->sample->root;
 	list_indexes(source, table);
 	table->whole_document = table->root->unnameable || table->root->overflow;
+	if ((table->root->kinds & IMPORT_UNREADABLE) != 0)
+		table->unreadable = MONGO_DOCUMENT_COLUMN;
 	collect_columns(source, table, table->root, "", "");
 	return table;
 }

@@ -111,7 +111,7 @@ child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous,
 	if (child != NULL)
 		return child;
 	/* can a path contain the name? */
-	if (length == 0 || strchr(name, '.') != NULL || !bson_utf8_validate(name, length, false))
+	if (length == 0 || strchr(name, '.') != NULL || !mongo_text_is_valid(name, length))
 	{
 		parent->unnameable = true;
 		if (sample->for_import)
@@ -303,7 +303,13 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 		SampledField *child = child_for_key(sample, parent, previous, bson_iter_key(iter), most);
 
 		if (child == NULL)
+		{
+			/* it is in the column for the whole document */
+			if (sample->for_import && (has_unreadable(iter) ||
+									   !mongo_text_is_valid(bson_iter_key(iter), strlen(bson_iter_key(iter)))))
+				parent->kinds |= IMPORT_UNREADABLE;
 			continue;
+		}
 		previous = child;
 		/* if a key is repeated, only its first value counts */
 		if (child->seen_in != sample->documents)

@@ -263,12 +263,22 @@ fetch_multikey(UserMapping *user, const char *database, const char *collection,
 static char *
 describe_index(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index)
 {
-	bson_t	   *document = bson_copy_in(CurrentMemoryContext, index->document);
+	bson_t	   *document = bson_create_in(CurrentMemoryContext);
 	const bson_t *holder;
 	bson_iter_t iter;
 	bool		ordinary = true;
 	bool		multikey;
 
+	/* the filter as text, which may look like malformed Extended JSON */
+	bson_copy_to_excluding_noinit(index->document, document, "partialFilterExpression", NULL);
+	if (bson_iter_init_find(&iter, index->document, "partialFilterExpression"))
+	{
+		const char *filter = mongo_json_show_value(&iter, false, 0);
+
+		if (filter == NULL)
+			return NULL;
+		BSON_APPEND_UTF8(document, "partialFilterExpression", mongo_to_utf8(filter));
+	}
 	for (int i = 0; i < index->nkeys; i++)
 		ordinary &= index->keys[i].kind <= MONGO_KEY_DESCENDING;
 	if (ordinary && fetch_multikey(user, options->database, options->collection,

@@ -199,8 +199,8 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 	bson_iter_t iter;
 
 	shared->cluster_seconds = shared->cluster_increment = 0;
-	if (read_concern != NULL && strcmp(read_concern, "majority") != 0 &&
-		strcmp(read_concern, "snapshot") != 0)
+	if (read_concern != NULL && pg_strcasecmp(read_concern, "majority") != 0 &&
+		pg_strcasecmp(read_concern, "snapshot") != 0)
 		return;
 	if (bson_iter_init_find(&iter, reply, "operationTime") &&
 		BSON_ITER_HOLDS_TIMESTAMP(&iter))

@@ -224,7 +224,7 @@ may_count(const MongoGroup *group, const MongoUpperRelation *upper)
 		 (pipeline->nstages > 0 || !relation->options->count_from_metadata)))
 		return false;
 	level = mongo_read_concern(GetForeignServer(relation->serverid));
-	return level == NULL || strcmp(level, "snapshot") != 0;
+	return level == NULL || pg_strcasecmp(level, "snapshot") != 0;
 }
 
 /* append_count: what gives the same as the command count. */
