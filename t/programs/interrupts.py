@@ -225,7 +225,7 @@ PLACES = (
     ("UPDATE", update, {}, "aborts"),
     ("COMMIT", commit, {}, "aborts"),
     ("COMMIT of reads", commit_of_reads, {}, ""),
-    ("ROLLBACK", rollback, {}, ""),
+    ("ROLLBACK", rollback, {}, "aborts"),
     ("idle in a transaction", idle, {}, "idle"),
     ("connecting", connecting, {}, ""),
     ("server selection", selecting, {"options": ", server_selection_timeout_ms '20000'", "uri_options": "replicaSet=other"}, ""),
