@@ -38,17 +38,6 @@ pack_string(Writer *writer, const char *string)
 		appendBinaryStringInfo(&writer->bytes, string, strlen(string) + 1);
 }
 
-static const char *
-unpack_string(Reader *reader)
-{
-	const char *string = reader->bytes + 1;
-
-	if (*reader->bytes++ == 0)
-		return NULL;
-	reader->bytes += strlen(string) + 1;
-	return string;
-}
-
 /* pack_struct: write the fields of a struct. */
 static void
 pack_struct(Writer *writer, const MongoStructType *type, const char *source)
@@ -102,7 +91,9 @@ unpack_struct(Reader *reader, const MongoStructType *type)
 				reader->bytes += field->size;
 				break;
 			case MONGO_FIELD_STRING:
-				*(const char **) at = unpack_string(reader);
+				*(const char **) at = *reader->bytes++ != 0 ? reader->bytes : NULL;
+				if (*(const char **) at != NULL)
+					reader->bytes += strlen(reader->bytes) + 1;
 				break;
 			case MONGO_FIELD_NODE:
 				*(void **) at = list_nth(reader->nodes, reader->next_node++);

@@ -357,18 +357,6 @@ double_text(double number)
 	return text;
 }
 
-static void
-put_double(MongoJsonOutput *output, double number)
-{
-	const char *text = isnan(number) ? "NaN" : !isinf(number) ? double_text(number) :
-		number > 0 ? "Infinity" : "-Infinity";
-
-	if (output->canonical || isnan(number) || isinf(number))
-		put_wrapper(output, "$numberDouble", text);
-	else
-		put_text(output, JSON_NUMBER, text, strlen(text));
-}
-
 /* put_number: output an integer, plain or as a wrapper with this key. */
 static void
 put_number(MongoJsonOutput *output, const char *key, bool wrapped, int64 number)
@@ -559,11 +547,18 @@ put_value(MongoJsonOutput *output, const bson_iter_t *iter)
 	char		digits[BSON_DECIMAL128_STRING];
 	const char *text;
 	uint32_t	length;
+	double		number;
 
 	switch (bson_iter_type_unsafe(iter))
 	{
 		case BSON_TYPE_DOUBLE:
-			put_double(output, bson_iter_double(iter));
+			number = bson_iter_double(iter);
+			text = isnan(number) ? "NaN" : !isinf(number) ? double_text(number) :
+				number > 0 ? "Infinity" : "-Infinity";
+			if (output->canonical || isnan(number) || isinf(number))
+				put_wrapper(output, "$numberDouble", text);
+			else
+				put_text(output, JSON_NUMBER, text, strlen(text));
 			return true;
 		case BSON_TYPE_UTF8:
 			text = bson_iter_utf8(iter, &length);
