@@ -578,7 +578,7 @@ BEGIN
 			HINT = 'Rename the columns __operation, __token, __time, __id, __key, __before, __database and __collection, with the old name as the option path.';
 	END IF;
 	IF key IS NULL OR derived IS NOT NULL OR NOT EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver
-			JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE t.ftrelid = source AND w.fdwhandler = to_regproc(extension || '.mongo_fdw_handler')) THEN
+			JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE t.ftrelid = source AND w.fdwhandler = to_regprocedure(extension || '.mongo_fdw_handler()')) THEN
 		RAISE EXCEPTION 'table "%" cannot be the source of a table in step', source USING ERRCODE = 'wrong_object_type',
 			HINT = 'It has to be a foreign table of a collection, with a column for _id, without the options pipeline, unwind and change_stream, and outside of Citus''s metadata.';
 	END IF;
@@ -794,7 +794,7 @@ BEGIN
 		EXIT WHEN is_known;
 		PERFORM pg_sleep(0.1);
 	END LOOP;
-	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s(f.*, %L)', (extension || '.mongo_match')::regproc, range.match) END;
+	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s.mongo_match(ROW(f), %L::json)', extension, range.match) END;
 	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
 	GET DIAGNOSTICS copied = ROW_COUNT;
 	IF fits <> 'true' THEN
@@ -845,8 +845,10 @@ BEGIN
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	-- the search_path does not have the extension's operators
-	SELECT a.attname, CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END, format_type(a.atttypid, a.atttypmod)
+	-- the search_path does not have the extension's operators, which have to suit both types exactly
+	SELECT a.attname, CASE WHEN a.atttypid <> format('%s.objectid', extension)::regtype THEN '='
+			WHEN EXISTS (SELECT FROM pg_attribute l WHERE l.attrelid = local AND l.attname = a.attname AND l.atttypid IN (a.atttypid, 'text'::regtype)) THEN format('OPERATOR(%s.=)', extension)
+			ELSE format('::text OPERATOR(%s.=)', extension) END, format_type(a.atttypid, a.atttypmod)
 		INTO key, equals, key_type FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)

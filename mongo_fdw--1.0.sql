@@ -339,7 +339,7 @@ BEGIN ATOMIC
 	), given AS (
 		SELECT split_part(o, '=', 1) AS name, substr(o, strpos(o, '=') + 1) AS value FROM pg_catalog.unnest(options) AS o
 	), statements AS (
-		SELECT t.ftrelid, t.srvname, t.database, mongo_fdw_alteration(t.ftrelid, options) AS statement
+		SELECT t.ftrelid, t.srvname, t.database, mongo_fdw_alteration(t.ftrelid::regclass, options) AS statement
 		FROM tables t JOIN databases d ON d.srvname = t.srvname AND d.database = t.database
 		UNION ALL
 		SELECT NULL, d.srvname, d.database, pg_catalog.format('IMPORT FOREIGN SCHEMA %I LIMIT TO (%s) FROM SERVER %I INTO %I%s;',
@@ -349,7 +349,7 @@ BEGIN ATOMIC
 				bool_or(name = 'lower_case_names' AND value::boolean) AS lower_case,
 				bool_or(name = 'import_views' AND NOT value::boolean) AS no_views FROM given) AS l,
 			LATERAL jsonb_to_recordset(mongo_command(d.srvname, d.database,
-				'{"listCollections": 1, "nameOnly": true, "authorizedCollections": true}'::json) #> '{cursor,firstBatch}')
+				'{"listCollections": 1, "nameOnly": true, "authorizedCollections": true}'::json) OPERATOR(pg_catalog.#>) '{cursor,firstBatch}'::text[])
 				AS c(name text, type text),
 			LATERAL (SELECT CASE WHEN l.lower_case THEN lower(c.name COLLATE "C") ELSE c.name END::name AS name) AS i
 		WHERE NOT starts_with(c.name, 'system.') AND (c.type <> 'view' OR l.no_views IS NOT TRUE)

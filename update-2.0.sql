@@ -11,8 +11,8 @@ DO $update$
 BEGIN
 	IF NOT EXISTS (
 		SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
-		WHERE e.extname = 'mongo_fdw' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
-			AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass)
+		WHERE e.extname = 'mongo_fdw' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid
+			AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid)
 	THEN
 		EXECUTE $objects$
 @OBJECTS@

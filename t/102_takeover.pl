@@ -117,6 +117,16 @@ $ask->(qq{
 	CREATE FOREIGN TABLE nothing (_id name, a int) SERVER s OPTIONS (database 'shop');
 	CREATE FOREIGN TABLE lines (n int, t text) SERVER s OPTIONS (database 'shop', collection 'mixed', unwind 'lines', ordinality 'n');
 	UPDATE pg_foreign_table SET ftoptions = ftoptions || '{gone=1}' WHERE ftrelid = 'nothing'::regclass;
+	CREATE TABLE called (who text);
+	CREATE ROLE fitting;
+	GRANT INSERT ON called TO fitting;
+	GRANT CREATE ON SCHEMA public TO fitting;
+	GRANT USAGE ON FOREIGN SERVER s TO fitting;
+	CREATE FUNCTION fits(text) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.called VALUES (current_user); RETURN true; END';
+	CREATE DOMAIN fitting AS text CHECK (fits(VALUE));
+	SET ROLE fitting;
+	CREATE FOREIGN TABLE fitted (info fitting) SERVER s OPTIONS (database 'shop', collection 'points');
+	RESET ROLE;
 	CREATE FUNCTION extensions.mongo_fdw_validator(text[], regclass) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''another function is called''; END'});
 
 # what it says, one round of changes after the other
@@ -140,6 +150,7 @@ user mapping of public for server s: percent-encoded password -> ALTER USER MAPP
 EOF
 is($ask->('SELECT count(*), count(n), count(t) FROM "Mixed"'), '3|1|1', 'and after it all is readable');
 is($ask->('SELECT count(*) FROM points'), '20', 'through the login that was mended');
+is($ask->('SELECT DISTINCT who FROM called'), 'fitting', 'functions of domains are called as the owner of the table');
 
 # odd names, dropped columns, a server that is silent, a password that is no text
 my $silent = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1') or die $!;

@@ -22,6 +22,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
@@ -247,12 +248,21 @@ check_documents(Check *check, int sample)
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
 		MemoryContext previous;
+		Oid			user;
+		int			security;
+		int			level;
 
 		CHECK_FOR_INTERRUPTS();
 
 		MemoryContextReset(check->document_context);
 		previous = MemoryContextSwitchTo(check->document_context);
+		/* as under ANALYZE, since domains may call the owner's functions */
+		GetUserIdAndSecContext(&user, &security);
+		SetUserIdAndSecContext(check->relation->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
+		level = NewGUCNestLevel();
 		check_document(check, data, length);
+		AtEOXact_GUC(false, level);
+		SetUserIdAndSecContext(user, security);
 		MemoryContextSwitchTo(previous);
 	}
 	mongo_cursor_close(cursor);

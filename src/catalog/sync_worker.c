@@ -123,7 +123,8 @@ databases(void)
 		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
 		MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
 
-		if (database->datallowconn && !database->datistemplate)
+		/* -2: it is being dropped (DATCONNLIMIT_INVALID_DB) */
+		if (database->datallowconn && !database->datistemplate && database->datconnlimit != -2)
 			result = lappend_oid(result, database->oid);
 		MemoryContextSwitchTo(old_context);
 	}

@@ -759,12 +759,18 @@ is_function(Oid function, const char *expected)
 		getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("mongo_fdw", true);
 }
 
-/* is_row: is it the whole row of the only table, below no join or array? */
+/*
+ * is_row: is it the whole row of the only table, below no join or array?  mongo_sync() has
+ * ROW(row), a record, since a function of somebody else's could suit the row's type better.
+ */
 static bool
 is_row(const MongoColumns *columns, Node *node)
 {
-	const Var  *var = (const Var *) node;
+	const Var  *var;
 
+	if (IsA(node, RowExpr) && list_length(((RowExpr *) node)->args) == 1)
+		node = linitial(((RowExpr *) node)->args);
+	var = (const Var *) node;
 	return columns != NULL && columns->next == NULL && columns->prefix == NULL &&
 		columns->array == NULL &&
 		IsA(node, Var) && var->varlevelsup == 0 && var->varattno == 0 &&
