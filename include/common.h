@@ -45,6 +45,40 @@ extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
 extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
 extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
 
+/*
+ * libbson's functions that append return false where a document would exceed 1 GB, and then
+ * leave a nested document uninitialized.  These raise 54000.
+ */
+extern bool bson_appended(bool appended);
+
+#define bson_append_array(...) bson_appended((bson_append_array)(__VA_ARGS__))
+#define bson_append_array_end(...) bson_appended((bson_append_array_end)(__VA_ARGS__))
+#define bson_append_binary(...) bson_appended((bson_append_binary)(__VA_ARGS__))
+#define bson_append_bool(...) bson_appended((bson_append_bool)(__VA_ARGS__))
+#define bson_append_code(...) bson_appended((bson_append_code)(__VA_ARGS__))
+#define bson_append_code_with_scope(...) bson_appended((bson_append_code_with_scope)(__VA_ARGS__))
+#define bson_append_date_time(...) bson_appended((bson_append_date_time)(__VA_ARGS__))
+#define bson_append_dbpointer(...) bson_appended((bson_append_dbpointer)(__VA_ARGS__))
+#define bson_append_decimal128(...) bson_appended((bson_append_decimal128)(__VA_ARGS__))
+#define bson_append_document(...) bson_appended((bson_append_document)(__VA_ARGS__))
+#define bson_append_document_begin(...) bson_appended((bson_append_document_begin)(__VA_ARGS__))
+#define bson_append_document_end(...) bson_appended((bson_append_document_end)(__VA_ARGS__))
+#define bson_append_double(...) bson_appended((bson_append_double)(__VA_ARGS__))
+#define bson_append_int32(...) bson_appended((bson_append_int32)(__VA_ARGS__))
+#define bson_append_int64(...) bson_appended((bson_append_int64)(__VA_ARGS__))
+#define bson_append_iter(...) bson_appended((bson_append_iter)(__VA_ARGS__))
+#define bson_append_maxkey(...) bson_appended((bson_append_maxkey)(__VA_ARGS__))
+#define bson_append_minkey(...) bson_appended((bson_append_minkey)(__VA_ARGS__))
+#define bson_append_null(...) bson_appended((bson_append_null)(__VA_ARGS__))
+#define bson_append_oid(...) bson_appended((bson_append_oid)(__VA_ARGS__))
+#define bson_append_symbol(...) bson_appended((bson_append_symbol)(__VA_ARGS__))
+#define bson_append_timestamp(...) bson_appended((bson_append_timestamp)(__VA_ARGS__))
+#define bson_append_undefined(...) bson_appended((bson_append_undefined)(__VA_ARGS__))
+#define bson_append_utf8(...) bson_appended((bson_append_utf8)(__VA_ARGS__))
+#define bson_append_value(...) bson_appended((bson_append_value)(__VA_ARGS__))
+#define bson_append_array_begin(...) bson_appended((mongo_bson_array_begin)(__VA_ARGS__))
+#define bson_concat(...) bson_appended((bson_concat)(__VA_ARGS__))
+
 /*-------------------------------------------------------------------------
  * Writing BSON documents.  A template shows the shape of a document in MongoDB's notation,
  * with @1 to @9 for values.
@@ -56,8 +90,7 @@ extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
  * Therefore append functions write what is needed for each row, and most of what is needed
  * for each execution of a prepared statement.
  *
- * Like libbson's functions, these do not report a document that would exceed 2 GB.  A
- * malformed template raises an internal error (XX000).
+ * A document that would exceed 1 GB raises 54000, a malformed template an internal error (XX000).
  *-------------------------------------------------------------------------
  */
 

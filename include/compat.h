@@ -24,7 +24,9 @@
 
 /* libbson 2 has a new name for the function that does not check keys. */
 #if BSON_CHECK_VERSION(2, 0, 0)
-#define bson_append_array_begin bson_append_array_unsafe_begin
+#define mongo_bson_array_begin bson_append_array_unsafe_begin
+#else
+#define mongo_bson_array_begin bson_append_array_begin
 #endif
 
 /* libmongoc 2 has no macro for w=-1, which older versions accept. */
@@ -164,6 +166,10 @@ typedef struct MongoMembers
 /* PostgreSQL 18 has it before the declaration, where C23 requires it. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
+#endif
+
+#if PG_VERSION_NUM < 170000
+#define INTERVAL_NOT_FINITE(interval)	false
 #endif
 
 /* These paths have one more argument in PostgreSQL 17, and another one in 18. */

@@ -388,8 +388,6 @@ extern void mongo_append_datum(bson_t *document, const char *key, int key_length
 							   Datum value, bool isnull, Oid typid,
 							   int32 typmod);
 
-/* mongo_write_check: raise 54000 if libbson could not append. */
-extern void mongo_write_check(bool appended);
 
 /* ------ Conversions of strings between the database's encoding and UTF-8 --- */
 

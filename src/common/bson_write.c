@@ -30,6 +30,16 @@ destroy_owned_bson(void *arg)
 		bson_destroy((bson_t *) arg);
 }
 
+bool
+bson_appended(bool appended)
+{
+	if (!appended)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("document is too large for BSON")));
+	return true;
+}
+
 /* allocate_owned_bson: the caller initializes ->bson, and then calls adopt(). */
 static OwnedBson *
 allocate_owned_bson(MemoryContext context)

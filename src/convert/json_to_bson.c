@@ -464,7 +464,7 @@ write_regex(const MongoWriteTarget *target, const char *pattern, const char *opt
 
 	if (!bson_view(&element, (const uint8_t *) bytes.data, bytes.len))
 		elog(ERROR, "malformed regular expression");
-	mongo_write_check(bson_concat(target->document, &element));
+	bson_concat(target->document, &element);
 }
 
 /* write_number_text: append $numberInt, $numberLong, $numberDouble or $numberDecimal. */
@@ -688,7 +688,7 @@ write_json_object(JsonInput *input, const MongoWriteTarget *target)
 	{
 		MONGO_WRITE(target, document_begin, &nested);
 		write_members(input, token, &nested);
-		mongo_write_check(bson_append_document_end(target->document, &nested));
+		bson_append_document_end(target->document, &nested);
 		return;
 	}
 
@@ -720,7 +720,7 @@ write_json_array(JsonInput *input, const MongoWriteTarget *target)
 														 sizeof(position));
 		write_json_value(input, token, &element);
 	}
-	mongo_write_check(bson_append_array_end(target->document, &nested));
+	bson_append_array_end(target->document, &nested);
 }
 
 /* write_json_value: append the value that begins with this token. */

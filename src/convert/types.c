@@ -57,15 +57,6 @@ mongo_append_datum(bson_t *document, const char *key, int key_length,
 
 /* ------------------------- Scalars as BSON values ------------------------- */
 
-void
-mongo_write_check(bool appended)
-{
-	if (!appended)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document is too large for BSON")));
-}
-
 static void
 write_bool(MONGO_WRITE_ARGS)
 {
@@ -170,18 +161,6 @@ write_date(MONGO_WRITE_ARGS)
 				mongo_timestamp_to_millis(DatumGetTimestamp(value), NULL));
 }
 
-/* write_interval: ISO 8601, which every session reads, whatever its IntervalStyle. */
-static void
-write_interval(MONGO_WRITE_ARGS)
-{
-	struct pg_itm parts;
-	char		text[MAXDATELEN + 1];
-
-	interval2itm(*DatumGetIntervalP(value), &parts);
-	EncodeInterval(&parts, INTSTYLE_ISO_8601, text);
-	write_string(target, text, strlen(text));
-}
-
 /*
  * write_text_form: a String of the type's text form, written under settings in which every
  * session reads the same from it; also for enums.
@@ -218,6 +197,23 @@ write_text_form(MONGO_WRITE_ARGS)
 	pfree(text);
 }
 
+/* write_interval: ISO 8601, which every session reads, whatever its IntervalStyle. */
+static void
+write_interval(MONGO_WRITE_ARGS)
+{
+	struct pg_itm parts;
+	char		text[MAXDATELEN + 1];
+
+	if (INTERVAL_NOT_FINITE(DatumGetIntervalP(value)))
+	{
+		write_text_form(target, value, typid, typmod);
+		return;
+	}
+	interval2itm(*DatumGetIntervalP(value), &parts);
+	EncodeInterval(&parts, INTSTYLE_ISO_8601, text);
+	write_string(target, text, strlen(text));
+}
+
 /* ----------- Arrays, composite types and domains as BSON values ----------- */
 
 /* Size of a buffer for an array index as a key. */
@@ -250,7 +246,7 @@ write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 		{
 			MONGO_WRITE(&target, array_begin, &nested);
 			write_dimension(writing, dimension + 1, &nested);
-			mongo_write_check(bson_append_array_end(array, &nested));
+			bson_append_array_end(array, &nested);
 		}
 		else
 		{
@@ -287,7 +283,7 @@ write_array(MONGO_WRITE_ARGS)
 	MONGO_WRITE(target, array_begin, &nested);
 	if (ARR_NDIM(writing.array) > 0)
 		write_dimension(&writing, 0, &nested);
-	mongo_write_check(bson_append_array_end(target->document, &nested));
+	bson_append_array_end(target->document, &nested);
 }
 
 Oid
@@ -360,7 +356,7 @@ write_composite(MONGO_WRITE_ARGS)
 			mongo_append_datum(&nested, mongo_to_utf8(NameStr(attribute->attname)), -1,
 							   values[i], false, attribute->atttypid, attribute->atttypmod);
 	}
-	mongo_write_check(bson_append_document_end(target->document, &nested));
+	bson_append_document_end(target->document, &nested);
 }
 
 static void
@@ -380,14 +376,13 @@ write_point(MONGO_WRITE_ARGS)
 	bson_t		geometry;
 	bson_t		coordinates;
 
-	mongo_write_check(bson_append_document_begin(target->document, target->key,
-												 target->key_length, &geometry) &&
-					  BSON_APPEND_UTF8(&geometry, "type", "Point") &&
-					  BSON_APPEND_ARRAY_BEGIN(&geometry, "coordinates", &coordinates) &&
-					  BSON_APPEND_DOUBLE(&coordinates, "0", point->x) &&
-					  BSON_APPEND_DOUBLE(&coordinates, "1", point->y) &&
-					  bson_append_array_end(&geometry, &coordinates) &&
-					  bson_append_document_end(target->document, &geometry));
+	MONGO_WRITE(target, document_begin, &geometry);
+	BSON_APPEND_UTF8(&geometry, "type", "Point");
+	BSON_APPEND_ARRAY_BEGIN(&geometry, "coordinates", &coordinates);
+	BSON_APPEND_DOUBLE(&coordinates, "0", point->x);
+	BSON_APPEND_DOUBLE(&coordinates, "1", point->y);
+	bson_append_array_end(&geometry, &coordinates);
+	bson_append_document_end(target->document, &geometry);
 }
 
 /* --------------------------- The table of types --------------------------- */

@@ -251,13 +251,13 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 					 errmsg("column \"%s\" cannot be given together with a column inside it",
 							attribute_name(layout, attnum)),
 					 errdetail("The field \"%s\" would be written twice.", field->path)));
-		mongo_write_check(BSON_APPEND_DOCUMENT_BEGIN(document, field->key, &child));
+		BSON_APPEND_DOCUMENT_BEGIN(document, field->key, &child);
 		foreach(cell, field->children)
 			append_field(layout, lfirst(cell), values, isnull, &child);
-		mongo_write_check(bson_append_document_end(document, &child));
+		bson_append_document_end(document, &child);
 	}
 	else if (attnum == 0)
-		mongo_write_check(BSON_APPEND_NULL(document, field->key));
+		BSON_APPEND_NULL(document, field->key);
 	else
 		mongo_append_column_value(document, field->key, field->path, values[attnum - 1],
 								  TupleDescAttr(layout->tuple, attnum - 1),
@@ -315,7 +315,7 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 		}
 	}
 	bson_oid_init(oid, NULL);
-	mongo_write_check(BSON_APPEND_OID(document, ID_KEY, oid));
+	BSON_APPEND_OID(document, ID_KEY, oid);
 }
 
 /*
@@ -340,7 +340,7 @@ append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
 	bytes[length - 1] = '\0';
 	if (!bson_view(&elements, bytes, length))
 		elog(ERROR, "malformed document");
-	mongo_write_check(bson_concat(document, &elements));
+	bson_concat(document, &elements);
 	pfree(bytes);
 }
 
@@ -398,8 +398,8 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 	if (*generated)
 	{
 		bson_oid_init(oid, NULL);
-		mongo_write_check(BSON_APPEND_OID(document, ID_KEY, oid));
-		mongo_write_check(bson_concat(document, wrapped));
+		BSON_APPEND_OID(document, ID_KEY, oid);
+		bson_concat(document, wrapped);
 		return;
 	}
 	id_start = bson_iter_offset(&member);
@@ -461,10 +461,10 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 		elog(ERROR, "document has no _id");
 	mongo_append_equal(filter, ID_KEY, bson_iter_value(&iter));
 	check_field_names(document, false);
-	mongo_write_check(BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields));
+	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
 	if (bson_iter_next(&iter))
 		append_part(&fields, document, bson_iter_offset(&iter), document->len - 1);
-	mongo_write_check(bson_append_document_end(update, &fields));
+	bson_append_document_end(update, &fields);
 }
 
 /* append_assignment: appends one column's assignment to the update. */
@@ -475,9 +475,9 @@ append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 	const char *path = layout->paths[attnum - 1];
 
 	if (isnull && layout->write_null)
-		mongo_write_check(BSON_APPEND_NULL(operators->set, path));
+		BSON_APPEND_NULL(operators->set, path);
 	else if (isnull)
-		mongo_write_check(BSON_APPEND_BOOL(operators->unset, path, true));
+		BSON_APPEND_BOOL(operators->unset, path, true);
 	else
 		mongo_append_column_value(operators->set, path, path, value,
 								  TupleDescAttr(layout->tuple, attnum - 1),
@@ -523,7 +523,6 @@ append_replacement(const MongoRowLayout *layout, const Datum *values,
 						 "{0: {$replaceWith: {$literal: @1}}}" :
 						 "{0: {$replaceWith: {$mergeObjects: [{_id: '$_id'}, {$literal: @1}]}}}",
 						 bson_document(members));
-	mongo_write_check(update->len > members->len);
 }
 
 void
@@ -555,11 +554,11 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 			append_assignment(layout, attnum, values[i], isnull[i], &operators);
 	}
 	if (!bson_empty(operators.set))
-		mongo_write_check(BSON_APPEND_DOCUMENT(update, "$set", operators.set));
+		BSON_APPEND_DOCUMENT(update, "$set", operators.set);
 	if (!bson_empty(operators.unset))
-		mongo_write_check(BSON_APPEND_DOCUMENT(update, "$unset", operators.unset));
+		BSON_APPEND_DOCUMENT(update, "$unset", operators.unset);
 	if (!bson_empty(operators.push))
-		mongo_write_check(BSON_APPEND_DOCUMENT(update, "$push", operators.push));
+		BSON_APPEND_DOCUMENT(update, "$push", operators.push);
 }
 
 /* overlap: are the paths the same, or is one inside the other? */
@@ -834,7 +833,7 @@ append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *
 
 	if (!bson_iter_init_find(&id, document, ID_KEY))
 		elog(ERROR, "document has no _id");
-	mongo_write_check(bson_append_iter(fields, ID_KEY, -1, &id));
+	bson_append_iter(fields, ID_KEY, -1, &id);
 	foreach(cell, layout->others)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
@@ -845,7 +844,7 @@ append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *
 									  TupleDescAttr(rows->tuple, attnum - 1),
 									  rows->bson_types[attnum - 1]);
 	}
-	mongo_write_check(BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields));
+	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
 }
 
 void
@@ -860,7 +859,7 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const 
 	if (layout->only_inserts)
 	{
 		check_field_names(document, true);
-		mongo_write_check(BSON_APPEND_DOCUMENT(update, "$setOnInsert", document));
+		BSON_APPEND_DOCUMENT(update, "$setOnInsert", document);
 		return;
 	}
 	if (whole != 0 && !isnull[whole - 1])

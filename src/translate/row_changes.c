@@ -218,11 +218,11 @@ append_changes(const MongoUpdateOperators *operators, const char *path, const bs
 			return true;
 		}
 		if (!at.has_new)
-			mongo_write_check(BSON_APPEND_BOOL(operators->unset, place, true));
+			BSON_APPEND_BOOL(operators->unset, place, true);
 		else if (!at.has_old ||
 				 !append_changes(operators, place, &at.old, &at.new,
 								 type_of_member(new, typid, key), depth + 1))
-			mongo_write_check(bson_append_iter(operators->set, place, -1, &at.new));
+			bson_append_iter(operators->set, place, -1, &at.new);
 	}
 	return true;
 }

@@ -123,10 +123,7 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	return true;
 }
 
-/*
- * add_to_size: counts what bound values take.  libbson reports a full document by return values
- * only; stay below its limit.
- */
+/* add_to_size: counts what bound values take. */
 static void
 add_to_size(Size *size, uint32 length)
 {
