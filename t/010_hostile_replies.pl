@@ -232,7 +232,7 @@ foreach my $greeting (
 	qw(length_zero length_20 length_30 length_negative length_huge another_request count_0 count_huge
 	document_long document_short document_open not_bson unknown_opcode insert query message_short
 	message_section_1 message_empty compressed_size_huge compressed_overflow compressed_nothing
-	hosts_of_numbers hosts_without_port hosts_of_colons hosts_open hosts_long hosts_many passives_of_numbers compression_of_numbers authentication_text code_zero
+	hosts_of_numbers hosts_without_port hosts_of_colons hosts_bracket hosts_nothing hosts_open hosts_long hosts_many passives_of_numbers compression_of_numbers authentication_text code_zero
 	cluster_time_open))
 {
 	create_fake_server("greeted_$greeting", ", compressors 'zlib'", "--greeting=$greeting");

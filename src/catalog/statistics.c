@@ -269,15 +269,17 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const MongoI
 	bool		ordinary = true;
 	bool		multikey;
 
-	/* the filter as text, which may look like malformed Extended JSON */
-	bson_copy_to_excluding_noinit(index->document, document, "partialFilterExpression", NULL);
-	if (bson_iter_init_find(&iter, index->document, "partialFilterExpression"))
+	bson_iter_init(&iter, index->document);
+	while (bson_iter_next(&iter))
 	{
-		const char *filter = mongo_json_show_value(&iter, false, 0);
+		/* the filter as text, which may look like malformed Extended JSON */
+		bool		is_filter = strcmp(bson_iter_key(&iter), "partialFilterExpression") == 0;
+		const char *filter = is_filter ? mongo_json_show_value(&iter, false, 0) : NULL;
 
-		if (filter == NULL)
+		if (is_filter ? filter == NULL : !(bson_append_iter) (document, NULL, 0, &iter))
 			return NULL;
-		BSON_APPEND_UTF8(document, "partialFilterExpression", mongo_to_utf8(filter));
+		if (is_filter)
+			BSON_APPEND_UTF8(document, bson_iter_key(&iter), mongo_to_utf8(filter));
 	}
 	for (int i = 0; i < index->nkeys; i++)
 		ordinary &= index->keys[i].kind <= MONGO_KEY_DESCENDING;

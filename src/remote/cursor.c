@@ -463,6 +463,7 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 	bson_t		view;
 	int64		to_come = fragments_to_come(document, *length, &view);
 	bson_iter_t field;
+	bool		is_valid = true;
 
 	if (to_come < 0)
 		return document;
@@ -473,13 +474,12 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 	cursor->lacks_fragments = to_come > 0;
 	/* the position behind the event is that of the last fragment */
 	bson_iter_init(&field, &view);
-	while (bson_iter_next(&field))
-	{
-		if (strcmp(bson_iter_key(&field), "splitEvent") != 0 &&
-			(to_come == 0 || strcmp(bson_iter_key(&field), "_id") != 0) &&
-			!bson_append_iter(cursor->event, NULL, 0, &field))
-			report_invalid_reply(cursor, "A fragment of an event is not valid BSON.");
-	}
+	while (is_valid && bson_iter_next(&field))
+		is_valid = strcmp(bson_iter_key(&field), "splitEvent") == 0 ||
+			(to_come > 0 && strcmp(bson_iter_key(&field), "_id") == 0) ||
+			(bson_append_iter) (cursor->event, NULL, 0, &field);
+	if (!is_valid || field.err_off != 0)
+		report_invalid_reply(cursor, "A fragment of an event is not valid BSON.");
 	*length = cursor->event->len;
 	return to_come > 0 ? NULL : bson_get_data(cursor->event);
 }

@@ -403,12 +403,13 @@ check_hosts(const bson_iter_t *field)
 	{
 		uint32_t	length = 0;
 		const char *host = BSON_ITER_HOLDS_UTF8(&element) ? bson_iter_utf8(&element, &length) : "";
-		const char *address_end = host[0] == '[' ? strstr(host, "]:") : NULL;
-		const char *colon = address_end != NULL ? address_end + 1 : strchr(host, ':');
-		size_t		digits = colon != NULL ? strspn(colon + 1, "0123456789") : 0;
+		const char *bracket = strchr(host, ']');
+		const char *colon = bracket != NULL ? bracket + 1 : strchr(host, ':');
+		size_t		digits = colon != NULL && *colon == ':' ? strspn(colon + 1, "0123456789") : 0;
 
 		if (count >= MOST_MEMBERS || length > BSON_HOST_NAME_MAX || digits == 0 || digits > 5 ||
 			colon == host || colon + 1 + digits != host + length ||
+			(bracket != NULL && (host[0] != '[' || bracket == host + 1)) ||
 			atoi(colon + 1) < 1 || atoi(colon + 1) > 65535)
 			return IMPOSSIBLE_VALUE;
 	}

@@ -551,9 +551,10 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	if (!mongo_may_open_connection())
 		mongo_pool_close_idle(InvalidOid);
 	mongo_activity_use(lease->activity);
-	/* the statement may have begun with another user name or password */
-	connection = mongo_connection_open(mongo_user_mapping(user->userid, user->serverid),
-									   lease->read_mode, &connections);
+	/* the statement may have begun with another user mapping */
+	user = mongo_user_mapping(user->userid, user->serverid);
+	lease->umid = user->umid;
+	connection = mongo_connection_open(user, lease->read_mode, &connections);
 	hold(lease, connection);
 }
 

@@ -472,6 +472,8 @@ GREETINGS.update({
     'hosts_of_numbers': greeting_with(setName='rs', hosts=[1, 2]),
     'hosts_without_port': greeting_with(setName='rs', hosts=['']),
     'hosts_of_colons': greeting_with(setName='rs', hosts=['a:1:2']),
+    'hosts_bracket': greeting_with(setName='rs', hosts=['a]:1']),
+    'hosts_nothing': greeting_with(setName='rs', hosts=['[]:1']),
     'hosts_open': greeting_with(setName='rs', hosts=['[::1']),
     'hosts_long': greeting_with(setName='rs', hosts=['a' * 300 + ':1']),
     'hosts_many': greeting_with(setName='rs', hosts=[f'127.0.0.1:{port}' for port in range(1, 3000)]),
