@@ -79,5 +79,14 @@ SELECT DISTINCT v FROM mismatches_text WHERE _id IN (1, 2);
 SELECT max(v), count(*) FROM mismatches_time WHERE _id IN (1, 2);
 SELECT bool_and(v) FROM mismatches_bool WHERE _id IN (1, 2);
 SELECT count(v), count(DISTINCT v), max(v COLLATE "C") FROM mismatches_text WHERE _id IN (2, 8);
+-- also where an expression only passes the column on; what is counted is computed, and constants are none of a document's fields
+SELECT sum(coalesce(v, 0)) FROM mismatches WHERE _id IN (1, 2);
+SELECT min(CASE WHEN _id > 0 THEN v END), count(*) FROM mismatches WHERE _id IN (1, 2);
+SELECT avg(DISTINCT +v) FROM mismatches WHERE _id IN (1, 2);
+SELECT sum(coalesce(v, 0)), min(+v), avg(DISTINCT nullif(v, 0)), count(v / 2), count(1) FROM mismatches WHERE _id = 1;
+SELECT count(v / (v - v)) FROM mismatches WHERE _id = 1;
+SELECT count(DISTINCT 1), sum(DISTINCT 1.10), count(DISTINCT true) FROM mismatches;
+ALTER FOREIGN TABLE mismatches OPTIONS (ADD type_mismatch 'null');
+SELECT sum(coalesce(v, 0)), min(+v), avg(DISTINCT nullif(v, 0)), count(v / 2) FROM mismatches;
 
 DROP SERVER mismatches CASCADE;

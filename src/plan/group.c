@@ -639,7 +639,9 @@ set_distinct(Translation *translation)
 
 	if (group->distinct == NULL)
 	{
-		if (!mongo_group_value(&group->scope, translation->argument, false,
+		/* a constant would not be a key, but mean that a field is included */
+		if (mongo_is_local_value(group->scope.translation, translation->argument) ||
+			!mongo_group_value(&group->scope, translation->argument, false,
 							   &group->distinct_value))
 			return false;
 		group->distinct = translation->argument;
@@ -701,7 +703,6 @@ find_witness(Node *node, NullWitness *witness)
 	return expression_tree_walker(node, find_witness, witness);
 }
 
-
 /* translate_argument fills in the values. */
 static bool
 translate_argument(Translation *translation)
@@ -710,6 +711,7 @@ translate_argument(Translation *translation)
 	MongoValue *values = translation->values;
 	MongoArgumentForm form = translation->recipe->form;
 	NullWitness witness = {.translation = scope.translation};
+	bool		computed;
 	bool		found;
 
 	if (form == MONGO_ARGUMENT_NONE)
@@ -722,11 +724,14 @@ translate_argument(Translation *translation)
 	if (!mongo_value_of_node(&scope, translation->argument, &values[0]))
 		return false;
 	translation->needs_guard = needs_guard(translation->recipe, values[0].digits);
-	found = !find_witness(translation->argument, &witness);
+	/* count() is of values alone, but what computes them may fail */
+	computed = strcmp(translation->recipe->accumulators[0].operand, MONGO_IS_VALUE) == 0 &&
+		!IsA(translation->argument, Var) && !IsA(translation->argument, Const);
+	found = !computed && !find_witness(translation->argument, &witness);
 	values[1] = values[0];
 	if (found && witness.column != NULL && !mongo_value_of_node(&scope, witness.column, &values[1]))
 		return false;
-	values[1].nullable &= !found || witness.column != NULL;
+	values[1].nullable = computed || (values[1].nullable && (!found || witness.column != NULL));
 	/* a later time is no earlier date */
 	if (form == MONGO_ARGUMENT_ORDERED && values[0].type != DATEOID)
 		return mongo_group_value(&scope, translation->argument, true, &values[0]);
@@ -873,6 +878,8 @@ static bool
 begin_translation(Translation *translation, MongoGroup *group, const Aggref *aggregate)
 {
 	const MongoAggregateRow *row = mongo_aggregate_row(aggregate->aggfnoid);
+	MongoTypeKind kind;
+	MongoField	field;
 
 	memset(translation, 0, sizeof(*translation));
 	if (row == NULL || aggregate->aggorder != NIL || aggregate->aggdirectargs != NIL ||
@@ -901,6 +908,15 @@ begin_translation(Translation *translation, MongoGroup *group, const Aggref *agg
 	}
 	if (!translate_argument(translation))
 		return false;
+
+	/*
+	 * accumulators skip what is not a number, also where an expression passes
+	 * it through
+	 */
+	kind = mongo_type_kind(translation->values[0].type);
+	if (translation->values[0].raw && (kind == MONGO_KIND_INTEGER || kind == MONGO_KIND_DOUBLE) &&
+		mongo_column_of_node(group->scope.translation->columns, translation->argument, &field) == NULL)
+		translation->values[0].expression = mongo_expand_template("{$multiply: [@1, 1]}", translation->values, 1);
 	if (translation->values[0].nan && row->with_nan != NULL)
 		translation->recipe = row->with_nan;
 	return true;
