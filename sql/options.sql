@@ -110,6 +110,7 @@ SELECT options || ': ' || try_server(options) FROM unnest(ARRAY[
 	$$pushdown_disable 'let, lett'$$, $$pushdown_disable 'let,'$$,
 	$$address ''$$, $$appname ''$$]) AS options;
 SELECT try('ALTER FOREIGN TABLE options_table OPTIONS (collection '''')');
+SELECT left(try(format('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (path %L)', rtrim(repeat('a.', 201), '.'))), 50);
 SELECT path || ': ' || try(format('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (path %L)', path))
 	FROM unnest(ARRAY['', '.', 'a.', '.a', 'a..b']) AS path;
 SELECT try('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (indexed ''maybe'')');

@@ -292,6 +292,24 @@ $node->safe_psql('postgres', q{
 is($node->safe_psql('postgres', 'SELECT tableoid::regclass, * FROM parted ORDER BY _id'),
 	"parted_there|a|2|x!\nparted_there|c|2|z!", 'a foreign table as a partition');
 is_deeply(documents('generated'), [ { _id => 1, a => 5, d => 10, z => 'zz' } ], 'generated columns and defaults');
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+SKIP:
+{
+	skip 'PostgreSQL has no virtual generated columns', 2 if $version < 180000;
+	$node->safe_psql('postgres', q{CREATE FOREIGN TABLE virtual (_id int, a int, d int GENERATED ALWAYS AS (a * 2) VIRTUAL, t text)
+			SERVER mongodb OPTIONS (database 'db', collection 'virtual');
+		INSERT INTO virtual (_id, a) VALUES (1, 2), (2, 3); UPDATE virtual SET a = 5, t = 'x' WHERE d = 4; UPDATE virtual SET t = d WHERE _id = 2});
+	is_deeply(documents('virtual'), [ { _id => 1, a => 5, t => 'x' }, { _id => 2, a => 3, t => '6' } ], 'virtual generated columns are not stored');
+	is($node->safe_psql('postgres', 'SELECT * FROM virtual WHERE d > 6 ORDER BY d; SELECT sum(d), max(d) FROM virtual; DELETE FROM virtual WHERE d = 6 RETURNING d'),
+		"1|5|10|x\n16|10\n6", 'and are computed');
+}
+SKIP:
+{
+	skip 'PostgreSQL has no infinite intervals', 1 if $version < 170000;
+	$node->safe_psql('postgres', q{CREATE FOREIGN TABLE intervals (_id int, i interval) SERVER mongodb OPTIONS (database 'db');
+		SET IntervalStyle = sql_standard; INSERT INTO intervals VALUES (1, 'infinity'), (2, '-infinity'), (3, '1 day')});
+	is_deeply([ map { $_->{i} } @{ documents('intervals') } ], [ 'infinity', '-infinity', 'P1D' ], 'infinite intervals');
+}
 
 # write_null: a NULL inside another column, or inside _id, is no value
 $node->psql('postgres', q{

@@ -58,17 +58,23 @@ parse_name(const MongoOption *option, const char *value, void *field)
 	*(const char **) field = value;
 }
 
+/* More than the levels of MongoDB's documents; functions call themselves for each. */
+#define MOST_DOTS	199
+
 static void
 parse_path(const MongoOption *option, const char *value, void *field)
 {
 	size_t		length = strlen(value);
+	int			dots = 0;
 
-	if (length == 0 || value[0] == '.' || value[length - 1] == '.' ||
+	for (const char *next = value; (next = strchr(next, '.')) != NULL; next++)
+		dots++;
+	if (dots > MOST_DOTS || length == 0 || value[0] == '.' || value[length - 1] == '.' ||
 		strstr(value, "..") != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid path for option \"%s\": \"%s\"", option->name, value),
-				 errdetail("A path is one or more field names with single dots between them, like \"address.city\".")));
+				 errdetail("A path is up to %d field names with single dots between them, like \"address.city\".", MOST_DOTS + 1)));
 
 	*(const char **) field = value;
 }
