@@ -794,11 +794,11 @@ BEGIN
 		EXIT WHEN is_known;
 		PERFORM pg_sleep(0.1);
 	END LOOP;
-	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s.mongo_match(ROW(f), %L::json)', extension, range.match) END;
-	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s f WHERE %s AND %s', local, columns, source, condition, fits);
+	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s.mongo_match(ROW(__row), %L::json)', extension, range.match) END;
+	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s __row WHERE %s AND %s', local, columns, source, condition, fits);
 	GET DIAGNOSTICS copied = ROW_COUNT;
 	IF fits <> 'true' THEN
-		EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch) SELECT $1, coalesce(%I::text, __mismatch::text), __mismatch FROM %s f WHERE %s AND __mismatch IS NOT NULL',
+		EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch) SELECT $1, coalesce(%I::text, __mismatch::text), __mismatch FROM %s __row WHERE %s AND __mismatch IS NOT NULL',
 			extension, key, source, condition) USING local;
 	END IF;
 	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE ctid = $1', extension) USING range.ctid;
