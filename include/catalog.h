@@ -8,7 +8,7 @@
 #ifndef MONGO_FDW_CATALOG_H
 #define MONGO_FDW_CATALOG_H
 
-#include "compat.h"
+#include "common.h"
 #include "options.h"
 
 #include "datatype/timestamp.h"

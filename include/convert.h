@@ -11,7 +11,7 @@
 #ifndef MONGO_FDW_CONVERT_H
 #define MONGO_FDW_CONVERT_H
 
-#include "compat.h"
+#include "common.h"
 #include "options.h"
 
 #include "catalog/pg_type_d.h"

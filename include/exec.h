@@ -8,7 +8,7 @@
 #ifndef MONGO_FDW_EXEC_H
 #define MONGO_FDW_EXEC_H
 
-#include "compat.h"
+#include "common.h"
 
 #include "access/parallel.h"
 #include "commands/explain.h"

@@ -8,7 +8,7 @@
 #ifndef MONGO_FDW_OPTIONS_H
 #define MONGO_FDW_OPTIONS_H
 
-#include "compat.h"
+#include "common.h"
 
 #include "datatype/timestamp.h"
 #include "foreign/foreign.h"

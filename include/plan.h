@@ -8,7 +8,6 @@
 #ifndef MONGO_FDW_PLAN_H
 #define MONGO_FDW_PLAN_H
 
-#include "compat.h"
 #include "common.h"
 #include "options.h"
 

@@ -8,7 +8,7 @@
 #ifndef MONGO_FDW_REMOTE_H
 #define MONGO_FDW_REMOTE_H
 
-#include "compat.h"
+#include "common.h"
 #include "options.h"
 
 #include "datatype/timestamp.h"

@@ -8,7 +8,6 @@
 #ifndef MONGO_FDW_TRANSLATE_H
 #define MONGO_FDW_TRANSLATE_H
 
-#include "compat.h"
 #include "common.h"
 #include "options.h"
 #include "catalog.h"

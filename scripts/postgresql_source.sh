@@ -40,6 +40,7 @@ configure_and_make() {
 		"${in_source[@]}" make -s install &&
 		"${in_source[@]}" make -s -C src/test/isolation install &&
 		"${in_source[@]}" make -s -C contrib/pg_stat_statements install &&
+		"${in_source[@]}" make -s -C contrib/postgres_fdw install &&
 		"${in_source[@]}" mkdir "$tree/lib/$ours/lib/pgxs/src/test/perl" &&
 		"${in_source[@]}" cp -r src/test/perl/PostgreSQL \
 			"$tree/lib/$ours/lib/pgxs/src/test/perl/"
@@ -48,7 +49,7 @@ configure_and_make() {
 make_postgresql_tree() {
 	local tree=$WORK/postgresql build=$WORK/build mark log
 	mark=$tree/built_with
-	if [ "$(cat "$mark" 2>/dev/null)" = "$PG_MAJOR $CHECKING_FLAGS" ]; then
+	if [ "$(cat "$mark" 2>/dev/null)" = "$PG_MAJOR $CHECKING_FLAGS postgres_fdw" ]; then
 		return
 	fi
 	progress "fetching and building PostgreSQL $PG_MAJOR with assertions, which takes some minutes"
@@ -62,5 +63,5 @@ make_postgresql_tree() {
 	}
 	rm -f "$log"
 	as_lab_user rm -rf "$build/lists" "$build/cache"
-	as_lab_user sh -c "printf '%s\n' '$PG_MAJOR $CHECKING_FLAGS' >'$mark'"
+	as_lab_user sh -c "printf '%s\n' '$PG_MAJOR $CHECKING_FLAGS postgres_fdw' >'$mark'"
 }

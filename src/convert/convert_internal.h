@@ -8,7 +8,7 @@
 #ifndef MONGO_FDW_CONVERT_INTERNAL_H
 #define MONGO_FDW_CONVERT_INTERNAL_H
 
-#include "compat.h"
+#include "common.h"
 #include "convert.h"
 
 #include "lib/stringinfo.h"

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "convert_internal.h"
-#include "common.h"
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "convert_internal.h"
-#include "common.h"
 
 #include <math.h>
 

@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "common.h"
 #include "remote.h"
 
 #include "access/xact.h"

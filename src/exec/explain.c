@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "common.h"
 #include "options.h"
 #include "convert.h"
 #include "remote.h"

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "options_internal.h"
-#include "common.h"
 
 #include "access/htup_details.h"
 #include "access/reloptions.h"

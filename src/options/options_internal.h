@@ -8,7 +8,7 @@
 #ifndef MONGO_FDW_OPTIONS_INTERNAL_H
 #define MONGO_FDW_OPTIONS_INTERNAL_H
 
-#include "compat.h"
+#include "common.h"
 #include "options.h"
 
 /* --------------------- The option table of options.c ----------------------- */

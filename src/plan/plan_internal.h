@@ -15,7 +15,7 @@
 #ifndef MONGO_FDW_PLAN_INTERNAL_H
 #define MONGO_FDW_PLAN_INTERNAL_H
 
-#include "compat.h"
+#include "common.h"
 #include "options.h"
 #include "translate.h"
 #include "plan.h"

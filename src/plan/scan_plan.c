@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "plan_internal.h"
-#include "common.h"
 #include "options.h"
 #include "convert.h"
 #include "translate.h"

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 #include "convert.h"
 
 #include "access/xact.h"

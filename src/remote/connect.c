@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 #include "options.h"
 
 #include <netinet/in.h>

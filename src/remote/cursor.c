@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 
 #include "catalog/pg_type_d.h"
 #include "executor/tuptable.h"

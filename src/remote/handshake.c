@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 
 /*-------------------------------------------------------------------------
  * A stream that passes only well-formed replies on to libmongoc.

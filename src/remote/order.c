@@ -18,7 +18,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 #include "remote.h"
 
 #include "miscadmin.h"

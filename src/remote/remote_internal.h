@@ -8,7 +8,6 @@
 #ifndef MONGO_FDW_REMOTE_INTERNAL_H
 #define MONGO_FDW_REMOTE_INTERNAL_H
 
-#include "compat.h"
 #include "common.h"
 #include "options.h"
 #include "remote.h"

@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 
 #include <fcntl.h>
 #ifdef __GLIBC__

@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "common.h"
 #include "convert.h"
 
 #include "miscadmin.h"

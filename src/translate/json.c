@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "translate_internal.h"
-#include "common.h"
 #include "convert.h"
 
 #include <float.h>

@@ -29,7 +29,6 @@
 #include "postgres.h"
 
 #include "translate_internal.h"
-#include "common.h"
 #include "convert.h"
 
 #include <ctype.h>

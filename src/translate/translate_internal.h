@@ -8,7 +8,6 @@
 #ifndef MONGO_FDW_TRANSLATE_INTERNAL_H
 #define MONGO_FDW_TRANSLATE_INTERNAL_H
 
-#include "compat.h"
 #include "common.h"
 #include "translate.h"
 
