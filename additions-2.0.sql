@@ -822,6 +822,7 @@ DECLARE
 	key name;
 	equals text;
 	key_type text;
+	local_cast text;
 	columns text;
 	assignments text;
 	fits text;
@@ -846,10 +847,11 @@ BEGIN
 		RETURN true;
 	END IF;
 	-- the search_path does not have the extension's operators, which have to suit both types exactly
-	SELECT a.attname, CASE WHEN a.atttypid <> format('%s.objectid', extension)::regtype THEN '='
-			WHEN EXISTS (SELECT FROM pg_attribute l WHERE l.attrelid = local AND l.attname = a.attname AND l.atttypid IN (a.atttypid, 'text'::regtype)) THEN format('OPERATOR(%s.=)', extension)
-			ELSE format('::text OPERATOR(%s.=)', extension) END, format_type(a.atttypid, a.atttypmod)
-		INTO key, equals, key_type FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
+	SELECT a.attname, format_type(a.atttypid, a.atttypmod),
+			CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END,
+			CASE WHEN a.atttypid = format('%s.objectid', extension)::regtype AND NOT EXISTS (SELECT FROM pg_attribute l
+				WHERE l.attrelid = local AND l.attname = a.attname AND l.atttypid IN (a.atttypid, 'text'::regtype)) THEN '::text' ELSE '' END
+		INTO key, key_type, equals, local_cast FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)
 		INTO columns, assignments
@@ -873,7 +875,7 @@ BEGIN
 			), last AS MATERIALIZED (
 				SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
 			), deleted AS (
-				DELETE FROM %2$s l USING last c WHERE l.%3$I %9$s c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
+				DELETE FROM %2$s l USING last c WHERE l.%3$I%10$s %9$s c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
 			), written AS (
 				INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
 				ON CONFLICT (%3$I) DO %6$s
@@ -889,7 +891,7 @@ BEGIN
 				INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
 				SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
 				UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
-			)$noted$, extension) END, equals)
+			)$noted$, extension) END, equals, local_cast)
 			INTO fetched USING sync.position, batch_size, local;
 		-- documents that are not found by the shard key that they had before a change
 		IF fetched.moved IS NOT NULL THEN

@@ -239,8 +239,7 @@ typedef struct MongoWriteTarget
 
 /* MONGO_WRITE: append a value with libbson's function for this BSON type; or raise 54000. */
 #define MONGO_WRITE(target, type, ...) \
-	bson_append_##type((target)->document, (target)->key, \
-										 (target)->key_length, ##__VA_ARGS__)
+	bson_append_##type((target)->document, (target)->key, (target)->key_length, ##__VA_ARGS__)
 
 extern MongoWriteFunction mongo_write_json;
 
