@@ -235,6 +235,18 @@ SET mongo_fdw.enable_pushdown = off;
 SELECT sum(f), avg(f) FROM a_floats WHERE _id IN (1, 6, 8);
 SELECT g, sum(f), avg(f) FROM a_floats GROUP BY g ORDER BY g;
 RESET mongo_fdw.enable_pushdown;
+-- nested sums are computed in the order of SQL, since another order would overflow or round
+CREATE FOREIGN TABLE a_order (_id integer, l bigint, m numeric, p numeric(24,2), q numeric(24,2)) SERVER aggregates
+	OPTIONS (database 'mongo_fdw_regress', collection 'aggregates_order');
+DELETE FROM a_order;
+INSERT INTO a_order VALUES (1, -1000000000000000003, '1E-30', 100000000000000000000, -100000000000000000000);
+SELECT query, (compare(query)).* FROM unnest(ARRAY[
+	'SELECT count(*) FROM a_order WHERE l + 9000000000000000000 + 1000000000000000001 = 8999999999999999998',
+	'SELECT sum(l + 9000000000000000000 + 1000000000000000001), avg(l + 9000000000000000000 + 1000000000000000001) FROM a_order',
+	'SELECT (l + 9000000000000000000 + 1000000000000000001) % 10, count(*) FROM a_order GROUP BY 1',
+	'SELECT sum(m + (p + q)), sum((q + 100000000000000000000) + 0.000000000000000000000000000001) FROM a_order']) AS query;
+DELETE FROM a_order WHERE l + 9000000000000000000 + 1000000000000000001 <> 8999999999999999998;
+SELECT count(*) FROM a_order;
 ALTER SERVER aggregates OPTIONS (DROP fdw_tuple_cost);
 
 -- over a network MongoDB groups

@@ -278,6 +278,25 @@ EXPLAIN (COSTS OFF) SELECT max(COALESCE(square, modulo, square)), max(CASE WHEN 
 SELECT max(COALESCE(square, modulo, square)), max(CASE WHEN even THEN modulo WHEN n > 10 THEN modulo ELSE n END) FROM c_numbers;
 RESET cpu_operator_cost;
 
+-- MongoDB computes expressions of constants before it tests for NULL, and before it reads documents
+CREATE FOREIGN TABLE c_parts (_id int, t text) SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'conditions_parts');
+DELETE FROM c_parts;
+INSERT INTO c_parts VALUES (1, 'a,b'), (2, NULL), (3, '');
+SET plan_cache_mode = force_generic_plan;
+PREPARE of_number(int) AS SELECT count(*) FROM c_parts WHERE split_part(t, ',', $1) = 'a';
+PREPARE of_text(text) AS SELECT count(*), count(*) FILTER (WHERE right($1, _id) = 'b') FROM c_parts WHERE left($1, _id) = 'a';
+EXECUTE of_number(NULL);
+EXECUTE of_number(1);
+EXECUTE of_number(0);
+EXECUTE of_text(NULL);
+EXECUTE of_text('ab');
+RESET plan_cache_mode;
+SELECT count(*) FROM c_parts WHERE _id = 77 AND split_part(t, ',', 0) = 'a';
+SELECT count(*) FROM c_parts WHERE CASE WHEN t IS NULL OR t IS NOT NULL THEN true ELSE split_part(t, ',', 0) = 'a' END;
+DEALLOCATE of_number;
+DEALLOCATE of_text;
+DELETE FROM c_parts;
+
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;

@@ -111,6 +111,19 @@ SELECT count(*) FROM (
 DROP TABLE d_local;
 RESET cpu_tuple_cost;
 
+-- dates after all timestamps
+CREATE FOREIGN TABLE d_late (_id int, d date) SERVER dates OPTIONS (database 'mongo_fdw_regress', collection 'dates_late');
+DELETE FROM d_late;
+INSERT INTO d_late VALUES (1, '5874897-12-31'), (2, '294277-01-01'), (3, '294276-12-31'), (4, '2024-02-29'), (5, '4713-01-01 BC');
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year from d) = 5874897;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year from d) > 294276;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year from d) > 294275;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year from d)::int = 294276;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year from d) <= 294276;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year from d) <> 5874897;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM d_late WHERE extract(year from d) = 2024;
+DELETE FROM d_late;
+
 DELETE FROM d_times;
 SET client_min_messages = warning;
 DROP SERVER dates CASCADE;

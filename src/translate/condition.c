@@ -246,7 +246,8 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 static bool
 compared_field(MongoTranslation *translation, Node *node, Node *value, MongoField *field)
 {
-	return mongo_local_time_of_node(translation->columns, node, exprType(value), field) ||
+	return mongo_local_time_of_node(translation->columns, node, exprType(value), field) ?
+		mongo_local_time_has_bounds(field, value) :
 		mongo_operand_of_node(translation->columns, node, field);
 }
 

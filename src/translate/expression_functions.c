@@ -29,8 +29,9 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
  * PostgreSQL's type is exact, and outside that range PostgreSQL raises an error.  int8 needs
  * its normal form, because a Double has only 53 bits.
  *
- * A product of floats is a raw result.  So a product that contains it does not become one
- * operation of three operands, in another order.
+ * MongoDB makes one operation of nested sums or products, and computes its constants first.  So
+ * a sum or product of bigint, and a product of floats, is a raw result, which is normalized
+ * before it becomes an operand, and others are sums in the order of SQL.
  *-------------------------------------------------------------------------
  */
 
@@ -41,8 +42,8 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 #define REMAINDER	"{$mod: [@1, @2]}"
 #define ABSOLUTE	"{$abs: @1}"
 
-/* $add returns 0 for -0 + -0 */
-#define ADD_FLOAT	"{$subtract: [@1, {$multiply: [@2, -1]}]}"
+/* Without the two faults of $add: another order, and 0 for -0 + -0. */
+#define ADD_IN_ORDER	"{$subtract: [@1, {$multiply: [@2, -1]}]}"
 
 /* Adding 0 turns -0 into 0, as numeric has no -0. */
 #define NUMERIC_TO_FLOAT "{$add: [{$toDouble: @1}, 0]}"
@@ -139,16 +140,16 @@ const MongoExpressionRow mongo_number_rows[] =
 	{{F_INT2ABS, F_INT4ABS, F_ABS_INT2, F_ABS_INT4}, ABSOLUTE, .flags = RAW},
 
 	/* int8 */
-	{{F_INT8PL, F_INT82PL, F_INT28PL, F_INT84PL, F_INT48PL}, .template = ADD},
+	{{F_INT8PL, F_INT82PL, F_INT28PL, F_INT84PL, F_INT48PL}, ADD, .flags = MONGO_ROW_RAW_RESULT},
 	{{F_INT8MI, F_INT82MI, F_INT28MI, F_INT84MI, F_INT48MI}, .template = SUBTRACT},
-	{{F_INT8MUL, F_INT82MUL, F_INT28MUL, F_INT84MUL, F_INT48MUL}, .template = MULTIPLY},
+	{{F_INT8MUL, F_INT82MUL, F_INT28MUL, F_INT84MUL, F_INT48MUL}, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
 	{{F_INT8DIV, F_INT82DIV, F_INT28DIV, F_INT84DIV, F_INT48DIV}, .template = DIVIDE_INT8},
 	{{F_INT8MOD, F_MOD_INT8_INT8}, .template = REMAINDER},
 	{{F_INT8UM}, .template = NEGATE},
 	{{F_INT8ABS, F_ABS_INT8}, .template = ABSOLUTE},
 
 	/* float8 */
-	{{F_FLOAT8PL}, .template = ADD_FLOAT},
+	{{F_FLOAT8PL}, .template = ADD_IN_ORDER},
 	{{F_FLOAT8MI}, .template = SUBTRACT},
 	{{F_FLOAT8MUL}, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
 	{{F_FLOAT8DIV}, .template = DIVIDE_FLOAT},
@@ -163,7 +164,7 @@ const MongoExpressionRow mongo_number_rows[] =
 	{{F_SIGN_FLOAT8}, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
 
 	/* numeric */
-	{{F_NUMERIC_ADD}, ADD, .digits = MONGO_DIGITS_SUM},
+	{{F_NUMERIC_ADD}, ADD_IN_ORDER, .digits = MONGO_DIGITS_SUM},
 	{{F_NUMERIC_SUB}, SUBTRACT, .digits = MONGO_DIGITS_SUM},
 	{{F_NUMERIC_MUL}, MULTIPLY, .digits = MONGO_DIGITS_PRODUCT},
 	{{F_NUMERIC_MOD, F_MOD_NUMERIC_NUMERIC}, REMAINDER_NUMERIC, .digits = MONGO_DIGITS_REMAINDER},
@@ -209,13 +210,16 @@ const MongoExpressionRow mongo_number_rows[] =
 	"{$cond: [{$lt: [@3, 0]}, @3, " \
 	"{$max: [{$subtract: [{$add: [@2, @3]}, {$max: [@2, 1]}]}, 0]}]}]}"
 
+/* MongoDB may compute the length of a constant NULL before it tests for NULL. */
+#define LENGTH		"{$strLenCP: {$ifNull: [@1, '']}}"
+
 /* A negative number counts the characters to omit at the other end. */
 #define LEFT \
 	"{$substrCP: [@1, 0, {$cond: [{$gte: [@2, 0]}, @2, " \
-	"{$max: [{$add: [{$strLenCP: @1}, @2]}, 0]}]}]}"
+	"{$max: [{$add: [" LENGTH ", @2]}, 0]}]}]}"
 #define RIGHT \
 	"{$substrCP: [@1, {$cond: [{$gte: [@2, 0]}, " \
-	"{$max: [{$subtract: [{$strLenCP: @1}, @2]}, 0]}, " \
+	"{$max: [{$subtract: [" LENGTH ", @2]}, 0]}, " \
 	"{$min: [{$subtract: [0, @2]}, 2147483647]}]}, 2147483647]}"
 
 #define POSITION	"{$add: [{$indexOfCP: [@1, @2]}, 1]}"
@@ -224,12 +228,13 @@ const MongoExpressionRow mongo_number_rows[] =
 
 /*
  * A negative number counts the parts from the end.  The $range is empty, but fails for a step
- * of 0, as PostgreSQL does for part 0.
+ * of 0, as PostgreSQL does for part 0.  It depends on the text, so that MongoDB does not
+ * compute it for a constant part before it reads documents.
  */
 #define SPLIT_PART \
 	"{$ifNull: [{$arrayElemAt: [{$cond: [{$eq: [@2, '']}, [@1], {$split: [@1, @2]}]}, " \
 	"{$cond: [{$gt: [@3, 0]}, {$subtract: [@3, 1]}, " \
-	"{$add: [@3, {$size: {$range: [0, 0, @3]}}]}]}]}, '']}"
+	"{$add: [@3, {$size: {$range: [0, {$multiply: [0, {$strLenBytes: @1}]}, @3]}}]}]}]}, '']}"
 
 #define TRIM(operator)	"{" operator ": {input: @1, chars: ' '}}"
 #define TRIM_OF(operator) \

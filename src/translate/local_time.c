@@ -111,6 +111,9 @@ static const struct
 /* More than the 7 days by which a time zone may differ from UTC (POSIX). */
 #define WINDOW			(8 * USECS_PER_DAY)
 
+/* The last year of timestamps. */
+#define LAST_YEAR		294276
+
 /* Values before, and after, the range of timestamps. */
 #define BEFORE_ALL		PG_INT64_MIN
 #define AFTER_ALL		PG_INT64_MAX
@@ -262,6 +265,16 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 	return true;
 }
 
+bool
+mongo_local_time_has_bounds(const MongoField *field, Node *value)
+{
+	const Const *year = (const Const *) value;
+
+	return field->time_part != CLOCK_YEAR_NUMBER || getBaseType(field->type) != DATEOID ||
+		(IsA(year, Const) && !year->constisnull &&
+		 mongo_number_value(year->consttype, year->constvalue) < LAST_YEAR);
+}
+
 /*
  * Local time
  */
@@ -282,7 +295,7 @@ beginning_of_month(int year, int month)
 
 	year += month > 12 ? 1 : 0;
 	month -= month > 12 ? 12 : 0;
-	if (year < -4713 || year > 294276)
+	if (year < -4713 || year > LAST_YEAR)
 		return year < 0 ? BEFORE_ALL : AFTER_ALL;
 	day = date2j(year, month, 1) - POSTGRES_EPOCH_JDATE;
 	return (Timestamp) day * USECS_PER_DAY;

@@ -281,6 +281,13 @@ extern bool mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid valu
 									 MongoField *field);
 
 /*
+ * mongo_local_time_has_bounds
+ *		Is each local time that equals the value between two timestamps?  Dates may be after
+ *		all timestamps, so the year of a date must be a constant before the last of these.
+ */
+extern bool mongo_local_time_has_bounds(const MongoField *field, Node *value);
+
+/*
  * mongo_local_time_exactness, mongo_render_local_time
  *		Translate a predicate on local time, as mongo_predicate_exactness() and
  *		mongo_predicate_render() do; 'value' is a scalar.
