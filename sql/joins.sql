@@ -141,6 +141,16 @@ CREATE FOREIGN TABLE wrong (_id int, "where" bool OPTIONS (path 'y'))
 	SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_inner');
 SELECT a._id, w."where" FROM a JOIN wrong w ON w._id = a.x;
 
+-- also what a semijoin has found and tested
+CREATE FOREIGN TABLE found (_id int, x int OPTIONS (indexed 'true'), y int) SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_found');
+CREATE FOREIGN TABLE found_documents (__doc jsonb) SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_found');
+DELETE FROM found;
+INSERT INTO found_documents VALUES ('{"_id": 1, "x": [1, 2], "y": 1}'), ('{"_id": 2, "x": 3, "y": [7, 8]}'), ('{"_id": 3, "x": 5, "y": 7}');
+SELECT _id FROM a WHERE EXISTS (SELECT 1 FROM found WHERE found.x = a._id);
+SELECT _id FROM a WHERE EXISTS (SELECT 1 FROM found WHERE found.x = a._id AND y = 7);
+SELECT _id FROM a WHERE EXISTS (SELECT 1 FROM found WHERE found.x = a._id AND y = 7) AND _id > 3;
+DELETE FROM found_documents;
+
 -- at its ordinary cost a lookup is not made for a handful of documents
 ALTER SERVER joins OPTIONS (DROP fdw_startup_cost, DROP fdw_lookup_cost);
 SELECT try('SELECT a._id, b.y FROM a JOIN b ON a.x = b._id WHERE a._id = 1');

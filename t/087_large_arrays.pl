@@ -41,6 +41,18 @@ gives("SELECT n, length(filler) FROM elements WHERE _id = 3 ORDER BY n DESC LIMI
 gives('SELECT count(DISTINCT e._id), count(*) FROM elements e JOIN docs d USING (_id) WHERE d.filler < \'z\'', '3|21505', 'joined with their own document');
 gives('SET mongo_fdw.enable_pushdown = off; SELECT count(*), sum(k) FROM elements', '21505|116135765', 'without pushdown');
 
+# Lists that are too long to send are tested here, also by a scan that goes on with the cursor
+# of an empty list, and before the second of two commands of an order.
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE few (_id int, i int OPTIONS (indexed 'true')) SERVER mongodb OPTIONS (database 'db');
+	INSERT INTO few SELECT g, NULLIF(g % 10, 0) FROM generate_series(0, 149) g; CREATE TABLE few_here AS TABLE few;
+	CREATE TABLE lists AS SELECT 1 AS g, '{}'::int[] AS list UNION ALL SELECT 2, array_agg(s) FROM generate_series(0, 3000000) s;
+	CREATE TABLE order_lists AS SELECT array_agg(_id) || (SELECT array_agg(-s) FROM generate_series(1, 3000000) s) AS list FROM few_here WHERE i IS NOT NULL});
+foreach my $table (qw(few few_here))
+{
+	gives("SELECT g, EXISTS (SELECT 1 FROM $table f WHERE f._id <> ALL (list)) FROM lists ORDER BY g", "1|t\n2|f", "$table: an empty list, then a long one");
+	gives("SELECT (SELECT f.i IS NULL FROM $table f WHERE f._id <> ALL (list) ORDER BY f.i LIMIT 1 OFFSET 1) FROM order_lists", 't', "$table: ordered");
+}
+
 # More than 16 MB is MongoDB's error, and nothing is written.
 my (undef, undef, $stderr) = $node->psql('postgres', 'INSERT INTO docs (_id, filler) VALUES (4, repeat(\'f\', 16800000))');
 like($stderr, qr/document is too large for MongoDB/, 'a larger one');

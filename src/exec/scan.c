@@ -657,6 +657,11 @@ mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 		{
 			MongoScanRun same = state->run;
 
+			/*
+			 * a list too long to send may give the same command as an empty
+			 * one
+			 */
+			left.widened = same.widened;
 			state->run = left;
 			left = same;
 		}
@@ -805,12 +810,11 @@ fetch_row(ForeignScanState *node)
 static void
 cache_row(MongoScanState *state, TupleTableSlot *slot)
 {
-	const MongoScanPlan *plan = state->plan;
-
 	mongo_results_add(state->results, slot);
 	if (state->run.cursor != NULL && mongo_cursor_is_exhausted(state->run.cursor) &&
 		(state->run.number + 1 >= list_length(state->plan->commands) ||
-		 (plan->enough_rows > 0 && state->run.rows >= plan->enough_rows)))
+		 (state->plan->enough_rows > 0 && !state->run.widened &&
+		  state->run.rows >= state->plan->enough_rows)))
 		mongo_results_finish(state->results);
 }
 

@@ -67,18 +67,6 @@ has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 	return false;
 }
 
-/*
- * reads_inner: does the join's output have columns of the inner table?
- *
- * A semijoin's output can have them too, if they equal outer columns.
- */
-static bool
-reads_inner(const RelOptInfo *joinrel, const RelOptInfo *innerrel)
-{
-	return bms_overlap(pull_varnos(NULL, (Node *) joinrel->reltarget->exprs),
-					   innerrel->relids);
-}
-
 /* output_is_fields: does the join's output consist of fields of its documents? */
 static bool
 output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
@@ -281,7 +269,6 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		!mongo_find_join_key(root, outer->columns, innerrel, join->clauses, &join->key))
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
-	join->reads_inner = reads_inner(joinrel, innerrel);
 	if (is_with_parent(joinrel, join))
 	{
 		join->form = MONGO_LOOKUP_PARENT;
@@ -752,11 +739,9 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 
 	/* any single document suffices */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
-	{
 		bson_array_append_template(&stages, "{$limit: 1}");
-		if (join->type == JOIN_ANTI || !join->reads_inner)
-			bson_array_append_template(&stages, "{$project: {_id: 1}}");
-	}
+	if (join->type == JOIN_ANTI)
+		bson_array_append_template(&stages, "{$project: {_id: 1}}");
 	BSON_APPEND_ARRAY(lookup, "pipeline", stages.bson);
 	translation->columns = outer;
 	translation->computed = outer_computed;
@@ -794,8 +779,8 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 			match = key_not_null(join);
 			bson_append_template(match, "{@1: {$ne: []}}", name);
 			hold_or_append(join, pipeline, "$match", match);
-			/* any of the documents found suffices */
-			if (join->type == JOIN_SEMI && join->reads_inner)
+			/* any of the documents found suffices; its tested fields must fit */
+			if (join->type == JOIN_SEMI)
 				hold_or_append(join, pipeline, "$set",
 							   bson_from_template("{@1: {$arrayElemAt: [@2, 0]}}", name, found));
 			break;
@@ -862,9 +847,7 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 		return false;
 	BSON_APPEND_UTF8(lookup, "as", prefix);
 	mongo_pipeline_append(pipeline, "$lookup", lookup);
-	/* otherwise the found document has only its _id */
-	if (join->type != JOIN_SEMI || join->reads_inner)
-		pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
+	pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
 
 	if (is_plain && !join->key.unique)
 		pipeline->arrays = lappend(pipeline->arrays, unconstify(char *, prefix));

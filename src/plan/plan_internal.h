@@ -738,7 +738,6 @@ typedef struct MongoJoin
 	MongoJoinKey key;
 	MongoLookupForm form;
 	bool		in_engine;		/* see MONGO_LOOKUP_PLAIN */
-	bool		reads_inner;	/* are inner columns used above? */
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */
 	MongoPipeline pipeline;		/* with that of the outer side; lookups are
