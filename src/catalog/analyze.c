@@ -405,7 +405,7 @@ mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 												  "mongo_fdw row count",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
-	bson_t	   *command = bson_from_template("{count: @1}",
+	bson_t	   *command = bson_from_template("{count: @1, readConcern: {level: 'local'}}",
 											 bson_utf8(mongo_to_utf8(options->collection)));
 	const bson_t *reply;
 	bson_iter_t iter;

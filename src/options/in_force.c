@@ -390,7 +390,10 @@ mongo_column_facts(Oid foreigntableid)
 			const MongoColumnOptions *options = mongo_column_options(foreigntableid, column->attnum);
 
 			result->mismatches |= 1 << options->type_mismatch;
-			if (options->parameter != NULL)
+			/* a change stream starts from its token, if that has a value */
+			if (options->parameter != NULL && strcmp(options->parameter, MONGO_STREAM_TOKEN) == 0)
+				result->parameters = lcons_int(column->attnum, result->parameters);
+			else if (options->parameter != NULL)
 				result->parameters = lappend_int(result->parameters, column->attnum);
 		}
 	}

@@ -438,15 +438,15 @@ check_uri(const MongoOption *option, const char *value)
 		require_file_privilege(option->name, reason);
 }
 
-/* check_address: refuse a URI. */
+/* check_address: refuse a URI, or a user name before '@'; a path of a socket may contain one. */
 static void
 check_address(const MongoOption *option, const char *value)
 {
 	/* the message does not show the value, as it may contain a password */
-	if (strstr(value, "://") != NULL)
+	if (strstr(value, "://") != NULL || (value[0] != '/' && strchr(value, '@') != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for option \"%s\": it is a connection string",
+				 errmsg("invalid value for option \"%s\": it is a connection string, or a part of one",
 						option->name),
 				 errhint("Use the option \"uri\" for a connection string, and a user mapping for a user name and a password."),
 				 errhidestmt(true), errhidecontext(true)));

@@ -314,6 +314,9 @@ prepare_concerns(MongoConnection *connection)
 		connection->read_concern = bson_create_in(connection->context);
 		bson_append_condition(connection->read_concern, "readConcern", "level",
 							  bson_utf8(level));
+		/* transactions refuse two levels */
+		connection->transaction_level = strcmp(level, "linearizable") == 0 ? "majority" :
+			strcmp(level, "available") == 0 ? "local" : level;
 	}
 	if (write != NULL && !mongoc_write_concern_is_default(write))
 	{

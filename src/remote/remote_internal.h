@@ -368,6 +368,7 @@ typedef struct MongoConnection
 	/* elements to append to a command; NULL: none */
 	bson_t	   *read_preference;	/* $readPreference */
 	bson_t	   *read_concern;	/* readConcern */
+	const char *transaction_level;	/* its level in transactions, or NULL */
 	bson_t	   *write_concern;	/* writeConcern, to writes outside of
 								 * transactions */
 

@@ -191,8 +191,9 @@ mongo_session_fields(MongoSession *session)
 		BSON_APPEND_BOOL(fields, "startTransaction", true);
 		if (IsolationUsesXactSnapshot())
 			bson_append_condition(fields, "readConcern", "level", bson_utf8("snapshot"));
-		else if (connection->read_concern != NULL)
-			bson_concat(fields, connection->read_concern);
+		else if (connection->transaction_level != NULL)
+			bson_append_condition(fields, "readConcern", "level",
+								  bson_utf8(connection->transaction_level));
 	}
 	mongo_append_saved_field(fields, "$clusterTime", &connection->cluster_time);
 	return fields;
@@ -841,8 +842,11 @@ find_session(const UserMapping *user)
 	{
 		MongoSession *session = lfirst(cell);
 
-		/* a mapping may have been dropped and made again, with another OID */
-		if (session->user->userid == user->userid &&
+		/*
+		 * Roles may share the mapping of PUBLIC.  A mapping may have been
+		 * dropped and made again, with another OID.
+		 */
+		if ((session->user->userid == user->userid || session->user->umid == user->umid) &&
 			session->user->serverid == user->serverid)
 			return session;
 	}

@@ -434,6 +434,9 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 
 	ssl_options->pem_file = copy_setting(options->pem_file, uri, MONGOC_URI_TLSCERTIFICATEKEYFILE);
 	ssl_options->pem_pwd = copy_setting(options->pem_pwd, uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD);
+	/* without one, OpenSSL would ask for it on the terminal */
+	if (ssl_options->pem_pwd == NULL)
+		ssl_options->pem_pwd = "";
 	ssl_options->ca_file = copy_setting(options->ca_file, uri, MONGOC_URI_TLSCAFILE);
 	if (options->ca_dir)
 		ssl_options->ca_dir = options->ca_dir;

@@ -675,6 +675,7 @@ mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_c
 	if (violation != NULL)
 	{
 		connection->broken = true;
+		transport->violation = NULL;
 		mongo_report_violation(connection->server_name, violation);
 	}
 	return outcome == MONGO_REPLY;
