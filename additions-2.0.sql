@@ -509,7 +509,8 @@ ALTER TABLE mongo_sync_errors REPLICA IDENTITY FULL;
 SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', 'WHERE copied AND local_table IN (SELECT oid FROM pg_catalog.pg_class)');
 GRANT SELECT ON mongo_sync_data TO PUBLIC;
 
--- a table's rows are its owner's
+-- A table's rows are its owner's.  PUBLIC writes by privileges on columns, since those on tables
+-- would also let it lock them, and what a view reads.
 CREATE VIEW mongo_sync_positions WITH (security_barrier) AS
 SELECT * FROM mongo_sync_data
 WHERE (SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table)
@@ -521,7 +522,30 @@ CREATE POLICY owner ON mongo_sync_errors
 ALTER TABLE mongo_sync_ranges ENABLE ROW LEVEL SECURITY;
 CREATE POLICY owner ON mongo_sync_ranges
 	USING ((SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table));
-GRANT SELECT, INSERT, UPDATE, DELETE ON mongo_sync_positions, mongo_sync_errors, mongo_sync_ranges TO PUBLIC;
+GRANT SELECT ON mongo_sync_positions, mongo_sync_errors, mongo_sync_ranges TO PUBLIC;
+GRANT INSERT (local_table, foreign_table, changes_table, position, position_time, key_at_end),
+	UPDATE (foreign_table, changes_table, position, position_time, key_at_end, copied, rows_copied, changes_applied, last_run, stopped_by, follow, failed_at)
+	ON mongo_sync_positions TO PUBLIC;
+GRANT INSERT (local_table, id, mismatch), UPDATE (local_table) ON mongo_sync_errors TO PUBLIC;
+GRANT INSERT (local_table, match), UPDATE (local_table) ON mongo_sync_ranges TO PUBLIC;
+
+-- There is no privilege on columns to delete, so an UPDATE deletes.
+CREATE FUNCTION mongo_sync_delete_row()
+RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $delete_row$
+BEGIN
+	EXECUTE format('DELETE FROM %I.%I WHERE ctid = $1', TG_TABLE_SCHEMA, TG_TABLE_NAME) USING OLD.ctid;
+	RETURN NULL;
+END;
+$delete_row$;
+
+-- a trigger of another table would run its triggers as a superuser
+REVOKE EXECUTE ON FUNCTION mongo_sync_delete_row() FROM PUBLIC;
+CREATE TRIGGER delete_row BEFORE UPDATE ON mongo_sync_data FOR EACH ROW WHEN (NEW.foreign_table IS NULL) EXECUTE FUNCTION mongo_sync_delete_row();
+CREATE TRIGGER delete_row BEFORE UPDATE ON mongo_sync_errors FOR EACH ROW EXECUTE FUNCTION mongo_sync_delete_row();
+CREATE TRIGGER delete_row BEFORE UPDATE ON mongo_sync_ranges FOR EACH ROW EXECUTE FUNCTION mongo_sync_delete_row();
 
 CREATE VIEW mongo_sync_status WITH (security_invoker) AS
 SELECT local_table, foreign_table,
@@ -557,13 +581,20 @@ DECLARE
 	key record;
 	known record;
 	derived text;
+	calls integer;
 	is_new boolean;
 	is_usable boolean;
 BEGIN
 	-- of several first calls, one creates the tables
-	PERFORM pg_advisory_xact_lock(hashtext('mongo_sync'), source::oid::integer);
+	EXECUTE format('SELECT FROM %s.mongo_sync_positions WHERE foreign_table = $1', extension) USING source;
+	GET DIAGNOSTICS calls = ROW_COUNT;
+	IF calls = 0 THEN
+		PERFORM pg_advisory_xact_lock(hashtext('mongo_sync'), source::oid::integer);
+	END IF;
 	local := to_regclass(target);
-	SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type INTO key
+	SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+			|| coalesce((SELECT format(' OPTIONS (type_mismatch %L)', option_value) FROM pg_options_to_table(a.attfdwoptions) WHERE option_name = 'type_mismatch'), '') AS declared,
+			format_type(a.atttypid, a.atttypmod) AS type INTO key
 		FROM pg_attribute a WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT min(option_name) INTO derived FROM pg_foreign_table t, pg_options_to_table(t.ftoptions)
@@ -624,7 +655,7 @@ BEGIN
 	END IF;
 
 	-- the columns are those of the foreign table today; a document that is left out must not keep its row
-	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __key jsonb, __id %s%s%s', key.type,
+	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __key jsonb, __id %s%s%s', key.declared,
 		(SELECT ', __mismatch jsonb' WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = source AND attname = '__mismatch' AND NOT attisdropped)
 			AND EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, LATERAL (
 				SELECT * FROM pg_options_to_table(t.ftoptions) UNION ALL SELECT * FROM pg_options_to_table(s.srvoptions)
@@ -678,6 +709,18 @@ AS $has_key$
 		WHERE indrelid = local AND attname = key AND indisunique AND indimmediate AND indisvalid AND indnkeyatts = 1 AND indpred IS NULL)
 $has_key$;
 
+-- Names the operator = of a type, in its schema.
+CREATE FUNCTION mongo_sync_equals(type oid)
+RETURNS text
+LANGUAGE sql STABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $equals$
+	WITH RECURSIVE types AS (SELECT type AS base UNION ALL SELECT typbasetype FROM types JOIN pg_type t ON t.oid = base WHERE typtype = 'd')
+	SELECT coalesce((SELECT format('OPERATOR(%s.%s)', oprnamespace::regnamespace, oprname) FROM types JOIN pg_opclass ON opcintype = base AND opcdefault
+			JOIN pg_amop ON amopfamily = opcfamily AND amoplefttype = opcintype AND amoprighttype = opcintype AND amopstrategy = 3
+			JOIN pg_operator o ON o.oid = amopopr JOIN pg_am m ON m.oid = opcmethod AND amname = 'btree'), '=')
+$equals$;
+
 -- Begins a copy into an empty table: takes the position from which changes will be applied before
 -- anything is copied, so that no change is missed, and divides the collection into ranges of _id.
 CREATE FUNCTION mongo_sync_begin(local regclass, source regclass, changes regclass, batch_size integer, key_at_end boolean)
@@ -691,8 +734,8 @@ DECLARE
 	collated jsonb;
 	bounds integer;
 BEGIN
-	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1', extension) USING local;
-	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE local_table = $1', extension) USING local;
+	EXECUTE format('UPDATE %s.mongo_sync_errors SET local_table = local_table WHERE local_table = $1', extension) USING local;
+	EXECUTE format('UPDATE %s.mongo_sync_ranges SET local_table = local_table WHERE local_table = $1', extension) USING local;
 	EXECUTE format('INSERT INTO %s.mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time, key_at_end)
 		SELECT $1, $2, $3, __token, __time, $4 FROM %s WHERE __operation = ''position''
 		ON CONFLICT (local_table) DO UPDATE SET position = EXCLUDED.position, position_time = EXCLUDED.position_time,
@@ -795,13 +838,13 @@ BEGIN
 		PERFORM pg_sleep(0.1);
 	END LOOP;
 	condition := CASE WHEN range.match IS NULL THEN 'true' ELSE format('%s.mongo_match(ROW(__row), %L::json)', extension, range.match) END;
-	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s __row WHERE %s AND %s', local, columns, source, condition, fits);
+	EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s __row WHERE %s AND %s AND %I IS NOT NULL', local, columns, source, condition, fits, key);
 	GET DIAGNOSTICS copied = ROW_COUNT;
 	IF fits <> 'true' THEN
 		EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch) SELECT $1, coalesce(%I::text, __mismatch::text), __mismatch FROM %s __row WHERE %s AND __mismatch IS NOT NULL',
 			extension, key, source, condition) USING local;
 	END IF;
-	EXECUTE format('DELETE FROM %s.mongo_sync_ranges WHERE ctid = $1', extension) USING range.ctid;
+	EXECUTE format('UPDATE %s.mongo_sync_ranges SET local_table = local_table WHERE ctid = $1', extension) USING range.ctid;
 	EXECUTE format('UPDATE %s.mongo_sync_positions SET rows_copied = rows_copied + $1, last_run = now(), failed_at = NULL WHERE local_table = $2', extension)
 		USING copied, local;
 	RAISE NOTICE 'copied % rows in % s', copied, round(extract(epoch FROM clock_timestamp() - began), 1);
@@ -822,7 +865,8 @@ DECLARE
 	key name;
 	equals text;
 	key_type text;
-	local_cast text;
+	local_equals text;
+	local_type text;
 	columns text;
 	assignments text;
 	fits text;
@@ -846,13 +890,14 @@ BEGIN
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	-- the search_path does not have the extension's operators, which have to suit both types exactly
-	SELECT a.attname, format_type(a.atttypid, a.atttypmod),
-			CASE a.atttypid WHEN format('%s.objectid', extension)::regtype THEN format('OPERATOR(%s.=)', extension) ELSE '=' END,
-			CASE WHEN a.atttypid = format('%s.objectid', extension)::regtype AND NOT EXISTS (SELECT FROM pg_attribute l
-				WHERE l.attrelid = local AND l.attname = a.attname AND l.atttypid IN (a.atttypid, 'text'::regtype)) THEN '::text' ELSE '' END
-		INTO key, key_type, equals, local_cast FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
-			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
+	-- the search_path does not have operators of extensions; a text that is too long for the column is no key
+	EXECUTE format($find$
+		SELECT a.attname, format_type(a.atttypid, a.atttypmod), %1$s.mongo_sync_equals(a.atttypid), %1$s.mongo_sync_equals(l.atttypid),
+			format_type(l.atttypid, CASE typcategory WHEN 'S' THEN -1 ELSE l.atttypmod END)
+		FROM pg_attribute a, pg_attribute l JOIN pg_type ON pg_type.oid = l.atttypid WHERE l.attrelid = $1 AND l.attname = a.attname AND
+			a.attrelid = $2 AND a.attnum > 0 AND NOT a.attisdropped
+			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id'
+		$find$, extension) INTO key, key_type, equals, local_equals, local_type USING local, sync.changes_table;
 	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)
 		INTO columns, assignments
 		FROM pg_attribute c JOIN pg_attribute l USING (attname)
@@ -873,14 +918,15 @@ BEGIN
 			WITH changes AS MATERIALIZED (
 				SELECT * FROM %1$s WHERE __token > $1 LIMIT $2
 			), last AS MATERIALIZED (
-				SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
+				SELECT DISTINCT ON (__local_id) *, __id::%10$s AS __local_id, %4$s AS __fits FROM changes
+				WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __local_id, __token DESC
 			), deleted AS (
-				DELETE FROM %2$s l USING last c WHERE l.%3$I%10$s %9$s c.__id AND (c.%3$I IS NULL OR NOT (%4$s)) RETURNING 1
+				DELETE FROM %2$s l USING last c WHERE l.%3$I %9$s c.__local_id AND (c.%3$I IS NULL OR NOT c.__fits) RETURNING 1
 			), written AS (
-				INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
+				INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND __fits AND (SELECT count(*) FROM deleted) >= 0
 				ON CONFLICT (%3$I) DO %6$s
 			), repaired AS (
-				DELETE FROM %7$s.mongo_sync_errors e USING last c WHERE e.local_table = $3 AND e.id = c.__id::text
+				UPDATE %7$s.mongo_sync_errors e SET local_table = e.local_table FROM last c WHERE e.local_table = $3 AND e.id = c.__id::text
 			)%8$s
 			SELECT count(__id) AS events, max(__token) AS position, max(__time) AS time, bool_or(__operation = 'position') AS at_end,
 				min(__operation) FILTER (WHERE __operation IN ('drop', 'rename', 'dropDatabase', 'invalidate')) AS stopped_by,
@@ -891,7 +937,7 @@ BEGIN
 				INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
 				SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
 				UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
-			)$noted$, extension) END, equals, local_cast)
+			)$noted$, extension) END, local_equals, local_type)
 			INTO fetched USING sync.position, batch_size, local;
 		-- documents that are not found by the shard key that they had before a change
 		IF fetched.moved IS NOT NULL THEN
@@ -925,7 +971,7 @@ DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 BEGIN
 	EXECUTE format('UPDATE %s.mongo_sync_positions SET failed_at = now() WHERE local_table = $1', extension) USING local;
-	EXECUTE format('DELETE FROM %s.mongo_sync_errors WHERE local_table = $1 AND id IS NULL', extension) USING local;
+	EXECUTE format('UPDATE %s.mongo_sync_errors SET local_table = local_table WHERE local_table = $1 AND id IS NULL', extension) USING local;
 	EXECUTE format('INSERT INTO %s.mongo_sync_errors (local_table, mismatch) VALUES ($1, to_jsonb($2))', extension) USING local, message;
 END;
 $fail$;
@@ -996,6 +1042,29 @@ BEGIN
 END;
 $sync$;
 
+-- Forgets the position of a local table, and drops its stream.
+CREATE FUNCTION mongo_sync_end(local_table regclass)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $end$
+DECLARE
+	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
+	known record;
+BEGIN
+	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE', extension) INTO known USING local_table;
+	IF known.local_table IS NULL THEN
+		RAISE EXCEPTION 'table "%" is not kept in step, or not yours', local_table USING ERRCODE = 'object_not_in_prerequisite_state';
+	END IF;
+	EXECUTE format('UPDATE %s.mongo_sync_errors SET local_table = local_table WHERE local_table = $1', extension) USING local_table;
+	EXECUTE format('UPDATE %s.mongo_sync_ranges SET local_table = local_table WHERE local_table = $1', extension) USING local_table;
+	EXECUTE format('UPDATE %s.mongo_sync_positions SET foreign_table = NULL WHERE local_table = $1', extension) USING local_table;
+	IF EXISTS (SELECT FROM pg_class WHERE oid = known.changes_table) THEN
+		EXECUTE format('DROP FOREIGN TABLE %s', known.changes_table);
+	END IF;
+END;
+$end$;
+
 COMMENT ON TABLE mongo_sync_data IS 'positions of local tables that mongo_sync() keeps in step with collections';
 COMMENT ON TABLE mongo_sync_ranges IS 'ranges of collections that mongo_sync() has yet to copy';
 COMMENT ON TABLE mongo_sync_errors IS 'documents that do not fit the local table that is kept in step with their collection';
@@ -1004,8 +1073,11 @@ COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with coll
 COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
 COMMENT ON FUNCTION mongo_sync_prepare(regclass, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_has_key(regclass, name) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_delete_row() IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_equals(oid) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass, integer, boolean) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, regclass, name, text, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_step(regclass, integer) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_end(regclass) IS 'stop keeping a local table in step, and drop its change stream';
 COMMENT ON PROCEDURE mongo_sync(regclass, text, integer, boolean) IS 'bring a local table into step with the collection of a foreign table';

@@ -58,14 +58,17 @@ in_step('applied', 'shop.c', 'public.c');
 cmp_ok(sql('SELECT changes_applied FROM mongo_sync_data'), '>', 600, 'changes are counted');
 
 # an update whose event does not find the document, as in a cluster after a change of its shard key
-sql(q{ALTER FOREIGN TABLE c_changes OPTIONS (ADD full_document 'whenAvailable');
-	UPDATE shop.c SET t = 'moved' WHERE _id = 100; DELETE FROM shop.c WHERE _id = 101; CALL mongo_sync('shop.c', 'public.c')});
-is(sql('SELECT _id, t FROM public.c WHERE _id IN (100, 101)'), '100|moved', 'a document that has another shard key now');
-sql(q{CREATE FOREIGN TABLE shop.by_objectid (_id objectid, a int) SERVER mongodb OPTIONS (database 'db'); INSERT INTO shop.by_objectid (a) VALUES (1), (2);
-	CALL mongo_sync('shop.by_objectid', 'public.by_objectid'); ALTER FOREIGN TABLE by_objectid_changes OPTIONS (ADD full_document 'whenAvailable');
-	UPDATE shop.by_objectid SET a = 3 WHERE a = 1; CALL mongo_sync('shop.by_objectid', 'public.by_objectid'); CALL mongo_sync('shop.c', 'public.c')});
-is(sql('SELECT string_agg(a::text, \' \' ORDER BY a) FROM public.by_objectid'), '2 3', 'a key of another type, in one session');
-sql('ALTER FOREIGN TABLE c_changes OPTIONS (DROP full_document)');
+if ($set->primary->has_version('6.0'))
+{
+	sql(q{ALTER FOREIGN TABLE c_changes OPTIONS (ADD full_document 'whenAvailable');
+		UPDATE shop.c SET t = 'moved' WHERE _id = 100; DELETE FROM shop.c WHERE _id = 101; CALL mongo_sync('shop.c', 'public.c')});
+	is(sql('SELECT _id, t FROM public.c WHERE _id IN (100, 101)'), '100|moved', 'a document that has another shard key now');
+	sql(q{CREATE FOREIGN TABLE shop.by_objectid (_id objectid, a int) SERVER mongodb OPTIONS (database 'db'); INSERT INTO shop.by_objectid (a) VALUES (1), (2);
+		CALL mongo_sync('shop.by_objectid', 'public.by_objectid'); ALTER FOREIGN TABLE by_objectid_changes OPTIONS (ADD full_document 'whenAvailable');
+		UPDATE shop.by_objectid SET a = 3 WHERE a = 1; CALL mongo_sync('shop.by_objectid', 'public.by_objectid'); CALL mongo_sync('shop.c', 'public.c')});
+	is(sql('SELECT string_agg(a::text, \' \' ORDER BY a) FROM public.by_objectid'), '2 3', 'a key of another type, in one session');
+	sql('ALTER FOREIGN TABLE c_changes OPTIONS (DROP full_document)');
+}
 in_step('and all others', 'shop.c', 'public.c');
 
 # all tables may be published, and then must be identifiable
@@ -337,6 +340,45 @@ sql('DROP OPERATOR public.= (varchar, objectid); DROP FUNCTION public.equal');
 create_server($node, 'secondary', $set->primary, read_preference => 'secondaryPreferred');
 sql(q{CREATE FOREIGN TABLE shop.behind (_id int) SERVER secondary OPTIONS (database 'db', collection 'c')});
 refused('a secondary', q{CALL mongo_sync('shop.behind', 'public.behind')}, '42809', 'is not read from the primary');
+
+# --- keys of other types, NULL, and columns of other names ---------------------------------------
+sql(q{CREATE DOMAIN shop.domained AS objectid; CREATE FOREIGN TABLE shop.domain_keys (_id shop.domained, a int) SERVER mongodb OPTIONS (database 'db', collection 'domain_keys');
+	INSERT INTO shop.domain_keys (a) VALUES (1), (2); CALL mongo_sync('shop.domain_keys', 'public.domain_keys');
+	DELETE FROM shop.domain_keys WHERE a = 1; CALL mongo_sync('shop.domain_keys', 'public.domain_keys')});
+is(sql('SELECT a FROM public.domain_keys'), 2, 'a domain over objectid');
+foreach ([ 'timestamptz', 'timestamptz(0)', '2024-01-01 10:00:00.7+00' ],
+	[ 'timestamptz', 'date', '2024-01-01 10:00:00.7+00' ], [ 'int', 'text', '12' ])
+{
+	my ($foreign, $here, $value) = @$_;
+	sql(qq{CREATE FOREIGN TABLE shop.typed (_id $foreign, a int) SERVER mongodb OPTIONS (database 'db', collection 'typed'); CREATE TABLE typed (_id $here PRIMARY KEY, a int);
+		INSERT INTO shop.typed VALUES ('$value', 1); CALL mongo_sync('shop.typed', 'typed'); UPDATE shop.typed SET a = 2; CALL mongo_sync('shop.typed', 'typed')});
+	is(sql('SELECT a FROM typed'), 2, "$foreign as $here: changed");
+	is(sql(q{DELETE FROM shop.typed; CALL mongo_sync('shop.typed', 'typed'); SELECT count(*) FROM typed}), 0, 'and deleted');
+	sql(q{SELECT mongo_sync_end('typed'); DROP TABLE typed; DROP FOREIGN TABLE shop.typed});
+}
+is(sql(q{SELECT count(*) FROM pg_class WHERE relname = 'typed_changes'}), 0, 'mongo_sync_end() drops the stream');
+refused('of tables in step only', q{SELECT mongo_sync_end('pg_class')}, '55000', 'is not kept in step');
+sql(q{CREATE FOREIGN TABLE shop.any_key (_id int OPTIONS (type_mismatch 'null'), a int, __mismatch jsonb) SERVER mongodb OPTIONS (database 'db', collection 'any_key');
+	CREATE TABLE any_key (_id int PRIMARY KEY, a int, __mismatch jsonb)});
+$set->primary->command('{"insert": "any_key", "documents": [{"_id": 1, "a": 1}, {"_id": null, "a": 2}, {"_id": "x", "a": 3}]}', 'db');
+sql(q{CALL mongo_sync('shop.any_key', 'any_key')});
+$set->primary->command('{"insert": "any_key", "documents": [{"_id": 4, "a": 4}, {"_id": "y", "a": 5}]}', 'db');
+sql(q{DELETE FROM shop.any_key WHERE _id = 1; CALL mongo_sync('shop.any_key', 'any_key')});
+is(sql('SELECT _id, a FROM any_key'), '4|4', 'documents whose _id is null or does not fit, and a column __mismatch');
+sql(q{SELECT mongo_sync_end('any_key')});
+
+# --- what anybody may do -------------------------------------------------------------------------
+foreach my $relation (qw(mongo_sync_positions mongo_sync_data mongo_sync_errors mongo_sync_ranges mongo_sync_status))
+{
+	refused("nobody locks $relation", "SET ROLE other; BEGIN; LOCK TABLE $relation", '42501', 'permission denied');
+}
+my $holder = MongoFdwTest::Session->new($node);
+$holder->ask(q{SET ROLE other; SELECT pg_advisory_lock(hashtext('mongo_sync'), 'shop.c'::regclass::oid::int)});
+sql(q{SET lock_timeout = '5s'; CALL mongo_sync('shop.c', 'public.c')});
+$holder->close;
+refused('nobody uses the trigger', q{SET ROLE other; CREATE TABLE triggered (a int); CREATE TRIGGER t BEFORE UPDATE ON triggered FOR EACH ROW EXECUTE FUNCTION mongo_sync_delete_row()}, '42501', 'permission denied');
+sql(q{SET ROLE other; SELECT mongo_sync_end('others_table'); CALL mongo_sync('shop.other', 'public.others_too'); SELECT mongo_sync_end('others_too')});
+is(sql(q{SELECT count(*) FROM mongo_sync_data WHERE local_table IN ('others_table'::regclass, 'others_too'::regclass)}), 0, 'an owner ends it');
 
 # --- dumps ---------------------------------------------------------------------------------------
 my $dump = $node->basedir . '/dump.sql';
