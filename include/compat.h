@@ -89,12 +89,14 @@
 
 /*
  * The role that reads or writes a relation; InvalidOid: the current user.  PostgreSQL 16
- * moved it from range table entries to plans.
+ * moved it from range table entries to plans, and their permissions to a list of their own.
  */
 #if PG_VERSION_NUM >= 160000
 #define mongo_scan_check_as_user(scan, relid, estate) ((scan)->checkAsUser)
 #define mongo_result_check_as_user(result, estate) \
 	ExecGetResultRelCheckAsUser((result), (estate))
+typedef struct RTEPermissionInfo MongoPermissions;
+#define mongo_permissions(estate) ((estate)->es_rteperminfos)
 #else
 /* a partition that rows are routed to may have no range table entry of its own */
 #define mongo_result_check_as_user(result, estate) \
@@ -103,6 +105,8 @@
 				   (estate))->checkAsUser)
 #define mongo_scan_check_as_user(scan, relid, estate) \
 	(exec_rt_fetch((relid), (estate))->checkAsUser)
+typedef struct RangeTblEntry MongoPermissions;
+#define mongo_permissions(estate) ((estate)->es_range_table)
 #endif
 
 /* PostgreSQL 18 has a collation's properties in its locale only. */

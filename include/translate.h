@@ -918,6 +918,9 @@ typedef struct MongoRowLayout MongoRowLayout;
 extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
 											   TupleDesc tuple, bool write_null, bool generates_id);
 
+/* mongo_row_layout_overlaps: may the document give columns a value that the row lacks? */
+extern bool mongo_row_layout_overlaps(const MongoRowLayout *layout);
+
 /*
  * Appends a row to 'document', which is empty: _id first, then the columns in their order,
  * those with dotted paths as nested documents.
@@ -962,6 +965,12 @@ extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 extern void mongo_check_assignable(Oid relid, List *attributes);
 
 /*
+ * Does a change of one of these two columns change what the other reads?  So it does if their
+ * paths are the same or one is inside the other, or if one is __doc or __mismatch.
+ */
+extern bool mongo_columns_overlap(Oid relid, AttrNumber first, AttrNumber second);
+
+/*
  * Appends the BSON that a column with this path and type stores for a value: of the declared
  * BSON type if there is one.  Without one (BSON_TYPE_EOD), appends as mongo_append_datum()
  * does, except that text of 24 hexadecimal digits is an ObjectId in _id and in columns of type
@@ -991,8 +1000,11 @@ extern MongoUpsertLayout *mongo_upsert_layout_create(Oid relid, TupleDesc tuple,
 													 const MongoTableOptions *options,
 													 const Bitmapset *given, bool has_trigger);
 
-/* mongo_upsert_assigned: returns the columns that change if the document exists, by number. */
-extern List *mongo_upsert_assigned(const MongoUpsertLayout *layout);
+/*
+ * mongo_upsert_updatable: returns the numbers of the columns that the statement gives and that
+ * are not keys.  They change if the document exists.
+ */
+extern List *mongo_upsert_updatable(const MongoUpsertLayout *layout);
 
 /*
  * Appends to 'filter' the condition that finds the row's document by its key, and to 'update'

@@ -126,6 +126,7 @@ typedef struct MongoModifyState
 	bson_t	   *second;			/* its update, if any; reused */
 	WCOKind		policy_check;	/* the kind of policies to check for INSERT
 								 * and UPDATE */
+	bool		checks_bounds;	/* of the partition that the table is */
 
 	/* INSERT and COPY */
 	MongoUpsertLayout *upsert;	/* of the option insert_mode, or NULL */
@@ -134,15 +135,16 @@ typedef struct MongoModifyState
 	bool		reports_refused;	/* refused rows are reported as not
 									 * inserted */
 	bool		shares_collection;	/* with another target of the statement */
+	bool		shows_document; /* more than its _id, since columns may read
+								 * what others have written */
 	MongoRowDecoder *decoder;	/* of the columns of a new row that are used:
-								 * all if 'returns', or the _id, which may be
-								 * generated; NULL: none */
+								 * all if 'returns' or 'shows_document', or
+								 * the _id, which may be generated; NULL: none */
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
 	bool		assigns_nested; /* so their old values matter */
 	bool		compares_rows;	/* a trigger may set other columns */
-	bool		checks_bounds;	/* of the partition that the table is */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
 	AttrNumber	row_attribute;	/* in the plan's tuple: the old row, or 0 */
 	MongoIdentityLog *identities;
@@ -160,7 +162,7 @@ typedef struct MongoModifyState
  *-------------------------------------------------------------------------
  */
 
-/* may_update: tells whether the user may update the table, or all of the assigned columns. */
+/* may_update: tells whether the user may update the table, or all columns that are given. */
 static bool
 may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid userid)
 {
@@ -168,7 +170,7 @@ may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid user
 
 	if (pg_class_aclcheck(relid, userid, ACL_UPDATE) == ACLCHECK_OK)
 		return true;
-	foreach(cell, mongo_upsert_assigned(layout))
+	foreach(cell, mongo_upsert_updatable(layout))
 	{
 		/* a partition may number its columns differently */
 		const char *name = NameStr(TupleDescAttr(RelationGetDescr(target),
@@ -178,18 +180,28 @@ may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid user
 								  ACL_UPDATE) != ACLCHECK_OK)
 			return false;
 	}
-	return mongo_upsert_assigned(layout) != NIL;
+	return mongo_upsert_updatable(layout) != NIL;
 }
 
-/* check_privileges: checks the statement's table as for ON CONFLICT DO UPDATE. */
+/* check_privileges: checks the statement's views and table as for ON CONFLICT DO UPDATE. */
 static void
-check_privileges(const ModifyTable *plan, ResultRelInfo *rinfo,
+check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 				 const MongoUpsertLayout *layout, Oid userid)
 {
 	const ResultRelInfo *named = rinfo->ri_RootResultRelInfo != NULL ?
 		rinfo->ri_RootResultRelInfo : rinfo;
 	Oid			relid = RelationGetRelid(named->ri_RelationDesc);
+	ListCell   *cell;
 
+	foreach(cell, mongo_permissions(estate))
+	{
+		const MongoPermissions *of = lfirst(cell);
+
+		if ((of->requiredPerms & ACL_INSERT) != 0 && get_rel_relkind(of->relid) == RELKIND_VIEW &&
+			pg_class_aclcheck(of->relid, of->checkAsUser ? of->checkAsUser : GetUserId(),
+							  ACL_UPDATE) != ACLCHECK_OK)
+			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_VIEW, get_rel_name(of->relid));
+	}
 	if (!may_update(relid, rinfo->ri_RelationDesc, layout, userid))
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
@@ -228,7 +240,7 @@ begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 										options, ExecGetInsertedCols(rinfo, estate),
 										triggers != NULL && triggers->trig_insert_before_row);
 	if (options->insert_mode != MONGO_INSERT_MODE_IGNORE)
-		check_privileges(plan, rinfo, layout, user ? user : GetUserId());
+		check_privileges(estate, plan, rinfo, layout, user ? user : GetUserId());
 	return layout;
 }
 
@@ -374,8 +386,9 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	bool		moves = plan != NULL && plan->operation == CMD_UPDATE;
 	bool		skips_duplicates = plan != NULL && plan->onConflictAction == ONCONFLICT_NOTHING;
 	bool		ignores = writer->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
-	bool		is_seen = is_row_seen(plan, rinfo);
-	List	   *columns = NIL;
+	bool		is_seen = is_row_seen(plan, rinfo) ||
+		(plan != NULL && plan->withCheckOptionLists != NIL);
+	List	   *columns;
 
 	state->policy_check = moves ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
 	state->upsert = begin_upsert(estate, plan, rinfo);
@@ -394,9 +407,11 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	 */
 	state->reports_refused = skips_duplicates ||
 		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
-	if (state->returns || is_seen || (plan != NULL && plan->withCheckOptionLists != NIL))
-		columns = table_attributes(writer->relation, state->returns ? NULL : "_id");
-	if (columns != NIL)
+	state->shows_document = !state->returns && mongo_row_layout_overlaps(state->layout);
+	columns = table_attributes(writer->relation,
+							   state->returns || state->shows_document ? NULL : "_id");
+	state->checks_bounds = mongo_may_leave_partition(writer->relation, columns);
+	if (columns != NIL && (is_seen || state->checks_bounds))
 		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns);
 	state->shares_collection = find_other(estate, rinfo, &extent, true);
 	if (!state->reports_refused && (moves || find_other(estate, rinfo, &extent, false)))
@@ -496,11 +511,23 @@ mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
 	ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 	MongoModifyState *updating = rinfo->ri_FdwState;
+	ListCell   *cell;
 
 	if (plan != NULL && plan->onConflictAction == ONCONFLICT_UPDATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
+	/* rows that it inserts cannot be told from rows that it moves */
+	foreach(cell, plan == NULL || plan->mergeActionLists == NIL ? NIL :
+			(List *) linitial(plan->mergeActionLists))
+	{
+		if (lfirst_node(MergeAction, cell)->commandType == CMD_UPDATE)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("MERGE that may update rows cannot insert into foreign table \"%s\"",
+							RelationGetRelationName(rinfo->ri_RelationDesc)),
+					 errhint("Use UPDATE and INSERT.")));
+	}
 	begin_insert(mtstate->ps.state, plan, rinfo);
 
 	/* the table is also a target of the same UPDATE: keep both states */
@@ -580,9 +607,14 @@ show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, cons
 	MemoryContextSwitchTo(old_context);
 }
 
-/* queue_insert: adds the row to the queue as a document, with a generated _id if it has none. */
+/*
+ * queue_insert
+ *		Adds the row to the queue as a document, with a generated _id if it has none.
+ *
+ * Policies and bounds are tested on what columns will read, even if others have written it.
+ */
 static void
-queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
+queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
 {
 	ErrorContextCallback callback = {error_context_stack, row_error_context, state};
 	MemoryContext old_context;
@@ -598,9 +630,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 	bson_reinit(state->document);
 	mongo_row_to_document(state->layout, slot->tts_values, slot->tts_isnull,
 						  state->document, &generated, &oid);
-	if (state->writer->form.kind == MONGO_INSERT)
-		mongo_writer_add(state->writer, state->document, NULL);
-	else
+	if (state->writer->form.kind != MONGO_INSERT)
 	{
 		filter = bson_create_in(state->row_context);
 		bson_reinit(state->second);
@@ -609,13 +639,20 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 								state->document, generated, filter, state->second);
 		else
 			mongo_document_to_upsert(state->document, filter, state->second);
-		if (!state->returns)
-			mongo_writer_add(state->writer, filter, state->second);
 	}
+	if (!state->returns && state->decoder != NULL && (generated || state->shows_document))
+	{
+		show_new_row(state, estate, slot, NULL);
+		if (state->checks_bounds)
+			ExecPartitionCheck(rinfo, slot, estate, true);
+	}
+	check_policies(state, rinfo, slot, estate);
 	if (state->returns)
 		show_new_row(state, estate, slot, filter);
-	else if (generated && state->decoder != NULL)
-		show_new_row(state, estate, slot, NULL);
+	else if (filter != NULL)
+		mongo_writer_add(state->writer, filter, state->second);
+	else
+		mongo_writer_add(state->writer, state->document, NULL);
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old_context);
 }
@@ -628,8 +665,7 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 
 	if (state->operation != CMD_INSERT)
 		state = state->routed;
-	check_policies(state, rinfo, slot, estate);
-	queue_insert(state, estate, slot);
+	queue_insert(state, estate, rinfo, slot);
 	if (state->reports_refused &&
 		!bms_is_empty(mongo_writer_send(state->writer)))
 		return NULL;
@@ -648,10 +684,7 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 	int			inserted = 0;
 
 	for (int i = 0; i < *numSlots; i++)
-	{
-		check_policies(state, rinfo, slots[i], estate);
-		queue_insert(state, estate, slots[i]);
-	}
+		queue_insert(state, estate, rinfo, slots[i]);
 	if (state->reports_refused)
 		refused = mongo_writer_send(state->writer);
 	for (int i = 0; i < *numSlots; i++)

@@ -27,6 +27,7 @@
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 
 /* ------------- Planning INSERT, UPDATE and DELETE row by row -------------- */
@@ -122,19 +123,70 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 	return attributes;
 }
 
+/* overlapped_attributes: returns the other columns that read what these columns change. */
+static List *
+overlapped_attributes(Relation relation, const List *assigned)
+{
+	TupleDesc	tuple = RelationGetDescr(relation);
+	List	   *attributes = NIL;
+	ListCell   *cell;
+
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		if (TupleDescAttr(tuple, attnum - 1)->attisdropped || list_member_int(assigned, attnum))
+			continue;
+		foreach(cell, assigned)
+		{
+			if (mongo_columns_overlap(RelationGetRelid(relation), attnum, lfirst_int(cell)))
+				attributes = list_append_unique_int(attributes, attnum);
+		}
+	}
+	return attributes;
+}
+
 /*
  * mongo_update_may_leave_partition
- *		Does the UPDATE assign to a column in the bounds of this partition?
+ *		Does the UPDATE change a column in the bounds of this partition?
  */
 static bool
 mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
 {
 	Relation	relation = table_open(planner_rt_fetch(rtindex, root)->relid, NoLock);
-	bool		result = relation->rd_rel->relispartition &&
-		mongo_may_leave_partition(relation, assigned_attributes(root, rtindex));
+	List	   *assigned = relation->rd_rel->relispartition ?
+		assigned_attributes(root, rtindex) : NIL;
+	bool		result = mongo_may_leave_partition(relation, assigned) ||
+		mongo_may_leave_partition(relation, overlapped_attributes(relation, assigned));
 
 	table_close(relation, NoLock);
 	return result;
+}
+
+/*
+ * refuse_hidden_changes
+ *		Raises 0A000 if policies, a view's CHECK OPTION or the partition's bounds test a column
+ *		whose field an UPDATE changes by another column: they would see its old value.
+ */
+static void
+refuse_hidden_changes(Oid relid, Index rtindex, Node *checks, const List *assigned)
+{
+	Relation	relation = table_open(relid, NoLock);
+	Bitmapset  *tested = NULL;
+	ListCell   *cell;
+
+	pull_varattnos(checks, rtindex, &tested);
+	pull_varattnos((Node *) RelationGetPartitionQual(relation), 1, &tested);
+	foreach(cell, bms_is_empty(tested) ? NIL : overlapped_attributes(relation, assigned))
+	{
+		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, tested) ||
+			bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, tested))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\" by another column of its field",
+							get_attname(relid, lfirst_int(cell), false)),
+					 errdetail("A policy, a view's CHECK OPTION or a partition's bounds test the column."),
+					 errhint("Assign to this column itself.")));
+	}
+	table_close(relation, NoLock);
 }
 
 bool
@@ -207,9 +259,10 @@ reject_pipeline_table(Oid relid, CmdType operation)
 
 List *
 mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
-						  Index resultRelation, int subplan_index pg_attribute_unused())
+						  Index resultRelation, int subplan_index)
 {
 	RangeTblEntry *entry = planner_rt_fetch(resultRelation, root);
+	List	   *checks = plan->withCheckOptionLists;
 	List	   *attributes = NIL;
 
 	reject_pipeline_table(entry->relid, plan->operation);
@@ -223,6 +276,8 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	{
 		attributes = assigned_attributes(root, resultRelation);
 		mongo_check_assignable(entry->relid, attributes);
+		refuse_hidden_changes(entry->relid, resultRelation,
+							  checks != NIL ? list_nth(checks, subplan_index) : NULL, attributes);
 	}
 	return list_make1(attributes);
 }
@@ -552,9 +607,20 @@ forget_new_values(ForeignScan *scan)
 	scan->scan.plan.targetlist = targetlist;
 }
 
+/* has_triggers: a trigger may write to any table. */
+static bool
+has_triggers(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	bool		has = relation->trigdesc != NULL;
+
+	table_close(relation, NoLock);
+	return has;
+}
+
 /*
- * count_foreign: counts the tables of a query that may be foreign tables; true at a function that
- * may read some.  A tree walker.
+ * count_foreign: counts the tables of a query that may be foreign tables, or that have triggers;
+ * true at a function that may read some.  A tree walker.
  */
 static bool
 count_foreign(Node *node, int *count)
@@ -572,7 +638,8 @@ count_foreign(Node *node, int *count)
 		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
 
 		if (entry->rtekind == RTE_RELATION &&
-			(entry->relkind == RELKIND_FOREIGN_TABLE || has_subclass(entry->relid)))
+			(entry->relkind == RELKIND_FOREIGN_TABLE || has_subclass(entry->relid) ||
+			 has_triggers(entry->relid)))
 			(*count)++;
 	}
 	return query_tree_walker(query, count_foreign, count, 0);
@@ -580,17 +647,24 @@ count_foreign(Node *node, int *count)
 
 /*
  * others_use_foreign_tables
- *		May another part of the statement than a data-modifying CTE use foreign tables?
+ *		May another target, or another part of the statement than a data-modifying CTE, use
+ *		foreign tables?
  *
  * All parts must see the data from before the statement.  The changes of a single command
  * would be visible to the other parts at once; changes row by row wait for the statement's
  * end.
  */
 static bool
-others_use_foreign_tables(PlannerInfo *root)
+others_use_foreign_tables(PlannerInfo *root, const ModifyTable *plan)
 {
 	int			count = 0;
+	ListCell   *cell;
 
+	foreach(cell, list_length(plan->resultRelations) > 1 ? plan->resultRelations : NIL)
+	{
+		if (has_triggers(planner_rt_fetch(lfirst_int(cell), root)->relid))
+			return true;
+	}
 	while (root->parent_root != NULL)
 		root = root->parent_root;
 	return root->parse->hasModifyingCTE &&
@@ -610,7 +684,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
 		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
-		others_use_foreign_tables(root))
+		others_use_foreign_tables(root, plan))
 		return false;
 	if (plan->operation == CMD_UPDATE && mongo_update_may_leave_partition(root, resultRelation))
 		return false;

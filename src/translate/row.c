@@ -135,6 +135,31 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 	return layout;
 }
 
+/* fields_overlap: do two columns read one of the fields, or a field and a part of it? */
+static bool
+fields_overlap(const List *fields)
+{
+	ListCell   *cell;
+
+	foreach(cell, fields)
+	{
+		const LayoutField *field = lfirst(cell);
+
+		if (list_length(field->attributes) > 1 ||
+			(field->attributes != NIL && field->children != NIL) ||
+			fields_overlap(field->children))
+			return true;
+	}
+	return false;
+}
+
+bool
+mongo_row_layout_overlaps(const MongoRowLayout *layout)
+{
+	return layout->document_attribute != 0 || fields_overlap(layout->fields) ||
+		(layout->id != NULL && fields_overlap(list_make1(layout->id)));
+}
+
 static const char *
 attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
 {
@@ -564,11 +589,16 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 static bool
 overlap(const char *first, const char *second)
 {
-	size_t		length = Min(strlen(first), strlen(second));
+	return mongo_path_is_under(first, second) || mongo_path_is_under(second, first);
+}
 
-	return strncmp(first, second, length) == 0 &&
-		(first[length] == '\0' || first[length] == '.') &&
-		(second[length] == '\0' || second[length] == '.');
+bool
+mongo_columns_overlap(Oid relid, AttrNumber first, AttrNumber second)
+{
+	return mongo_is_pseudo_column(get_attname(relid, first, false)) ||
+		mongo_is_pseudo_column(get_attname(relid, second, false)) ||
+		overlap(mongo_column_options(relid, first)->path,
+				mongo_column_options(relid, second)->path);
 }
 
 void
@@ -643,6 +673,8 @@ struct MongoUpsertLayout
 	List	   *assigned;		/* attribute numbers: given by the statement */
 	List	   *triggered;		/* those that a trigger may have set */
 	List	   *others;			/* others, for new documents */
+	List	   *updatable;		/* columns given by the statement, which the
+								 * user must be allowed to update */
 };
 
 /* ------------------------------- The layout ------------------------------- */
@@ -735,11 +767,16 @@ find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmap
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
 		const char *path = layout->rows->paths[attnum - 1];
 		List	  **list = &layout->others;
+		bool		is_given = bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, given);
 
-		if (path == NULL || mongo_path_is_under(path, ID_KEY))
+		if (path != NULL && mongo_path_is_under(path, ID_KEY))
 			continue;
-		if (attribute->attgenerated != '\0' ? is_computed(relation, attnum, given) :
-			bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, given))
+		if (is_given && (path == NULL || !is_upsert_key(layout, path)))
+			layout->updatable = lappend_int(layout->updatable, attnum);
+		if (path == NULL)
+			continue;
+		if (is_given ||
+			(attribute->attgenerated != '\0' && is_computed(relation, attnum, given)))
 			list = &layout->assigned;
 		else if (has_trigger && build_column_default(relation, attnum) == NULL)
 			list = &layout->triggered;
@@ -774,9 +811,9 @@ mongo_upsert_layout_create(Oid relid, TupleDesc tuple, const MongoTableOptions *
 }
 
 List *
-mongo_upsert_assigned(const MongoUpsertLayout *layout)
+mongo_upsert_updatable(const MongoUpsertLayout *layout)
 {
-	return layout->assigned;
+	return layout->updatable;
 }
 
 /* --------------------------------- A row ---------------------------------- */
