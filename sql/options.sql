@@ -91,7 +91,7 @@ SELECT options || ': ' || try_server(options) FROM unnest(ARRAY[
 	$$auth_properties 'SERVICE_NAME:mongo,canonicalize_host_name:TRUE'$$, $$auth_properties 'SERVICE_NAME'$$,
 	$$auth_properties 'SERVICE_NAME:'$$, $$auth_properties 'SERVICE_NAM:x'$$, $$auth_properties 'CANONICALIZE_HOST_NAME:1'$$,
 	$$auth_properties 'AWS_SESSION_TOKEN:x'$$, $$password_file '/x'$$,
-	$$address 'mongodb://ann:secret@localhost'$$]) AS options;
+	$$address 'mongodb://ann:secret@localhost'$$, $$address 'ann:secret@localhost:27017'$$, $$address '/tmp/user@host.sock'$$]) AS options;
 SELECT try('CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (password ''x'', password_file ''/x'')');
 SELECT try($$CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (authentication_database 'd',
 	auth_mechanism 'MONGODB-AWS', auth_properties 'AWS_SESSION_TOKEN:a:b=', username 'x', password_file '/x')$$);

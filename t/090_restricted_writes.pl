@@ -1,4 +1,4 @@
-# Writes that privileges, policies, CHECK OPTIONs and the bounds of partitions
+# Writes that privileges, policies, CHECK OPTIONs, the bounds of partitions and read concerns
 # restrict, and what triggers and other roles do at the same time.
 
 use strict;
@@ -133,5 +133,19 @@ gives(q{SET ROLE ann;
 	TABLE common;
 	COMMIT;
 	TABLE common;}, "one\n1|added!?\n1|added!?", 'two roles in one transaction');
+
+# Levels of read_concern that transactions or count do not take.
+foreach my $level (qw(local available majority linearizable snapshot))
+{
+	create_server($node, $level, $mongod, replica_set => 'rs', read_concern => $level, use_remote_estimate => 'true', count_from_metadata => 'true');
+	gives(qq{CREATE FOREIGN TABLE at_$level (_id int, v int) SERVER $level OPTIONS (database 'db', collection 'at_$level');
+		INSERT INTO at_$level VALUES (1, 1), (2, 2);
+		BEGIN;
+		UPDATE at_$level SET v = 3 WHERE _id = 2;
+		SELECT sum(v) FROM at_$level;
+		COMMIT;
+		ANALYZE at_$level;
+		SELECT count(*), sum(v) FROM at_$level;}, "4\n2|4", "read_concern $level");
+}
 
 done_testing();
