@@ -84,6 +84,8 @@ my $time = sql("SELECT date_trunc('second', __time) + interval '0.5 s' FROM s");
 sleep 1.1;
 sql("UPDATE c SET t = 'later' WHERE _id = 4");
 is(sql("SELECT __operation, t FROM s WHERE __time >= '$time'"), "update|later\nposition|", 'a time with a fraction');
+my $later = sql(q{SELECT __time + interval '1 microsecond' FROM s WHERE __token > '} . $start . q{' AND t = 'later'});
+is(sql("SELECT count(*) FROM s WHERE __time >= '$later' AND __time < '$later'"), 0, 'or of a microsecond');
 is(sql("SELECT __operation, t FROM s WHERE '$time'::timestamptz <= __time AND __operation <> 'position'"), 'update|later', 'the operator turned');
 like(command('SELECT __operation FROM s WHERE __time >= now()'), qr/startAtOperationTime/, 'which is startAtOperationTime');
 refused('an infinite time', "SELECT * FROM s WHERE __time >= '-infinity'", '22008', '');
