@@ -509,8 +509,8 @@ ALTER TABLE mongo_sync_errors REPLICA IDENTITY FULL;
 SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', 'WHERE copied AND local_table IN (SELECT oid FROM pg_catalog.pg_class)');
 GRANT SELECT ON mongo_sync_data TO PUBLIC;
 
--- A table's rows are its owner's.  PUBLIC writes by privileges on columns, since those on tables
--- would also let it lock them, and what a view reads.
+-- A table's rows are its owner's.  PUBLIC writes by privileges on columns.  With those on a table
+-- it could lock the table, and with those on a view all tables of the view.
 CREATE VIEW mongo_sync_positions WITH (security_barrier) AS
 SELECT * FROM mongo_sync_data
 WHERE (SELECT pg_catalog.pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) local_table)
@@ -541,7 +541,7 @@ BEGIN
 END;
 $delete_row$;
 
--- a trigger of another table would run its triggers as a superuser
+-- whoever could use it for a table of their own could have that table's triggers run as a superuser
 REVOKE EXECUTE ON FUNCTION mongo_sync_delete_row() FROM PUBLIC;
 CREATE TRIGGER delete_row BEFORE UPDATE ON mongo_sync_data FOR EACH ROW WHEN (NEW.foreign_table IS NULL) EXECUTE FUNCTION mongo_sync_delete_row();
 CREATE TRIGGER delete_row BEFORE UPDATE ON mongo_sync_errors FOR EACH ROW EXECUTE FUNCTION mongo_sync_delete_row();
@@ -581,20 +581,19 @@ DECLARE
 	key record;
 	known record;
 	derived text;
-	calls integer;
 	is_new boolean;
 	is_usable boolean;
 BEGIN
-	-- of several first calls, one creates the tables
-	EXECUTE format('SELECT FROM %s.mongo_sync_positions WHERE foreign_table = $1', extension) USING source;
-	GET DIAGNOSTICS calls = ROW_COUNT;
-	IF calls = 0 THEN
+	-- Of several first calls, one creates the tables, and the others see that: a lock on a table lets
+	-- them look again.  Whoever holds the advisory lock for no reason delays no later call.
+	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = to_regclass($1)', extension) INTO known USING target;
+	IF known.local_table IS NULL THEN
 		PERFORM pg_advisory_xact_lock(hashtext('mongo_sync'), source::oid::integer);
+		EXECUTE format('SELECT FROM %s.mongo_sync_ranges LIMIT 0', extension);
 	END IF;
 	local := to_regclass(target);
-	SELECT a.attname, format_type(a.atttypid, a.atttypmod)
-			|| coalesce((SELECT format(' OPTIONS (type_mismatch %L)', option_value) FROM pg_options_to_table(a.attfdwoptions) WHERE option_name = 'type_mismatch'), '') AS declared,
-			format_type(a.atttypid, a.atttypmod) AS type INTO key
+	SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type,
+			(SELECT format(' OPTIONS (type_mismatch %L)', option_value) FROM pg_options_to_table(a.attfdwoptions) WHERE option_name = 'type_mismatch') AS options INTO key
 		FROM pg_attribute a WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
 			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
 	SELECT min(option_name) INTO derived FROM pg_foreign_table t, pg_options_to_table(t.ftoptions)
@@ -655,7 +654,7 @@ BEGIN
 	END IF;
 
 	-- the columns are those of the foreign table today; a document that is left out must not keep its row
-	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __key jsonb, __id %s%s%s', key.declared,
+	columns := format('__operation text, __token text COLLATE "C", __time timestamptz, __key jsonb, __id %s%s%s%s', key.type, key.options,
 		(SELECT ', __mismatch jsonb' WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = source AND attname = '__mismatch' AND NOT attisdropped)
 			AND EXISTS (SELECT FROM pg_foreign_table t JOIN pg_foreign_server s ON s.oid = t.ftserver, LATERAL (
 				SELECT * FROM pg_options_to_table(t.ftoptions) UNION ALL SELECT * FROM pg_options_to_table(s.srvoptions)
@@ -709,17 +708,39 @@ AS $has_key$
 		WHERE indrelid = local AND attname = key AND indisunique AND indimmediate AND indisvalid AND indnkeyatts = 1 AND indpred IS NULL)
 $has_key$;
 
--- Names the operator = of a type, in its schema.
-CREATE FUNCTION mongo_sync_equals(type oid)
-RETURNS text
+-- Returns the type of a key, and its operator = with its schema.  The type is no domain, since a
+-- value may violate one, and a text has no length, since a longer one is another key.
+CREATE FUNCTION mongo_sync_key(relation regclass, key name, OUT type text, OUT equals text)
 LANGUAGE sql STABLE STRICT
 SET search_path = pg_catalog, pg_temp
-AS $equals$
-	WITH RECURSIVE types AS (SELECT type AS base UNION ALL SELECT typbasetype FROM types JOIN pg_type t ON t.oid = base WHERE typtype = 'd')
-	SELECT coalesce((SELECT format('OPERATOR(%s.%s)', oprnamespace::regnamespace, oprname) FROM types JOIN pg_opclass ON opcintype = base AND opcdefault
+AS $key$
+	WITH RECURSIVE types AS (
+		SELECT atttypid AS base, atttypmod AS typmod FROM pg_attribute WHERE attrelid = relation AND attname = key
+		UNION ALL SELECT typbasetype, typtypmod FROM types JOIN pg_type t ON t.oid = base WHERE typtype = 'd')
+	SELECT format_type(base, CASE typcategory WHEN 'S' THEN -1 ELSE typmod END),
+		coalesce((SELECT format('OPERATOR(%s.%s)', oprnamespace::regnamespace, oprname) FROM pg_opclass
 			JOIN pg_amop ON amopfamily = opcfamily AND amoplefttype = opcintype AND amoprighttype = opcintype AND amopstrategy = 3
-			JOIN pg_operator o ON o.oid = amopopr JOIN pg_am m ON m.oid = opcmethod AND amname = 'btree'), '=')
-$equals$;
+			JOIN pg_operator o ON o.oid = amopopr JOIN pg_am m ON m.oid = opcmethod AND amname = 'btree'
+			WHERE opcintype = base AND opcdefault), '=')
+	FROM types JOIN pg_type t ON t.oid = base WHERE typtype <> 'd'
+$key$;
+
+-- Converts a key to the type of 'sample', which is NULL.  NULL if it has no value there: then there
+-- is no row.
+CREATE FUNCTION mongo_sync_convert(key anyelement, type text, sample anycompatible)
+RETURNS anycompatible
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $convert$
+DECLARE
+	result ALIAS FOR $0;
+BEGIN
+	EXECUTE format('SELECT $1::%s', type) INTO result USING key;
+	RETURN result;
+EXCEPTION WHEN data_exception THEN
+	RETURN NULL;
+END;
+$convert$;
 
 -- Begins a copy into an empty table: takes the position from which changes will be applied before
 -- anything is copied, so that no change is missed, and divides the collection into ranges of _id.
@@ -890,14 +911,10 @@ BEGIN
 		EXECUTE format('SELECT %s.mongo_sync_begin($1, $2, $3, $4, false)', extension) USING local, sync.foreign_table, sync.changes_table, batch_size;
 		RETURN true;
 	END IF;
-	-- the search_path does not have operators of extensions; a text that is too long for the column is no key
-	EXECUTE format($find$
-		SELECT a.attname, format_type(a.atttypid, a.atttypmod), %1$s.mongo_sync_equals(a.atttypid), %1$s.mongo_sync_equals(l.atttypid),
-			format_type(l.atttypid, CASE typcategory WHEN 'S' THEN -1 ELSE l.atttypmod END)
-		FROM pg_attribute a, pg_attribute l JOIN pg_type ON pg_type.oid = l.atttypid WHERE l.attrelid = $1 AND l.attname = a.attname AND
-			a.attrelid = $2 AND a.attnum > 0 AND NOT a.attisdropped
-			AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id'
-		$find$, extension) INTO key, key_type, equals, local_equals, local_type USING local, sync.changes_table;
+	SELECT a.attname INTO key FROM pg_attribute a WHERE a.attrelid = sync.changes_table AND a.attnum > 0 AND NOT a.attisdropped
+		AND coalesce((SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name IN ('path', 'column_name')), a.attname) = '_id';
+	EXECUTE format('SELECT f.type, f.equals, l.type, l.equals FROM %1$s.mongo_sync_key($1, $3) f, %1$s.mongo_sync_key($2, $3) l', extension)
+		INTO key_type, equals, local_type, local_equals USING sync.changes_table, local, key;
 	SELECT string_agg(quote_ident(l.attname::text), ', ' ORDER BY l.attnum), string_agg(format('%1$I = EXCLUDED.%1$I', l.attname), ', ') FILTER (WHERE l.attname <> key)
 		INTO columns, assignments
 		FROM pg_attribute c JOIN pg_attribute l USING (attname)
@@ -918,12 +935,12 @@ BEGIN
 			WITH changes AS MATERIALIZED (
 				SELECT * FROM %1$s WHERE __token > $1 LIMIT $2
 			), last AS MATERIALIZED (
-				SELECT DISTINCT ON (__local_id) *, __id::%10$s AS __local_id, %4$s AS __fits FROM changes
-				WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __local_id, __token DESC
+				SELECT DISTINCT ON (__id) * FROM changes WHERE __operation IN ('insert', 'update', 'replace', 'delete') AND __id IS NOT NULL ORDER BY __id, __token DESC
 			), deleted AS (
-				DELETE FROM %2$s l USING last c WHERE l.%3$I %9$s c.__local_id AND (c.%3$I IS NULL OR NOT c.__fits) RETURNING 1
+				DELETE FROM %2$s l USING (SELECT %10$s AS id FROM last WHERE %3$I IS NULL OR NOT (%4$s)) c WHERE l.%3$I %9$s c.id RETURNING 1
 			), written AS (
-				INSERT INTO %2$s (%5$s) SELECT %5$s FROM last WHERE %3$I IS NOT NULL AND __fits AND (SELECT count(*) FROM deleted) >= 0
+				INSERT INTO %2$s (%5$s) SELECT DISTINCT ON (%3$I::%11$s) %5$s FROM last WHERE %3$I IS NOT NULL AND %4$s AND (SELECT count(*) FROM deleted) >= 0
+				ORDER BY %3$I::%11$s, __token DESC
 				ON CONFLICT (%3$I) DO %6$s
 			), repaired AS (
 				UPDATE %7$s.mongo_sync_errors e SET local_table = e.local_table FROM last c WHERE e.local_table = $3 AND e.id = c.__id::text
@@ -937,7 +954,8 @@ BEGIN
 				INSERT INTO %s.mongo_sync_errors (local_table, id, mismatch)
 				SELECT $3, __id::text, __mismatch FROM last WHERE __mismatch IS NOT NULL
 				UNION ALL SELECT $3, __mismatch::text, __mismatch FROM changes WHERE __id IS NULL AND __mismatch IS NOT NULL
-			)$noted$, extension) END, local_equals, local_type)
+			)$noted$, extension) END, local_equals,
+			CASE WHEN key_type = local_type THEN '__id' ELSE format('%s.mongo_sync_convert(__id, %L, NULL::%s)', extension, local_type, local_type) END, local_type)
 			INTO fetched USING sync.position, batch_size, local;
 		-- documents that are not found by the shard key that they had before a change
 		IF fetched.moved IS NOT NULL THEN
@@ -1052,29 +1070,31 @@ DECLARE
 	extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'mongo_fdw');
 	known record;
 BEGIN
-	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1 FOR UPDATE', extension) INTO known USING local_table;
+	EXECUTE format('SELECT * FROM %s.mongo_sync_positions WHERE local_table = $1', extension) INTO known USING local_table;
 	IF known.local_table IS NULL THEN
 		RAISE EXCEPTION 'table "%" is not kept in step, or not yours', local_table USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
-	EXECUTE format('UPDATE %s.mongo_sync_errors SET local_table = local_table WHERE local_table = $1', extension) USING local_table;
+	-- a copy locks its range before the position, and an owner might have entered the table of another
 	EXECUTE format('UPDATE %s.mongo_sync_ranges SET local_table = local_table WHERE local_table = $1', extension) USING local_table;
 	EXECUTE format('UPDATE %s.mongo_sync_positions SET foreign_table = NULL WHERE local_table = $1', extension) USING local_table;
-	IF EXISTS (SELECT FROM pg_class WHERE oid = known.changes_table) THEN
+	EXECUTE format('UPDATE %s.mongo_sync_errors SET local_table = local_table WHERE local_table = $1', extension) USING local_table;
+	IF EXISTS (SELECT FROM pg_class s, pg_class l WHERE s.oid = known.changes_table AND l.oid = local_table AND pg_has_role(l.relowner, s.relowner, 'USAGE')) THEN
 		EXECUTE format('DROP FOREIGN TABLE %s', known.changes_table);
 	END IF;
 END;
 $end$;
 
 COMMENT ON TABLE mongo_sync_data IS 'positions of local tables that mongo_sync() keeps in step with collections';
-COMMENT ON TABLE mongo_sync_ranges IS 'ranges of collections that mongo_sync() has yet to copy';
-COMMENT ON TABLE mongo_sync_errors IS 'documents that do not fit the local table that is kept in step with their collection';
+COMMENT ON TABLE mongo_sync_ranges IS 'ranges of collections that mongo_sync() has yet to copy; an UPDATE deletes a row';
+COMMENT ON TABLE mongo_sync_errors IS 'documents that do not fit the local table that is kept in step with their collection; an UPDATE deletes a row';
 COMMENT ON VIEW mongo_sync_positions IS 'rows of mongo_sync_data for tables of the current user';
 COMMENT ON VIEW mongo_sync_status IS 'how far local tables are in step with collections';
 COMMENT ON FUNCTION mongo_in_transaction_block() IS 'does the statement run in a transaction block?';
 COMMENT ON FUNCTION mongo_sync_prepare(regclass, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_has_key(regclass, name) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_delete_row() IS 'part of mongo_sync()';
-COMMENT ON FUNCTION mongo_sync_equals(oid) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_key(regclass, name) IS 'part of mongo_sync()';
+COMMENT ON FUNCTION mongo_sync_convert(anyelement, text, anycompatible) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_begin(regclass, regclass, regclass, integer, boolean) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_copy(regclass, regclass, regclass, name, text, text, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';

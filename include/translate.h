@@ -134,11 +134,11 @@ extern MongoTypeMismatch mongo_column_mismatch(MongoColumns *columns, AttrNumber
 extern void mongo_append_paths(bson_t *projection, List *paths);
 
 /*
- * Appends to 'command' a "projection" of the fields of these attribute numbers and of _id,
- * which error messages name.  Appends nothing if the whole document is needed: for a column
+ * Appends to 'document' as 'key' a projection of the fields of these attribute numbers and of
+ * _id, which error messages name.  Appends nothing if the whole document is needed: for a column
  * __doc, or for a path that query predicates cannot name.
  */
-extern void mongo_append_projection(bson_t *command, MongoColumns *columns,
+extern void mongo_append_projection(bson_t *document, const char *key, MongoColumns *columns,
 									List *attributes);
 
 /*
@@ -918,7 +918,7 @@ typedef struct MongoRowLayout MongoRowLayout;
 extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
 											   TupleDesc tuple, bool write_null, bool generates_id);
 
-/* mongo_row_layout_overlaps: may the document give columns a value that the row lacks? */
+/* mongo_row_layout_overlaps: do columns share fields, as __doc does with all others? */
 extern bool mongo_row_layout_overlaps(const MongoRowLayout *layout);
 
 /*
@@ -965,10 +965,10 @@ extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 extern void mongo_check_assignable(Oid relid, List *attributes);
 
 /*
- * Does a change of one of these two columns change what the other reads?  So it does if their
- * paths are the same or one is inside the other, or if one is __doc or __mismatch.
+ * mongo_overlapped_columns: returns the numbers of the other columns that read a field which an
+ * assignment to these columns changes: the same field, a part of it or what contains it.
  */
-extern bool mongo_columns_overlap(Oid relid, AttrNumber first, AttrNumber second);
+extern List *mongo_overlapped_columns(Relation relation, const List *assigned);
 
 /*
  * Appends the BSON that a column with this path and type stores for a value: of the declared

@@ -356,6 +356,28 @@ foreach ([ 'timestamptz', 'timestamptz(0)', '2024-01-01 10:00:00.7+00' ],
 	is(sql(q{DELETE FROM shop.typed; CALL mongo_sync('shop.typed', 'typed'); SELECT count(*) FROM typed}), 0, 'and deleted');
 	sql(q{SELECT mongo_sync_end('typed'); DROP TABLE typed; DROP FOREIGN TABLE shop.typed});
 }
+# an _id that the local type lacks stops it, until the document is deleted; texts that are longer are other keys
+sql(q{CREATE DOMAIN three AS varchar(3); CREATE EXTENSION citext});
+foreach ([ 'bigint', 'int', '5000000000', '4', '22003' ], [ 'text', 'three', 'abcd', 'abc', '22001' ], [ 'numeric', 'numeric(5,2)', '123456', '4.00', '22003' ])
+{
+	my ($foreign, $here, $value, $stays, $state) = @$_;
+	sql(qq{CREATE FOREIGN TABLE shop.typed (_id $foreign, a int) SERVER mongodb OPTIONS (database 'db', collection 'typed'); CREATE TABLE typed (_id $here PRIMARY KEY, a int);
+		INSERT INTO shop.typed VALUES ('$stays', 1); CALL mongo_sync('shop.typed', 'typed'); INSERT INTO shop.typed VALUES ('$value', 2)});
+	refused("$foreign as $here", q{CALL mongo_sync('shop.typed', 'typed')}, $state, '');
+	is(sql(qq{DELETE FROM shop.typed WHERE _id = '$value'; CALL mongo_sync('shop.typed', 'typed'); SELECT _id FROM typed}), $stays, 'until it is deleted');
+	sql(q{DELETE FROM shop.typed; SELECT mongo_sync_end('typed'); DROP TABLE typed; DROP FOREIGN TABLE shop.typed});
+}
+# keys that are equal in PostgreSQL
+foreach ([ 'citext', 'ab', 'AB' ], [ 'char(10)', 'x', 'x ' ])
+{
+	my ($here, $old, $new) = @$_;
+	sql(qq{CREATE FOREIGN TABLE shop.typed (_id text, a int) SERVER mongodb OPTIONS (database 'db', collection 'typed'); CREATE TABLE typed (_id $here PRIMARY KEY, a int);
+		INSERT INTO shop.typed VALUES ('$old', 1); CALL mongo_sync('shop.typed', 'typed'); INSERT INTO shop.typed VALUES ('$new', 2); DELETE FROM shop.typed WHERE _id = '$old';
+		CALL mongo_sync('shop.typed', 'typed')});
+	is(sql('SELECT a FROM typed'), 2, "$here: a document renamed");
+	is(sql(qq{INSERT INTO shop.typed VALUES ('$old', 3); UPDATE shop.typed SET a = 4; CALL mongo_sync('shop.typed', 'typed'); SELECT a FROM typed}), 4, 'two of one key');
+	sql(q{DELETE FROM shop.typed; SELECT mongo_sync_end('typed'); DROP TABLE typed; DROP FOREIGN TABLE shop.typed});
+}
 is(sql(q{SELECT count(*) FROM pg_class WHERE relname = 'typed_changes'}), 0, 'mongo_sync_end() drops the stream');
 refused('of tables in step only', q{SELECT mongo_sync_end('pg_class')}, '55000', 'is not kept in step');
 sql(q{CREATE FOREIGN TABLE shop.any_key (_id int OPTIONS (type_mismatch 'null'), a int, __mismatch jsonb) SERVER mongodb OPTIONS (database 'db', collection 'any_key');
@@ -378,6 +400,9 @@ sql(q{SET lock_timeout = '5s'; CALL mongo_sync('shop.c', 'public.c')});
 $holder->close;
 refused('nobody uses the trigger', q{SET ROLE other; CREATE TABLE triggered (a int); CREATE TRIGGER t BEFORE UPDATE ON triggered FOR EACH ROW EXECUTE FUNCTION mongo_sync_delete_row()}, '42501', 'permission denied');
 sql(q{SET ROLE other; SELECT mongo_sync_end('others_table'); CALL mongo_sync('shop.other', 'public.others_too'); SELECT mongo_sync_end('others_too')});
+sql(q{CREATE TABLE victim (); SET ROLE other; INSERT INTO mongo_sync_positions (local_table, foreign_table, changes_table, position, position_time, key_at_end)
+	VALUES ('others_too', 'shop.other', 'victim', '', now(), false); RESET ROLE; SELECT mongo_sync_end('others_too')});
+is(sql(q{SELECT to_regclass('victim')}), 'victim', 'a table of another is not dropped');
 is(sql(q{SELECT count(*) FROM mongo_sync_data WHERE local_table IN ('others_table'::regclass, 'others_too'::regclass)}), 0, 'an owner ends it');
 
 # --- dumps ---------------------------------------------------------------------------------------

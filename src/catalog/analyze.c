@@ -273,7 +273,7 @@ open_sample(Sample *sample)
 	sample->document_context = AllocSetContextCreate(CurrentMemoryContext,
 													 "mongo_fdw sampled document",
 													 ALLOCSET_DEFAULT_SIZES);
-	mongo_append_projection(find, columns, attributes);
+	mongo_append_projection(find, "projection", columns, attributes);
 	if (bson_iter_init_find(&projection, find, "projection"))
 		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
 	return sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,

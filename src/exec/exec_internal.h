@@ -225,9 +225,13 @@ typedef struct MongoIdentityLog MongoIdentityLog;
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
 
-/* Makes a decoder of these columns of the table's documents, in 'context'. */
+/*
+ * Makes a decoder of these columns of the table's documents, in 'context'; with
+ * 'misfits_are_null', whatever their option type_mismatch.
+ */
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
-												   const List *attributes);
+												   const List *attributes,
+												   bool misfits_are_null);
 
 /* -------------- shared.c: a scan that several processes share --------------- */
 

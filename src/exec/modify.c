@@ -13,6 +13,7 @@
 #include "translate.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/objectaddress.h"
 #include "commands/trigger.h"
@@ -20,10 +21,12 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
 
@@ -135,14 +138,16 @@ typedef struct MongoModifyState
 	bool		reports_refused;	/* refused rows are reported as not
 									 * inserted */
 	bool		shares_collection;	/* with another target of the statement */
-	bool		shows_document; /* more than its _id, since columns may read
-								 * what others have written */
+	bool		shows_document; /* the row is read back from its document,
+								 * since columns share fields */
 	MongoRowDecoder *decoder;	/* of the columns of a new row that are used:
 								 * all if 'returns' or 'shows_document', or
 								 * the _id, which may be generated; NULL: none */
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
+	Bitmapset  *tested;			/* columns in policies, CHECK OPTION and
+								 * bounds, less the first invalid number */
 	bool		assigns_nested; /* so their old values matter */
 	bool		compares_rows;	/* a trigger may set other columns */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
@@ -193,7 +198,9 @@ check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 	Oid			relid = RelationGetRelid(named->ri_RelationDesc);
 	ListCell   *cell;
 
-	foreach(cell, mongo_permissions(estate))
+	/* views of others that lead to the table check this user's privileges */
+	foreach(cell, OidIsValid(mongo_result_check_as_user(rinfo, estate)) ?
+			mongo_permissions(estate) : NIL)
 	{
 		const MongoPermissions *of = lfirst(cell);
 
@@ -344,7 +351,8 @@ table_attributes(Relation relation, const char *path)
 }
 
 MongoRowDecoder *
-mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes)
+mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes,
+						   bool misfits_are_null)
 {
 	Oid			relid = RelationGetRelid(relation);
 	const MongoTableOptions *options = mongo_table_options(relid);
@@ -369,7 +377,8 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 
 			column->path = column_options->path;
 			column->bson_type = column_options->bson_type;
-			column->type_mismatch = column_options->type_mismatch;
+			column->type_mismatch = misfits_are_null ? MONGO_TYPE_MISMATCH_NULL :
+				column_options->type_mismatch;
 		}
 	}
 	return mongo_row_decoder_create(context, options->database, options->collection, columns,
@@ -407,12 +416,13 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	 */
 	state->reports_refused = skips_duplicates ||
 		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
-	state->shows_document = !state->returns && mongo_row_layout_overlaps(state->layout);
+	state->shows_document = mongo_row_layout_overlaps(state->layout);
 	columns = table_attributes(writer->relation,
 							   state->returns || state->shows_document ? NULL : "_id");
 	state->checks_bounds = mongo_may_leave_partition(writer->relation, columns);
 	if (columns != NIL && (is_seen || state->checks_bounds))
-		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns);
+		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns,
+													state->shows_document && !state->returns);
 	state->shares_collection = find_other(estate, rinfo, &extent, true);
 	if (!state->reports_refused && (moves || find_other(estate, rinfo, &extent, false)))
 		mongo_writer_defer(writer);
@@ -447,11 +457,36 @@ find_scan(PlanState *node, ScanSearch *search)
 	return planstate_tree_walker(node, find_scan, search);
 }
 
+/*
+ * refuse_hidden_changes
+ *		Raises 0A000 if policies, a view's CHECK OPTION or the partition's bounds test a column
+ *		whose field an UPDATE changes by another column: they would see its old value.
+ */
+static void
+refuse_hidden_changes(const MongoModifyState *state, const List *attributes)
+{
+	Relation	relation = state->writer->relation;
+	ListCell   *cell;
+
+	foreach(cell, bms_is_empty(state->tested) ? NIL : mongo_overlapped_columns(relation, attributes))
+	{
+		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, state->tested) ||
+			bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, state->tested))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\" by another column of its field",
+							NameStr(TupleDescAttr(RelationGetDescr(relation), lfirst_int(cell) - 1)->attname)),
+					 errdetail("A policy, a view's CHECK OPTION or a partition's bounds test the column."),
+					 errhint("Assign to this column itself.")));
+	}
+}
+
 /* begin_update_or_delete: begins an UPDATE or DELETE, and makes its scan record the _ids. */
 static void
 begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-					   List *attributes)
+					   List *attributes, int subplan_index)
 {
+	List	   *checks = ((ModifyTable *) mtstate->ps.plan)->withCheckOptionLists;
 	EState	   *estate = mtstate->ps.state;
 	MongoModifyState *state = create_modify_state(estate, rinfo, mtstate->operation);
 	MongoWriter *writer = state->writer;
@@ -467,6 +502,13 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	foreach(cell, attributes)
 		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(writer->relation),
 																	lfirst_int(cell) - 1)->atttypid);
+	if (state->operation == CMD_UPDATE)
+	{
+		pull_varattnos((Node *) (checks != NIL ? list_nth(checks, subplan_index) : NIL),
+					   rinfo->ri_RangeTableIndex, &state->tested);
+		pull_varattnos((Node *) RelationGetPartitionQual(writer->relation), 1, &state->tested);
+		refuse_hidden_changes(state, attributes);
+	}
 	state->compares_rows = triggers != NULL && triggers->trig_update_before_row;
 	state->checks_bounds = state->operation == CMD_UPDATE &&
 		(mongo_may_leave_partition(writer->relation, attributes) ||
@@ -495,14 +537,14 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 void
 mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 						   List *fdw_private,
-						   int subplan_index pg_attribute_unused(), int eflags)
+						   int subplan_index, int eflags)
 {
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 	if (mtstate->operation == CMD_INSERT)
 		begin_insert(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo);
 	else
-		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private));
+		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private), subplan_index);
 }
 
 /* Called for COPY, which has no plan, and for rows routed to a partition. */
@@ -640,7 +682,7 @@ queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, Tupl
 		else
 			mongo_document_to_upsert(state->document, filter, state->second);
 	}
-	if (!state->returns && state->decoder != NULL && (generated || state->shows_document))
+	if (state->decoder != NULL && (generated || state->shows_document))
 	{
 		show_new_row(state, estate, slot, NULL);
 		if (state->checks_bounds)
@@ -765,7 +807,10 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *w
 			attributes = lappend_int(attributes, attnum);
 	}
 	if (list_length(attributes) != list_length(state->assigned))
+	{
 		mongo_check_assignable(RelationGetRelid(state->writer->relation), attributes);
+		refuse_hidden_changes(state, attributes);
+	}
 	return attributes;
 }
 

@@ -443,7 +443,8 @@ static void
 check_address(const MongoOption *option, const char *value)
 {
 	/* the message does not show the value, as it may contain a password */
-	if (strstr(value, "://") != NULL || (value[0] != '/' && strchr(value, '@') != NULL))
+	if (strstr(value, "://") != NULL ||
+		(strchr(value, '@') != NULL && (value[0] != '/' || strchr(value, ',') != NULL)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": it is a connection string, or a part of one",

@@ -13,6 +13,7 @@
 #include "translate.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -708,6 +709,27 @@ translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const
 	return true;
 }
 
+/* append_inner_projection: keeps the fields of a semijoin's document that are read or tested. */
+static void
+append_inner_projection(const RelOptInfo *inner, BsonArray *stages)
+{
+	const MongoRelation *relation = inner->fdw_private;
+	Bitmapset  *used = NULL;
+	List	   *attributes = NIL;
+	bson_t	   *stage = bson_create_in(CurrentMemoryContext);
+	int			column = -1;
+
+	pull_varattnos((Node *) inner->reltarget->exprs, inner->relid, &used);
+	pull_varattnos((Node *) get_actual_clauses(inner->baserestrictinfo), inner->relid, &used);
+	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used))
+		return;
+	while ((column = bms_next_member(used, column)) >= 0)
+		attributes = lappend_int(attributes, column + FirstLowInvalidHeapAttributeNumber);
+	mongo_append_projection(stage, "$project", relation->columns, attributes);
+	if (!bson_empty(stage))
+		bson_array_append(stages, bson_document(stage));
+}
+
 /* append_inner_pipeline: {let: {...}, pipeline: [...]}; false if a clause is not exact. */
 static bool
 append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson_t *lookup)
@@ -740,6 +762,8 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	/* any single document suffices */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 		bson_array_append_template(&stages, "{$limit: 1}");
+	if (join->type == JOIN_SEMI)
+		append_inner_projection(join->inner, &stages);
 	if (join->type == JOIN_ANTI)
 		bson_array_append_template(&stages, "{$project: {_id: 1}}");
 	BSON_APPEND_ARRAY(lookup, "pipeline", stages.bson);

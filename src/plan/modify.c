@@ -27,7 +27,6 @@
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 
 /* ------------- Planning INSERT, UPDATE and DELETE row by row -------------- */
@@ -123,27 +122,6 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 	return attributes;
 }
 
-/* overlapped_attributes: returns the other columns that read what these columns change. */
-static List *
-overlapped_attributes(Relation relation, const List *assigned)
-{
-	TupleDesc	tuple = RelationGetDescr(relation);
-	List	   *attributes = NIL;
-	ListCell   *cell;
-
-	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
-	{
-		if (TupleDescAttr(tuple, attnum - 1)->attisdropped || list_member_int(assigned, attnum))
-			continue;
-		foreach(cell, assigned)
-		{
-			if (mongo_columns_overlap(RelationGetRelid(relation), attnum, lfirst_int(cell)))
-				attributes = list_append_unique_int(attributes, attnum);
-		}
-	}
-	return attributes;
-}
-
 /*
  * mongo_update_may_leave_partition
  *		Does the UPDATE change a column in the bounds of this partition?
@@ -154,39 +132,11 @@ mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
 	Relation	relation = table_open(planner_rt_fetch(rtindex, root)->relid, NoLock);
 	List	   *assigned = relation->rd_rel->relispartition ?
 		assigned_attributes(root, rtindex) : NIL;
-	bool		result = mongo_may_leave_partition(relation, assigned) ||
-		mongo_may_leave_partition(relation, overlapped_attributes(relation, assigned));
+	bool		result = mongo_may_leave_partition(relation, list_concat(mongo_overlapped_columns(relation, assigned),
+																		 assigned));
 
 	table_close(relation, NoLock);
 	return result;
-}
-
-/*
- * refuse_hidden_changes
- *		Raises 0A000 if policies, a view's CHECK OPTION or the partition's bounds test a column
- *		whose field an UPDATE changes by another column: they would see its old value.
- */
-static void
-refuse_hidden_changes(Oid relid, Index rtindex, Node *checks, const List *assigned)
-{
-	Relation	relation = table_open(relid, NoLock);
-	Bitmapset  *tested = NULL;
-	ListCell   *cell;
-
-	pull_varattnos(checks, rtindex, &tested);
-	pull_varattnos((Node *) RelationGetPartitionQual(relation), 1, &tested);
-	foreach(cell, bms_is_empty(tested) ? NIL : overlapped_attributes(relation, assigned))
-	{
-		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, tested) ||
-			bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, tested))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot update column \"%s\" by another column of its field",
-							get_attname(relid, lfirst_int(cell), false)),
-					 errdetail("A policy, a view's CHECK OPTION or a partition's bounds test the column."),
-					 errhint("Assign to this column itself.")));
-	}
-	table_close(relation, NoLock);
 }
 
 bool
@@ -259,10 +209,9 @@ reject_pipeline_table(Oid relid, CmdType operation)
 
 List *
 mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
-						  Index resultRelation, int subplan_index)
+						  Index resultRelation, int subplan_index pg_attribute_unused())
 {
 	RangeTblEntry *entry = planner_rt_fetch(resultRelation, root);
-	List	   *checks = plan->withCheckOptionLists;
 	List	   *attributes = NIL;
 
 	reject_pipeline_table(entry->relid, plan->operation);
@@ -276,8 +225,6 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	{
 		attributes = assigned_attributes(root, resultRelation);
 		mongo_check_assignable(entry->relid, attributes);
-		refuse_hidden_changes(entry->relid, resultRelation,
-							  checks != NIL ? list_nth(checks, subplan_index) : NULL, attributes);
 	}
 	return list_make1(attributes);
 }
@@ -504,7 +451,7 @@ checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 		bson_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
 							 bson_array(conditions));
 	if (direct->returns)
-		mongo_append_projection(command, relation->columns, direct->returned);
+		mongo_append_projection(command, "projection", relation->columns, direct->returned);
 	return mongo_command_to_const(command);
 }
 
@@ -607,19 +554,25 @@ forget_new_values(ForeignScan *scan)
 	scan->scan.plan.targetlist = targetlist;
 }
 
-/* has_triggers: a trigger may write to any table. */
+/* fires_triggers: does the table have triggers that may write before the statement has ended? */
 static bool
-has_triggers(Oid relid)
+fires_triggers(Oid relid)
 {
 	Relation	relation = table_open(relid, NoLock);
-	bool		has = relation->trigdesc != NULL;
+	const TriggerDesc *triggers = relation->trigdesc;
+	bool		fires = triggers != NULL &&
+		(triggers->trig_insert_before_row || triggers->trig_insert_instead_row ||
+		 triggers->trig_update_before_row || triggers->trig_update_instead_row ||
+		 triggers->trig_delete_before_row || triggers->trig_delete_instead_row ||
+		 triggers->trig_insert_before_statement || triggers->trig_update_before_statement ||
+		 triggers->trig_delete_before_statement);
 
 	table_close(relation, NoLock);
-	return has;
+	return fires;
 }
 
 /*
- * count_foreign: counts the tables of a query that may be foreign tables, or that have triggers;
+ * count_foreign: counts the tables of a query that may be foreign tables, or that have BEFORE triggers;
  * true at a function that may read some.  A tree walker.
  */
 static bool
@@ -639,7 +592,7 @@ count_foreign(Node *node, int *count)
 
 		if (entry->rtekind == RTE_RELATION &&
 			(entry->relkind == RELKIND_FOREIGN_TABLE || has_subclass(entry->relid) ||
-			 has_triggers(entry->relid)))
+			 fires_triggers(entry->relid)))
 			(*count)++;
 	}
 	return query_tree_walker(query, count_foreign, count, 0);
@@ -662,7 +615,7 @@ others_use_foreign_tables(PlannerInfo *root, const ModifyTable *plan)
 
 	foreach(cell, list_length(plan->resultRelations) > 1 ? plan->resultRelations : NIL)
 	{
-		if (has_triggers(planner_rt_fetch(lfirst_int(cell), root)->relid))
+		if (fires_triggers(planner_rt_fetch(lfirst_int(cell), root)->relid))
 			return true;
 	}
 	while (root->parent_root != NULL)

@@ -337,7 +337,8 @@ mongo_append_paths(bson_t *projection, List *paths)
 }
 
 void
-mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes)
+mongo_append_projection(bson_t *document, const char *key, MongoColumns *columns,
+						List *attributes)
 {
 	List	   *paths = NIL;
 	ListCell   *cell;
@@ -352,9 +353,9 @@ mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes
 		paths = lappend(paths, (char *) path);
 	}
 
-	BSON_APPEND_DOCUMENT_BEGIN(command, "projection", &projection);
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &projection);
 	mongo_append_paths(&projection, paths);
-	bson_append_document_end(command, &projection);
+	bson_append_document_end(document, &projection);
 }
 
 /*-------------------------------------------------------------------------

@@ -592,13 +592,32 @@ overlap(const char *first, const char *second)
 	return mongo_path_is_under(first, second) || mongo_path_is_under(second, first);
 }
 
-bool
-mongo_columns_overlap(Oid relid, AttrNumber first, AttrNumber second)
+List *
+mongo_overlapped_columns(Relation relation, const List *assigned)
 {
-	return mongo_is_pseudo_column(get_attname(relid, first, false)) ||
-		mongo_is_pseudo_column(get_attname(relid, second, false)) ||
-		overlap(mongo_column_options(relid, first)->path,
-				mongo_column_options(relid, second)->path);
+	TupleDesc	tuple = RelationGetDescr(relation);
+	Oid			relid = RelationGetRelid(relation);
+	List	   *overlapped = NIL;
+	ListCell   *cell;
+
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		const char *name = NameStr(TupleDescAttr(tuple, attnum - 1)->attname);
+
+		if (TupleDescAttr(tuple, attnum - 1)->attisdropped || list_member_int(assigned, attnum))
+			continue;
+		foreach(cell, assigned)
+		{
+			AttrNumber	other = lfirst_int(cell);
+
+			if (mongo_is_pseudo_column(name) ||
+				mongo_is_pseudo_column(NameStr(TupleDescAttr(tuple, other - 1)->attname)) ||
+				overlap(mongo_column_options(relid, attnum)->path,
+						mongo_column_options(relid, other)->path))
+				overlapped = list_append_unique_int(overlapped, attnum);
+		}
+	}
+	return overlapped;
 }
 
 void
@@ -786,6 +805,12 @@ find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmap
 		if (!is_upsert_key(layout, path))
 			*list = lappend_int(*list, attnum);
 	}
+	if (!layout->keyed_by_id && layout->rows->id != NULL &&
+		mongo_may_leave_partition(relation, layout->rows->id->attributes))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("in a partition by _id, _id must be the key of the option insert_mode"),
+				 errhint("Drop the option key_columns.")));
 	table_close(relation, NoLock);
 	if (!layout->only_inserts)
 		mongo_check_assignable(relid, all);
