@@ -356,7 +356,8 @@ foreach ([ 'timestamptz', 'timestamptz(0)', '2024-01-01 10:00:00.7+00' ],
 	is(sql(q{DELETE FROM shop.typed; CALL mongo_sync('shop.typed', 'typed'); SELECT count(*) FROM typed}), 0, 'and deleted');
 	sql(q{SELECT mongo_sync_end('typed'); DROP TABLE typed; DROP FOREIGN TABLE shop.typed});
 }
-# an _id that the local type lacks stops it, until the document is deleted; texts that are longer are other keys
+# an _id that the local type lacks stops it, until the document is deleted; longer texts are other
+# keys
 sql(q{CREATE DOMAIN three AS varchar(3); CREATE EXTENSION citext});
 foreach ([ 'bigint', 'int', '5000000000', '4', '22003' ], [ 'text', 'three', 'abcd', 'abc', '22001' ], [ 'numeric', 'numeric(5,2)', '123456', '4.00', '22003' ])
 {

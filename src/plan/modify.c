@@ -572,8 +572,8 @@ fires_triggers(Oid relid)
 }
 
 /*
- * count_foreign: counts the tables of a query that may be foreign tables, or that have BEFORE triggers;
- * true at a function that may read some.  A tree walker.
+ * count_foreign: counts the tables of a query that may be foreign tables, or that have BEFORE
+ * triggers; true at a function that may read some.  A tree walker.
  */
 static bool
 count_foreign(Node *node, int *count)
