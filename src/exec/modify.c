@@ -199,8 +199,7 @@ check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 	ListCell   *cell;
 
 	/* views of others that lead to the table check this user's privileges */
-	foreach(cell, OidIsValid(mongo_result_check_as_user(rinfo, estate)) ?
-			mongo_permissions(estate) : NIL)
+	foreach(cell, userid != GetUserId() ? mongo_permissions(estate) : NIL)
 	{
 		const MongoPermissions *of = lfirst(cell);
 
