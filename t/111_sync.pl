@@ -358,7 +358,7 @@ foreach ([ 'timestamptz', 'timestamptz(0)', '2024-01-01 10:00:00.7+00' ],
 }
 # an _id that the local type lacks stops it, until the document is deleted; longer texts are other
 # keys
-sql(q{CREATE DOMAIN three AS varchar(3); CREATE EXTENSION citext});
+sql('CREATE DOMAIN three AS varchar(3)');
 foreach ([ 'bigint', 'int', '5000000000', '4', '22003' ], [ 'text', 'three', 'abcd', 'abc', '22001' ], [ 'numeric', 'numeric(5,2)', '123456', '4.00', '22003' ])
 {
 	my ($foreign, $here, $value, $stays, $state) = @$_;
@@ -369,7 +369,9 @@ foreach ([ 'bigint', 'int', '5000000000', '4', '22003' ], [ 'text', 'three', 'ab
 	sql(q{DELETE FROM shop.typed; SELECT mongo_sync_end('typed'); DROP TABLE typed; DROP FOREIGN TABLE shop.typed});
 }
 # keys that are equal in PostgreSQL
-foreach ([ 'citext', 'ab', 'AB' ], [ 'char(10)', 'x', 'x ' ])
+my $has_citext = sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'});
+sql('CREATE EXTENSION citext') if $has_citext;
+foreach ([ 'char(10)', 'x', 'x ' ], $has_citext ? [ 'citext', 'ab', 'AB' ] : ())
 {
 	my ($here, $old, $new) = @$_;
 	sql(qq{CREATE FOREIGN TABLE shop.typed (_id text, a int) SERVER mongodb OPTIONS (database 'db', collection 'typed'); CREATE TABLE typed (_id $here PRIMARY KEY, a int);
