@@ -483,9 +483,8 @@ refuse_hidden_changes(const MongoModifyState *state, const List *attributes)
 /* begin_update_or_delete: begins an UPDATE or DELETE, and makes its scan record the _ids. */
 static void
 begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-					   List *attributes, int subplan_index)
+					   List *attributes)
 {
-	List	   *checks = ((ModifyTable *) mtstate->ps.plan)->withCheckOptionLists;
 	EState	   *estate = mtstate->ps.state;
 	MongoModifyState *state = create_modify_state(estate, rinfo, mtstate->operation);
 	MongoWriter *writer = state->writer;
@@ -503,7 +502,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 																	lfirst_int(cell) - 1)->atttypid);
 	if (state->operation == CMD_UPDATE)
 	{
-		pull_varattnos((Node *) (checks != NIL ? list_nth(checks, subplan_index) : NIL),
+		pull_varattnos((Node *) ((ModifyTable *) mtstate->ps.plan)->withCheckOptionLists,
 					   rinfo->ri_RangeTableIndex, &state->tested);
 		pull_varattnos((Node *) RelationGetPartitionQual(writer->relation), 1, &state->tested);
 		refuse_hidden_changes(state, attributes);
@@ -536,14 +535,14 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 void
 mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 						   List *fdw_private,
-						   int subplan_index, int eflags)
+						   int subplan_index pg_attribute_unused(), int eflags)
 {
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 	if (mtstate->operation == CMD_INSERT)
 		begin_insert(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo);
 	else
-		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private), subplan_index);
+		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private));
 }
 
 /* Called for COPY, which has no plan, and for rows routed to a partition. */
