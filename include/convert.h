@@ -25,6 +25,9 @@
 
 /* --------- BSON's Date: milliseconds since 1970-01-01 00:00:00 UTC -------- */
 
+/* A typmod that no timestamp has: append the value rounded up to milliseconds, not down. */
+#define MONGO_TYPMOD_ROUND_UP	999
+
 /* PostgreSQL's dates count from 2000-01-01. */
 #define MONGO_MILLIS_PER_DAY	INT64CONST(86400000)
 #define MONGO_EPOCH_DAYS		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE))

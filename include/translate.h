@@ -349,9 +349,6 @@ extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 extern void mongo_command_describe(const MongoCommandTemplate *template,
 								   const char *const *names, bson_t *command);
 
-/* A typmod that no timestamp has: append the value rounded up to milliseconds, not down. */
-#define MONGO_TYPMOD_ROUND_UP	999
-
 /* The value of a variable of a command's "let". */
 typedef struct MongoVariable
 {

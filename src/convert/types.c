@@ -158,7 +158,8 @@ write_date(MONGO_WRITE_ARGS)
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("infinite date cannot be written to MongoDB")));
 	MONGO_WRITE(target, date_time, is_date ? mongo_date_to_millis(DatumGetDateADT(value)) :
-				mongo_timestamp_to_millis(DatumGetTimestamp(value), NULL));
+				mongo_timestamp_to_millis(DatumGetTimestamp(value) +
+										  (typmod == MONGO_TYPMOD_ROUND_UP ? 999 : 0), NULL));
 }
 
 /*

@@ -709,18 +709,25 @@ translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const
 	return true;
 }
 
-/* append_inner_projection: keeps the fields of a semijoin's document that are read or tested. */
+/*
+ * append_inner_projection: keeps the fields that are read or tested of a semijoin's document, and
+ * only the _id of an antijoin's.
+ */
 static void
-append_inner_projection(const RelOptInfo *inner, BsonArray *stages)
+append_inner_projection(const MongoJoin *join, BsonArray *stages)
 {
+	const RelOptInfo *inner = join->inner;
 	const MongoRelation *relation = inner->fdw_private;
 	Bitmapset  *used = NULL;
 	List	   *attributes = NIL;
 	bson_t	   *stage = bson_create_in(CurrentMemoryContext);
 	int			column = -1;
 
-	pull_varattnos((Node *) inner->reltarget->exprs, inner->relid, &used);
-	pull_varattnos((Node *) get_actual_clauses(inner->baserestrictinfo), inner->relid, &used);
+	if (join->type == JOIN_SEMI)
+	{
+		pull_varattnos((Node *) inner->reltarget->exprs, inner->relid, &used);
+		pull_varattnos((Node *) get_actual_clauses(inner->baserestrictinfo), inner->relid, &used);
+	}
 	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used))
 		return;
 	while ((column = bms_next_member(used, column)) >= 0)
@@ -761,11 +768,10 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 
 	/* any single document suffices */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
+	{
 		bson_array_append_template(&stages, "{$limit: 1}");
-	if (join->type == JOIN_SEMI)
-		append_inner_projection(join->inner, &stages);
-	if (join->type == JOIN_ANTI)
-		bson_array_append_template(&stages, "{$project: {_id: 1}}");
+		append_inner_projection(join, &stages);
+	}
 	BSON_APPEND_ARRAY(lookup, "pipeline", stages.bson);
 	translation->columns = outer;
 	translation->computed = outer_computed;

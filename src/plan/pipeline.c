@@ -19,10 +19,8 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/timestamp.h"
 
 /* Conditions on documents before their arrays are unwound. */
 typedef struct MongoElements
@@ -214,7 +212,6 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 	{
 		const MongoBinding *binding = lfirst(cell);
 		const char *name = mongo_column_options(relation->relid, binding->attnum)->parameter;
-		Node	   *value = binding->value;
 		MongoPredicate predicate = {0};
 
 		if (bson_has_field(values, name))
@@ -222,31 +219,21 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("two columns of foreign table \"%s\" have the parameter \"%s\"",
 							get_rel_name(relation->relid), mongo_from_utf8(name))));
-		if (value == NULL)
+		if (binding->value == NULL)
 		{
 			if (!is_stream)
 				BSON_APPEND_UTF8(values, name,
 								 mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum)));
 			continue;
 		}
-		/* a fraction of a millisecond, which BSON lacks, is after it */
-		if (is_stream && exprType(value) == TIMESTAMPTZOID)
-		{
-			Interval   *micros = palloc0(sizeof(Interval));
-			Const	   *constant = makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval),
-											 IntervalPGetDatum(micros), false, false);
-
-			micros->time = 999;
-			value = (Node *) makeFuncExpr(F_TIMESTAMPTZ_PL_INTERVAL, TIMESTAMPTZOID,
-										  list_make2(value, constant),
-										  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-		}
 		BSON_APPEND_INT32(values, name, list_length(translation->parameters));
 		predicate.field.path = mongo_column_path(relation->columns, binding->attnum);
 		predicate.field.bson_type = mongo_column_bson_type(relation->columns, binding->attnum);
-		predicate.field.type = exprType(value);
-		predicate.field.typmod = exprTypmod(value);
-		translation->parameters = lappend(translation->parameters, value);
+		predicate.field.type = exprType(binding->value);
+		/* changes are not before a time with a fraction of a millisecond */
+		predicate.field.typmod = is_stream && predicate.field.type == TIMESTAMPTZOID ?
+			MONGO_TYPMOD_ROUND_UP : exprTypmod(binding->value);
+		translation->parameters = lappend(translation->parameters, binding->value);
 		translation->predicates = lappend(translation->predicates,
 										  mongo_predicate_to_list(&predicate));
 		if (!is_stream &&

@@ -661,8 +661,6 @@ append_variable(const MongoVariable *variable, bson_t *document, const char *key
 	if (TIMESTAMP_NOT_FINITE(value))
 		BSON_APPEND_DATE_TIME(document, key,
 							  TIMESTAMP_IS_NOEND(value) ? PG_INT64_MAX : PG_INT64_MIN);
-	else if (!variable->isnull && is_timestamp && variable->typmod == MONGO_TYPMOD_ROUND_UP)
-		BSON_APPEND_DATE_TIME(document, key, mongo_timestamp_to_millis(value + 999, NULL));
 	else
 		mongo_append_datum(document, key, -1, variable->value, variable->isnull,
 						   variable->type, variable->typmod);
