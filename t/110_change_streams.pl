@@ -273,6 +273,17 @@ if ($keeps_documents)
 	}
 }
 
+# MongoDB needs more than the text of a token behind an _id of 5.5 or 2^53 - 1
+sql(q{CREATE FOREIGN TABLE fractions (_id double precision) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE fraction_changes (__operation text, __token text COLLATE "C", __id double precision) SERVER mongodb
+		OPTIONS (database 'db', collection 'fractions', change_stream 'collection')});
+my $from = sql('SELECT __token FROM fraction_changes');
+sql('INSERT INTO fractions VALUES (1), (5.5), (9007199254740991)');
+my %behind = split /[|\n]/, sql("SELECT __id, __token FROM fraction_changes WHERE __token > '$from' AND __operation = 'insert'");
+is(sql("SELECT count(*) FROM fraction_changes WHERE __token > '$behind{1}'"), 3, 'a position behind an integral Double');
+refused('one with a fraction', "SELECT * FROM fraction_changes WHERE __token > '$behind{5.5}'", 'HV000', '\\b508(10|25|26)\\b');
+refused('a large one', "SELECT * FROM fraction_changes WHERE __token > '$behind{'9.007199254740991e+15'}'", '(?:22023|HV000)', '\\b(?:280|508(10|25|26))\\b');
+
 # a position that the oplog has lost
 $before = time;
 do
