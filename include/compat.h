@@ -250,9 +250,90 @@ typedef struct MongoMembers
 
 /* PostgreSQL 17 lets extensions name what they wait for. */
 #if PG_VERSION_NUM >= 170000
+#include "utils/wait_event.h"
 #define mongo_new_wait_event(name) WaitEventExtensionNew(name)
 #else
 #define mongo_new_wait_event(name) ((void) (name), PG_WAIT_EXTENSION)
+#endif
+
+/* PostgreSQL 19 keeps the result and the stack of a jsonb that is built in one state. */
+#include "utils/jsonb.h"
+#if PG_VERSION_NUM >= 190000
+typedef JsonbInState MongoJsonbState;
+#define mongo_push_jsonb(state, token, value) pushJsonbValue((state), (token), (value))
+#else
+typedef struct MongoJsonbState
+{
+	JsonbValue *result;			/* of the outermost container */
+	JsonbParseState *parseState;
+} MongoJsonbState;
+#define mongo_push_jsonb(state, token, value) \
+	((void) ((state)->result = pushJsonbValue(&(state)->parseState, (token), (value))))
+#endif
+
+/* Is a table, by its index in the range table, a target of the statement? */
+#if PG_VERSION_NUM >= 190000
+#define mongo_is_result_relation(statement, index) \
+	((statement) != NULL && bms_is_member((index), (statement)->resultRelationRelids))
+#else
+#define mongo_is_result_relation(statement, index) \
+	((statement) != NULL && list_member_int((statement)->resultRelations, (index)))
+#endif
+
+/* PostgreSQL 19 has already removed the duplicates of an outer side that is to be unique. */
+#if PG_VERSION_NUM >= 190000
+#define mongo_unique_path(root, rel, path, sjinfo) (path)
+#else
+#define mongo_unique_path(root, rel, path, sjinfo) \
+	((Path *) create_unique_path((root), (rel), (path), (sjinfo)))
+#endif
+
+/* PostgreSQL 19 passes the state of an EXPLAIN to the planner. */
+#if PG_VERSION_NUM >= 190000
+#define MONGO_EXPLAIN_PARAMETER	, ExplainState *explain_state
+#define MONGO_EXPLAIN_ARGUMENT	, explain_state
+#else
+#define MONGO_EXPLAIN_PARAMETER
+#define MONGO_EXPLAIN_ARGUMENT
+#endif
+
+/* A hash table in shared memory with a fixed number of entries. */
+#if PG_VERSION_NUM >= 190000
+#define mongo_shmem_hash(name, entries, control, flags) \
+	ShmemInitHash((name), (entries), (control), (flags) | HASH_FIXED_SIZE)
+#else
+#define mongo_shmem_hash(name, entries, control, flags) \
+	ShmemInitHash((name), (entries), (entries), (control), (flags) | HASH_FIXED_SIZE)
+#endif
+
+/* Delete a row for all snapshots, without waiting for another transaction. */
+#if PG_VERSION_NUM >= 190000
+#define mongo_table_tuple_delete(table, tid, command, failure) \
+	table_tuple_delete((table), (tid), (command), 0, InvalidSnapshot, InvalidSnapshot, false, \
+					   (failure))
+#else
+#define mongo_table_tuple_delete(table, tid, command, failure) \
+	table_tuple_delete((table), (tid), (command), InvalidSnapshot, InvalidSnapshot, false, \
+					   (failure), false)
+#endif
+
+/*
+ * Conversions of dates and timestamps that return infinity for what is out of range.
+ * PostgreSQL 19 reports that in an ErrorSaveContext.
+ */
+#if PG_VERSION_NUM >= 190000
+#include "nodes/miscnodes.h"
+#define mongo_date_to_timestamptz(date) \
+	date2timestamptz_safe((date), (Node *) &(ErrorSaveContext) {.type = T_ErrorSaveContext})
+#define mongo_date_to_timestamp(date) \
+	date2timestamp_safe((date), (Node *) &(ErrorSaveContext) {.type = T_ErrorSaveContext})
+#define mongo_timestamp_to_timestamptz(timestamp) \
+	timestamp2timestamptz_safe((timestamp), (Node *) &(ErrorSaveContext) {.type = T_ErrorSaveContext})
+#else
+#define mongo_date_to_timestamptz(date) date2timestamptz_opt_overflow((date), &(int) {0})
+#define mongo_date_to_timestamp(date) date2timestamp_opt_overflow((date), &(int) {0})
+#define mongo_timestamp_to_timestamptz(timestamp) \
+	timestamp2timestamptz_opt_overflow((timestamp), &(int) {0})
 #endif
 
 #include "driver_calls.h"

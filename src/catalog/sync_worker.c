@@ -43,7 +43,7 @@ typedef struct SyncTask
 
 StaticAssertDecl(sizeof(SyncTask) <= BGW_EXTRALEN, "a worker gets its whole task");
 
-PGDLLEXPORT pg_noreturn void mongo_sync_launch(Datum unused);
+pg_noreturn PGDLLEXPORT void mongo_sync_launch(Datum unused);
 PGDLLEXPORT void mongo_sync_database(Datum unused);
 PGDLLEXPORT void mongo_sync_table(Datum unused);
 

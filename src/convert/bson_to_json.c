@@ -47,8 +47,7 @@ typedef struct MongoJsonOutput
 	bool		need_comma;
 
 	/* for a jsonb */
-	JsonbParseState *state;
-	JsonbValue *result;			/* of the outermost container */
+	MongoJsonbState jsonb;
 	JsonbValue	scalar;			/* the whole value, if it is a scalar */
 } MongoJsonOutput;
 
@@ -181,7 +180,7 @@ put_into_jsonb(MongoJsonOutput *output, JsonItem item, const char *text, uint32 
 		case JSON_BEGIN_ARRAY:
 		case JSON_END_OBJECT:
 		case JSON_END_ARRAY:
-			output->result = pushJsonbValue(&output->state, tokens[item], NULL);
+			mongo_push_jsonb(&output->jsonb, tokens[item], NULL);
 			return;
 		case JSON_KEY:
 		case JSON_STRING:
@@ -216,13 +215,12 @@ put_into_jsonb(MongoJsonOutput *output, JsonItem item, const char *text, uint32 
 	}
 	/* a key, the whole value, an array's element or an object's member */
 	if (item == JSON_KEY)
-		output->result = pushJsonbValue(&output->state, WJB_KEY, &value);
-	else if (output->state == NULL)
+		mongo_push_jsonb(&output->jsonb, WJB_KEY, &value);
+	else if (output->jsonb.parseState == NULL)
 		output->scalar = value;
 	else
-		output->result = pushJsonbValue(&output->state,
-										output->state->contVal.type == jbvArray ? WJB_ELEM : WJB_VALUE,
-										&value);
+		mongo_push_jsonb(&output->jsonb, output->jsonb.parseState->contVal.type == jbvArray ?
+						 WJB_ELEM : WJB_VALUE, &value);
 }
 
 /*
@@ -642,7 +640,7 @@ mongo_read_jsonb(MONGO_READ_ARGS)
 
 	if (!put_value(&output, iter))
 		return false;
-	*value = JsonbPGetDatum(JsonbValueToJsonb(output.result ? output.result : &output.scalar));
+	*value = JsonbPGetDatum(JsonbValueToJsonb(output.jsonb.result ? output.jsonb.result : &output.scalar));
 	return true;
 }
 

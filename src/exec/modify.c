@@ -271,8 +271,7 @@ is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
 static bool
 find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent, bool target)
 {
-	const List *targets = estate->es_plannedstmt == NULL ? NIL :
-		estate->es_plannedstmt->resultRelations;
+	const PlannedStmt *statement = estate->es_plannedstmt;
 	int			index = 0;
 	ListCell   *cell;
 
@@ -282,7 +281,7 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 		MongoExtent other;
 
 		if (++index == (int) rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
-			(target && !list_member_int(targets, index)))
+			(target && !mongo_is_result_relation(statement, index)))
 			continue;
 		/* one of its partitions may have the same collection */
 		if (target && entry->relkind == RELKIND_PARTITIONED_TABLE)

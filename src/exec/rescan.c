@@ -12,6 +12,7 @@
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "access/htup_details.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"

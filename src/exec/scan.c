@@ -17,6 +17,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 #include "utils/timestamp.h"
 
 /* ------------- When the command count replaces the pipeline --------------- */

@@ -22,6 +22,7 @@
 #include "storage/latch.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
+#include "utils/snapshot.h"
 #include "utils/wait_event.h"
 
 /*-------------------------------------------------------------------------

@@ -610,7 +610,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	 */
 	if (type == JOIN_UNIQUE_OUTER && is_ours(innerrel))
 	{
-		outer_path = (Path *) create_unique_path(root, outerrel, outer_path, extra->sjinfo);
+		outer_path = mongo_unique_path(root, outerrel, outer_path, extra->sjinfo);
 		type = JOIN_INNER;
 	}
 	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||

@@ -608,7 +608,8 @@ is_zero_parameter(Node *offset, ParamListInfo values)
  * run in MongoDB.  A constant 0 stays, as that is how one asks for such a plan.
  */
 static PlannedStmt *
-plan_query(Query *query, const char *text, int options, ParamListInfo values)
+plan_query(Query *query, const char *text, int options, ParamListInfo values
+		   MONGO_EXPLAIN_PARAMETER)
 {
 	ListCell   *cell;
 
@@ -624,8 +625,8 @@ plan_query(Query *query, const char *text, int options, ParamListInfo values)
 			is_zero_parameter(subquery->limitOffset, values))
 			subquery->limitOffset = NULL;
 	}
-	return next_planner != NULL ? next_planner(query, text, options, values) :
-		standard_planner(query, text, options, values);
+	return next_planner != NULL ? next_planner(query, text, options, values MONGO_EXPLAIN_ARGUMENT) :
+		standard_planner(query, text, options, values MONGO_EXPLAIN_ARGUMENT);
 }
 
 void

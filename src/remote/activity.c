@@ -109,8 +109,8 @@ find_memory(void)
 	if (previous_startup_hook)
 		previous_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	rows = ShmemInitHash("mongo_fdw activity", MOST_ROWS, MOST_ROWS, &control,
-						 HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
+	rows = mongo_shmem_hash("mongo_fdw activity", MOST_ROWS, &control,
+							HASH_ELEM | HASH_BLOBS);
 	shown = ShmemInitStruct("mongo_fdw connections", size, &found);
 	if (!found)
 		memset(shown, 0, size);

@@ -301,13 +301,11 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 Timestamp
 mongo_timestamp_value(bool as_instant, Oid type, Datum value)
 {
-	int			overflow;
-
 	if (type == DATEOID)
-		return as_instant ? date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow) :
-			date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
+		return as_instant ? mongo_date_to_timestamptz(DatumGetDateADT(value)) :
+			mongo_date_to_timestamp(DatumGetDateADT(value));
 	if (type == TIMESTAMPOID && as_instant)
-		return timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
+		return mongo_timestamp_to_timestamptz(DatumGetTimestamp(value));
 	return DatumGetTimestamp(value);
 }
 
