@@ -72,8 +72,8 @@ SET cpu_operator_cost = 10;
 -- NOT NULL is not believed of a column that is read as NULL
 CREATE FOREIGN TABLE dirty_null (_id int, v int NOT NULL, __mismatch jsonb)
 	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'null');
-SELECT count(v), count(*) FROM dirty_null;
-SELECT count(v), count(*) FROM dirty_null WHERE __mismatch IS NOT NULL;
+SELECT count(v + 0) AS count, count(*) FROM dirty_null;
+SELECT count(v + 0) AS count, count(*) FROM dirty_null WHERE __mismatch IS NOT NULL;
 -- a long list that MongoDB does not test, beside other conditions that it does
 SELECT _id FROM dirty_null WHERE v < 11 AND _id = ANY ((SELECT array_agg(g) FROM generate_series(1, 3000000) g)::int[]) ORDER BY _id;
 -- a line feed above the limit

@@ -30,7 +30,7 @@ DECLARE
 BEGIN
 	SET LOCAL mongo_fdw.explain_remote = on;
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) SELECT _id FROM p_remote WHERE ' || condition LOOP
-		IF line ~ 'Scan on' THEN
+		IF line ~ 'Foreign Scan on' THEN
 			RETURN NEXT 'rows: ' || substring(line FROM 'rows=(\d+)');
 		ELSIF line ~ 'Remote Command' THEN
 			RETURN NEXT regexp_replace(line, '^.*?"filter" : |, "(projection|collation|batchSize)".*$', '', 'g');

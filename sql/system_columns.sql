@@ -28,7 +28,7 @@ DELETE FROM sc_rows WHERE ctid NOT IN (SELECT min(ctid) FROM sc_rows GROUP BY k)
 DELETE FROM sc_rows a WHERE EXISTS (SELECT 1 FROM sc_rows b WHERE b.k = a.k AND b.ctid <> a.ctid);
 DELETE FROM sc_rows WHERE ctid IN (SELECT ctid FROM sc_rows LIMIT 3);
 DELETE FROM sc_rows WHERE ctid = ANY (ARRAY(SELECT ctid FROM sc_local LIMIT 3));
-DELETE FROM sc_view WHERE _id IN (SELECT _id FROM sc_ctids WHERE place IS NOT NULL);
+DELETE FROM sc_view WHERE _id IN (SELECT _id FROM sc_ctids WHERE place > '(0,0)');
 DELETE FROM sc_parted a USING sc_parted b WHERE a.ctid < b.ctid AND a.k = b.k;
 DELETE FROM sc_rows WHERE ctid = '(0,1)' RETURNING *;
 UPDATE sc_rows SET v = ctid::text;
@@ -44,7 +44,7 @@ SELECT k FROM sc_rows ORDER BY ctid;
 SELECT min(ctid) FROM sc_rows;
 SELECT k, count(*) FROM sc_rows GROUP BY k HAVING min(ctid) > '(0,1)';
 SELECT row_number() OVER (ORDER BY ctid) FROM sc_rows;
-SELECT _id FROM (SELECT _id, ctid AS c FROM sc_rows) s WHERE c IS NOT NULL;
+SELECT _id FROM (SELECT _id, ctid AS c FROM sc_rows) s WHERE c > '(0,0)';
 SELECT place FROM sc_ctids;
 SELECT ctid FROM sc_parted;
 SELECT ctid FROM sc_rows UNION ALL SELECT ctid FROM sc_local;

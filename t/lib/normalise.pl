@@ -14,7 +14,8 @@ sub normalise
 {
 	my ($line) = @_;
 
-	# PostgreSQL 17 names the parameters of InitPlans
+	# PostgreSQL 17 names the parameters of InitPlans, and 19 the InitPlans themselves
+	$line =~ s/InitPlan (?:expr|minmax|exists|array)_(\d+)/InitPlan $1/g;
 	$line =~ s/\(InitPlan (\d+)\)\.col1/'$' . ($1 - 1)/ge;
 	$line =~ s/(InitPlan \d+) \(returns [\$,\d]+\)/$1/;
 
@@ -37,8 +38,16 @@ if ($pid == 0)
 }
 
 my $below_header = 0;
+my $left_out = 0;
 while (my $line = <$psql>)
 {
+	# PostgreSQL 19 names what a Result stands for
+	next if $line =~ /^ *Replaces: / && ++$left_out;
+	if ($line =~ /^\((\d+) rows?\)$/)
+	{
+		$line = '(' . ($1 - $left_out) . " rows)\n" if $left_out;
+		$left_out = 0;
+	}
 	$line =~ s/^-+$/------------/ if $below_header;
 	$line = normalise($line);
 	$below_header = $line eq " QUERY PLAN\n";
