@@ -7,7 +7,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
 CREATE SERVER derived FOREIGN DATA WRAPPER mongo_fdw
-	OPTIONS (address :'mongo_host', port :'mongo_port');
+	OPTIONS (round_trip_time '0.1ms', bandwidth '1e9', address :'mongo_host', port :'mongo_port');
 CREATE USER MAPPING FOR CURRENT_USER SERVER derived;
 RESET client_min_messages;
 
