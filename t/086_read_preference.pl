@@ -15,12 +15,16 @@ my $values = join(', ', map { "{\"_id\": $_, \"n\": " . $_ % 7 . '}' } 1 .. 500)
 create_server($node, 'mongodb', $primary, replica_set => 'rs', fetch_size => 50, async_connections => 1);
 create_server($node, 'by_uri', $primary, address => undef, port => undef,
 	uri => 'mongodb://127.0.0.1:' . $primary->port . '/?replicaSet=rs&readPreference=secondary&readPreferenceTags=');
+create_server($node, 'tagged', $primary, address => undef, port => undef,
+	uri => 'mongodb://127.0.0.1:' . $primary->port . '/?replicaSet=rs&readPreference=secondary&readPreferenceTags=use:reports');
 $primary->command("{\"insert\": \"t\", \"documents\": [$values], \"writeConcern\": {\"w\": 2}}", 'db');
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE main (_id int, n int) SERVER mongodb OPTIONS (database 'db', collection 't');
 	CREATE FOREIGN TABLE reports (_id int, n int) SERVER mongodb OPTIONS (database 'db', collection 't', read_preference 'secondary');
 	CREATE FOREIGN TABLE by_uri (_id int, n int) SERVER by_uri OPTIONS (database 'db', collection 't');
-	CREATE FOREIGN TABLE by_uri_main (_id int, n int) SERVER by_uri OPTIONS (database 'db', collection 't', read_preference 'primary')});
+	CREATE FOREIGN TABLE by_uri_main (_id int, n int) SERVER by_uri OPTIONS (database 'db', collection 't', read_preference 'primary');
+	CREATE FOREIGN TABLE tagged (_id int, n int) SERVER tagged OPTIONS (database 'db', collection 't', read_preference 'secondaryPreferred');
+	CREATE FOREIGN TABLE tagged_main (_id int, n int) SERVER tagged OPTIONS (database 'db', collection 't', read_preference 'primary')});
 my $session = MongoFdwTest::Session->new($node);
 
 # reads
@@ -60,6 +64,8 @@ asks('SELECT n FROM reports WHERE _id = 10', '3', 0, 1, 'a table\'s own');
 asks('SELECT sum(n) FROM reports', '1497', 0, 1, 'several batches, or a pipeline');
 asks('SELECT n FROM by_uri WHERE _id = 10', '3', 0, 1, 'of a URI');
 asks('SELECT n FROM by_uri_main WHERE _id = 10', '3', 1, 0, 'in place of a URI\'s');
+asks('SELECT n FROM tagged WHERE _id = 10', '3', 1, 0, 'with a URI\'s tags, which the secondary lacks');
+asks('SELECT n FROM tagged_main WHERE _id = 10', '3', 1, 0, 'without them on the primary');
 asks('SELECT count(*) FROM (TABLE main UNION ALL TABLE reports UNION ALL TABLE main UNION ALL TABLE reports) t', '2000', 2, 2,
 	'at the same time, on one connection each');
 asks('SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT count(*) FROM main m JOIN reports r ON r._id = m.n', '429', 1, 1, 'joined');

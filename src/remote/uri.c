@@ -389,8 +389,12 @@ set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		return "The option \"replica_set\" is not valid.";
 	if (options->read_mode != 0)
 	{
-		mongoc_read_prefs_t *preference = mongoc_read_prefs_new(options->read_mode);
+		/* the URI's tags and maxStalenessSeconds stay; primary takes neither */
+		mongoc_read_prefs_t *preference = options->read_mode == MONGOC_READ_PRIMARY ?
+			mongoc_read_prefs_new(MONGOC_READ_PRIMARY) :
+			mongoc_read_prefs_copy(mongoc_uri_get_read_prefs_t(uri));
 
+		mongoc_read_prefs_set_mode(preference, options->read_mode);
 		mongoc_uri_set_read_prefs_t(uri, preference);
 		mongoc_read_prefs_destroy(preference);
 	}
