@@ -232,4 +232,26 @@ $node->safe_psql('postgres', "ALTER USER MAPPING FOR CURRENT_USER SERVER $change
 is($reading->ask('SELECT count(*) FROM pg_class WHERE relname = \'twice\'; FETCH c; COMMIT'), "1\n1", 'a cursor');
 is($reading->ask("SELECT mongo_command('$changed', 'admin', '{\"connectionStatus\": 1}') #>> '{authInfo,authenticatedUsers,0,user}'"), 'sha256', 'and what follows');
 
+# A user who is dropped and created again: its connections are not authenticated any more.
+sub create_clerk
+{
+	eval { $mongod->command('{"dropUser": "clerk"}', 'db') };
+	$mongod->command('{"createUser": "clerk", "pwd": "pencil", "roles": ["readWrite"]}', 'db');
+}
+create_clerk();
+my $recreated = reads('a user', { username => 'clerk', password => 'pencil', authentication_database => 'db' });
+my $living = MongoFdwTest::Session->new($node);
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE w_$recreated (_id int, n int) SERVER $recreated OPTIONS (database 'db', collection 'w')");
+my $number_of_row = 0;
+foreach my $statement ("SELECT id FROM t_$recreated", "INSERT INTO w_$recreated VALUES (%d, 1) RETURNING 1",
+	"UPDATE w_$recreated SET n = n + 1; SELECT 1", "DELETE FROM w_$recreated WHERE _id = (SELECT min(_id) FROM w_$recreated) RETURNING 1",
+	"SELECT mongo_command('$recreated', 'db', '{\"count\": \"points\"}') -> 'n'",
+	"SELECT mongo_command('$recreated', 'db', '{\"create\": \"c%d\"}') -> 'ok'")
+{
+	$living->ask("INSERT INTO w_$recreated VALUES (" . ++$number_of_row . ', 1)');
+	create_clerk();
+	is($living->ask(sprintf $statement, ++$number_of_row) =~ s/\.0//r, '1', "$statement after that");
+	is($living->{err}, '', 'without an error');
+}
+
 done_testing();

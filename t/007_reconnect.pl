@@ -62,10 +62,21 @@ create_server($node, 'mongodb', $set->primary, address => undef, port => undef,
 $node->safe_psql('postgres',
 	'CREATE FOREIGN TABLE points (id int, info text) SERVER mongodb OPTIONS (database \'db\')');
 is($session->ask($query), $answer, 'a replica set');
+my @writers = map { MongoFdwTest::Session->new($node) } 1 .. 3;
+my @writes = (
+	"INSERT INTO points VALUES (2000, 'x') RETURNING 1",
+	"UPDATE points SET info = info || random() WHERE id = 1000; SELECT 1",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM points WHERE id = 1; UPDATE points SET info = 'x' WHERE id = 999; COMMIT");
+$writers[$_]->ask($writes[$_]) foreach 0 .. $#writes;
 foreach my $round (1 .. 2)
 {
 	$set->step_down;
 	is($session->ask($query), $answer, "after the primary stepped down, $round");
+	foreach (0 .. $#writes)
+	{
+		is($writers[$_]->ask($writes[$_]), '1', "after the primary stepped down, $round: $writes[$_]");
+		is($writers[$_]->{err}, '', 'without an error');
+	}
 }
 my $old = $set->primary;
 $old->kill;

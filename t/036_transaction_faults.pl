@@ -150,12 +150,34 @@ foreach my $function ('pg_cancel_backend', 'pg_terminate_backend')
 }
 $mongod->unblock_commands;
 
-# after such an error libmongoc must look anew whether there are transactions
-$mongod->fail_command(1, 10107, 'insert');
-($errors) = run('INSERT INTO t_mongodb VALUES (1); BEGIN; INSERT INTO t_mongodb VALUES (2); ROLLBACK;'
-	  . 'INSERT INTO t_second VALUES (3);');
-like($errors, qr/^[^\n]*ERROR:  40001: could not insert(?!.*WARNING)/s, 'a server that was no primary for a moment');
-is_there('|3|', 'the next transaction is one');
+# the first command of a transaction, after which nothing is lost, is sent again
+my $transient = '{"configureFailPoint": "failCommand", "mode": {"times": 3}, "data": '
+  . '{"failCommands": ["%s"], "errorCode": %d, "errorLabels": ["TransientTransactionError"]}}';
+foreach my $code (10107, 11602, 91, 24, 246)
+{
+	$mongod->command(sprintf $transient, 'insert', $code);
+	($errors) = run('INSERT INTO t_mongodb VALUES (1); BEGIN; INSERT INTO t_mongodb VALUES (2); ROLLBACK;'
+		  . 'INSERT INTO t_second VALUES (3);');
+	is($errors, '', "an insert that fails for a moment, $code");
+	is_there('1|3|', 'is done');
+	$mongod->command(sprintf $transient, 'find', $code);
+	($errors) = run('INSERT INTO t_mongodb VALUES (1), (2); UPDATE t_mongodb SET v = random() WHERE _id = 1;'
+		  . 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(v) FROM t_mongodb; COMMIT');
+	is($errors, '', "... and reads");
+	$mongod->command(sprintf $transient, 'findAndModify', $code);
+	($errors) = run('DELETE FROM t_mongodb WHERE _id = 1 RETURNING _id');
+	is($errors, '', "... and findAndModify");
+	is_there('2||', 'are done');
+}
+$mongod->command(sprintf $transient, 'insert', 10107);
+($errors) = run("SELECT 1; BEGIN; UPDATE t_second SET v = 1; INSERT INTO t_second VALUES (3);");
+like($errors, qr/^[^\n]*ERROR:  40001: could not insert(?!.*WARNING)/s, 'a later command is not');
+$mongod->unblock_commands;
+$mongod->command(sprintf $transient, 'insert', 24);
+($errors, $seconds) = run("SET lock_timeout = '10ms'; INSERT INTO t_second VALUES (3);");
+like($errors, qr/^[^\n]*ERROR:  40001: could not insert/s, 'nor for longer than lock_timeout');
+$mongod->unblock_commands;
+is_there('||', 'nothing is anywhere');
 
 # one server that cannot commit keeps the other from committing
 ($errors) = run('BEGIN; INSERT INTO t_mongodb VALUES (1); SAVEPOINT s; INSERT INTO t_second VALUES (1);'

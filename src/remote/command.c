@@ -52,7 +52,7 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		{
 			if (!mongo_reply_failure(connection, &reply, &failure))
 				break;
-			if (!may_retry || !mongo_error_is_retryable(failure.code))
+			if (!may_retry || !mongo_failure_is_retryable(&failure))
 			{
 				if (context_message == NULL)
 					break;
@@ -86,7 +86,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	lease = mongo_lease_acquire_for_write(CurrentMemoryContext, user, NULL, NULL);
 	mongo_check_command_size(command);
 
-	mongo_write_begin(NULL, lease, &message, -1, &write);
+	mongo_write_begin(NULL, user, lease, &message, -1, &write);
 	/* the caller reads the errors of single operations from the reply */
 	if (mongo_write_finish(&write) || mongo_reply_is_ok(&write.reply))
 		write.lasting->commands++;
@@ -156,7 +156,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	mongo_check_command_size(message.document);
 	for (int attempt = 0;; attempt++)
 	{
-		mongo_write_begin(session, lease, &message, 1, &write);
+		mongo_write_begin(session, session->user, lease, &message, 1, &write);
 		(void) mongo_write_finish(&write);
 		if (lease->connection != NULL)
 			mongo_lease_check_interrupts(lease);
@@ -173,10 +173,9 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
-		if (!fresh || !write.failure.transient ||
-			!mongo_wait_for_conflict(lease, &write.failure, since, attempt))
+		if (!fresh || !mongo_session_try_again(session, &write.failure, since, attempt))
 			mongo_raise_failure(context_message, &write.failure, NULL);
-		mongo_session_restart(session);
+		lease = mongo_session_lease(session);
 	}
 	found = found && bson_view_at(document, &value);
 	mongo_session_return_lease(session, lease);

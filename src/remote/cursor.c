@@ -294,7 +294,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 		/* the server has closed the cursor of a getMore that failed */
 		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
 		mongo_read_reply_failure(reply, &failure);
-		if (may_retry && (mongo_error_is_retryable(failure.code) ||
+		if (may_retry && (mongo_failure_is_retryable(&failure) ||
 						  mongo_error_is_lost_cursor(failure.code)))
 			return false;
 		cursor->kept_incomplete = true; /* also for what MongoDB has cancelled */

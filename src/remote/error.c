@@ -46,6 +46,7 @@ typedef struct RemoteErrorRule
 #define MAX_ERROR_INFO	2000
 
 #define DOCUMENT_VALIDATION_FAILURE	121
+#define UNAUTHORIZED	13
 #define NOT_PRIMARY	10107
 
 /* Also raised for a stage that cannot run on a collection. */
@@ -277,6 +278,19 @@ bool
 mongo_error_is_retryable(int code)
 {
 	return find_rule(code)->retryable;
+}
+
+bool
+mongo_failure_is_of_connection(const MongoFailure *failure)
+{
+	return failure->code == NOT_PRIMARY ||
+		(failure->code == UNAUTHORIZED && strstr(failure->text, "requires authentication") != NULL);
+}
+
+bool
+mongo_failure_is_retryable(const MongoFailure *failure)
+{
+	return mongo_error_is_retryable(failure->code) || mongo_failure_is_of_connection(failure);
 }
 
 bool

@@ -518,6 +518,8 @@ extern void mongo_raise_wait(MongoConnection *connection);
  * message that may quote documents is left out if the user may not read them (common.h).
  */
 
+#define WRITE_CONFLICT	112		/* MongoDB's code of it */
+
 #define MONGO_PRIMARY_HINT \
 	"Writes, and transactions, need the primary of a replica set: with the option replica_set the foreign server follows it."
 
@@ -568,11 +570,16 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
  * Classes of MongoDB's error codes.
  *
  * mongo_error_is_retryable: a read may be sent once more (Retryable Reads specification).
+ * mongo_failure_is_retryable: the same, or mongo_failure_is_of_connection().
+ * mongo_failure_is_of_connection: the command has not begun, and may succeed over another
+ * connection: the member is no primary, or the user was dropped and perhaps created again.
  * mongo_error_is_interruption: the command may have done a part of its work.
  * mongo_error_is_lost_cursor: the server has closed the cursor of a getMore.
  * mongo_failure_is_refusal: the server does not do such a thing, so it has done no part of it.
  */
 extern bool mongo_error_is_retryable(int code);
+extern bool mongo_failure_is_retryable(const MongoFailure *failure);
+extern bool mongo_failure_is_of_connection(const MongoFailure *failure);
 extern bool mongo_error_is_interruption(int code);
 extern bool mongo_error_is_lost_cursor(int code);
 extern bool mongo_failure_is_refusal(const MongoFailure *failure);
@@ -912,6 +919,7 @@ extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
 typedef struct MongoWrite
 {
 	MongoSession *session;		/* NULL: a user's own command */
+	UserMapping *user;
 	MongoLease *lease;
 	MongoCommand command;
 	int64		most;			/* the most documents that it can write; -1:
@@ -942,7 +950,8 @@ typedef struct MongoWrite
  * mongo_write_finish
  *		Waits for the reply, and records an uncertain outcome.  Returns whether the write
  *		succeeded.  After a lost connection or an error with the label RetryableWriteError,
- *		sends the write once more, to the current primary, if MongoDB can recognize that.
+ *		sends the write once more, to the current primary, if MongoDB can recognize that.  Does
+ *		so as well if the write has not begun (mongo_failure_is_of_connection()).
  *		The lease then has another connection, or none.  Raises what connecting for a second
  *		attempt raises, except errors of class 08.
  *
@@ -953,7 +962,7 @@ typedef struct MongoWrite
  * mongo_write_count
  *		Counts so many documents as written.
  */
-extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
+extern void mongo_write_begin(MongoSession *session, UserMapping *user, MongoLease *lease,
 							  const MongoCommand *command, int64 most, MongoWrite *write);
 extern bool mongo_write_finish(MongoWrite *write);
 extern void mongo_write_abandon(MongoWrite *write, int milliseconds);
@@ -963,12 +972,12 @@ extern void mongo_write_count(MongoWrite *write, int64 documents);
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
 
 /*
- * mongo_wait_for_conflict: tells whether to try a transaction's first command again, after a
- * write conflict.  If so, pauses first.  'attempt' counts earlier attempts, the first of which
- * began at 'since'.  False after ten seconds.  Raises 55P03 after lock_timeout, and 57014.
+ * mongo_write_wait: pauses before a transaction's first command is tried again.  'attempt' counts
+ * earlier attempts, the first of which began at 'since'.  Returns false after ten seconds, or after
+ * lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
  */
-extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
-									TimestampTz since, int attempt);
+extern bool mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since,
+							 int attempt);
 
 /*
  * A batch in flight (write_batch.c), as its session uses it.  Any other read or write in the
@@ -1026,8 +1035,7 @@ extern void mongo_session_read(MongoSession *session, const char *database,
  * mongo_session_note_reply: records that the command's reply was received or lost.  Never raises.
  * mongo_session_note_write: records that something is about to be written.
  * mongo_session_is_fresh: tells whether there is a MongoDB transaction in which nothing has been
- * read or written.  Always false if the isolation level requires one snapshot.
- * mongo_session_restart: restarts a transaction whose first command failed; it is fresh again.
+ * read or written.
  * mongo_session_settle: receives the replies to all users' batches in flight, before a command is
  * sent to the server of 'user'.
  */
@@ -1038,6 +1046,8 @@ extern void mongo_session_note_reply(MongoSession *session, const MongoReply *re
 extern void mongo_session_note_write(MongoSession *session);
 extern bool mongo_session_is_fresh(const MongoSession *session);
 extern void mongo_session_restart(MongoSession *session);
+extern bool mongo_session_try_again(MongoSession *session, const MongoFailure *failure,
+									TimestampTz since, int attempt);
 extern void mongo_session_settle(const UserMapping *user);
 
 /*

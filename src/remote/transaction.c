@@ -124,19 +124,69 @@ begin_transaction(MongoSession *session)
 bool
 mongo_session_is_fresh(const MongoSession *session)
 {
-	return session->lease != NULL && !session->used && !IsolationUsesXactSnapshot();
+	return session->lease != NULL && !session->used;
 }
 
+/*
+ * mongo_session_restart
+ *		Restarts a transaction whose first command failed, so that it is fresh again.
+ *
+ * If the connection is unusable or its member is no primary any more, that is over a new one.
+ * Raises what connecting raises; the session then begins with its next command.
+ */
 void
 mongo_session_restart(MongoSession *session)
 {
 	MongoServerSession *own = &session->lease->connection->session;
 
-	/* MongoDB ends a session's transaction when it receives a greater number */
-	session->number++;
-	own->number = Max(own->number, session->number);
 	session->recovery_token.length = 0;
-	session->used = false;
+	session->used = session->lost = false;
+	if (mongo_connection_is_clean(session->lease->connection))
+	{
+		/*
+		 * MongoDB ends a session's transaction when it receives a greater
+		 * number
+		 */
+		session->number++;
+		own->number = Max(own->number, session->number);
+		return;
+	}
+	mongo_lease_release(session->lease);
+	session->lease = NULL;
+	session->begun = false;
+	begin_transaction(session);
+}
+
+/*
+ * mongo_session_try_again
+ *		After a transaction's first command has failed, pauses and restarts it if the command is
+ *		to be sent again; otherwise returns false.
+ *
+ * Nothing is lost with it.  That is so if MongoDB has aborted the transaction (after a write
+ * conflict PostgreSQL would wait, too), or if the failure is the connection's.  'attempt' counts
+ * earlier attempts, the first of which began at 'since'.  In one snapshot a conflict is final, as
+ * in PostgreSQL.  Raises as mongo_write_wait() and mongo_session_restart() do.
+ */
+bool
+mongo_session_try_again(MongoSession *session, const MongoFailure *failure, TimestampTz since,
+						int attempt)
+{
+	bool		is_of_connection = mongo_failure_is_of_connection(failure);
+
+	if (failure->lost || !(failure->transient || is_of_connection) ||
+		(IsolationUsesXactSnapshot() && failure->code == WRITE_CONFLICT) ||
+
+	/*
+	 * without the label, or to a single server, a new connection may change
+	 * nothing
+	 */
+		(is_of_connection && attempt > 0 &&
+		 (!failure->transient || mongo_uri_is_single(session->lease->connection->uri))))
+		return false;
+	if (!mongo_write_wait(session->lease, failure, since, attempt))
+		return false;
+	mongo_session_restart(session);
+	return session->lease != NULL;
 }
 
 /* --------------------------- commands within it ----------------------------- */
@@ -228,7 +278,7 @@ run_in_transaction(MongoSession *session, const MongoCommand *command, MongoRepl
 	mongo_session_note_reply(session, reply);
 	if (!mongo_reply_failure(connection, reply, failure))
 		return true;
-	if (mongo_error_is_retryable(failure->code))
+	if (mongo_failure_is_retryable(failure))
 		connection->broken = true;
 	return false;
 }
@@ -237,22 +287,28 @@ void
 mongo_session_read(MongoSession *session, const char *database, const bson_t *command,
 				   MongoReply *reply, const char *message)
 {
+	TimestampTz since = GetCurrentTimestamp();
+	bool		fresh = mongo_session_is_fresh(session);
 	MongoFailure failure;
-	bool		succeeded;
 
 	mongo_check_command_size(command);
 	mongo_memory_check(0);
-	succeeded = run_in_transaction(session, &(MongoCommand) {
-		.database = database,
-		.document = command,
-		.fields = mongo_session_fields(session)
-	}, reply, &failure);
+	for (int attempt = 0;; attempt++)
+	{
+		bool		succeeded = run_in_transaction(session, &(MongoCommand) {
+			.database = database,
+			.document = command,
+			.fields = mongo_session_fields(session)
+		}, reply, &failure);
 
-	/* a failed or interrupted command has ended MongoDB's transaction */
-	session->lost |= !succeeded;
-	mongo_lease_check_interrupts(session->lease);
-	if (!succeeded)
-		mongo_raise_failure(message, &failure, NULL);
+		/* a failed or interrupted command has ended MongoDB's transaction */
+		session->lost |= !succeeded;
+		mongo_lease_check_interrupts(session->lease);
+		if (succeeded)
+			return;
+		if (!fresh || !mongo_session_try_again(session, &failure, since, attempt))
+			mongo_raise_failure(message, &failure, NULL);
+	}
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -406,7 +462,7 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 			return MONGO_COMMITTED;
 		mongo_read_failure(&iter, failure);
 	}
-	if (failure->lost || mongo_error_is_retryable(failure->code))
+	if (failure->lost || mongo_failure_is_retryable(failure))
 		connection->broken = true;
 	failure->transient &= !failure->lost;
 	return classify_failed_commit(reply, failure, *sent);

@@ -77,6 +77,8 @@ classify_end(const MongoWrite *write)
 		return MONGO_WRITE_ANSWERED;
 	if (write->failure.lost)
 		return MONGO_WRITE_UNKNOWN;
+	if (!mongo_reply_is_ok(&write->reply) && mongo_failure_is_of_connection(&write->failure))
+		return MONGO_WRITE_ANSWERED;
 	if (find_write_error(&write->reply, &element) ?
 		write->most < 0 && !mongo_failure_is_refusal(&write->failure) :
 		mongo_error_is_interruption(write->failure.code))
@@ -282,7 +284,7 @@ finish_attempt(MongoWrite *write)
 	read_reply(write);
 	/* also after a change of primary, or a shutdown of the server */
 	if (write->failure.lost || mongo_reply_has_label(&write->reply, "RetryableWriteError") ||
-		(!mongo_reply_is_ok(&write->reply) && mongo_error_is_retryable(write->failure.code)))
+		(!mongo_reply_is_ok(&write->reply) && mongo_failure_is_retryable(&write->failure)))
 		connection->broken = true;
 	write->end = classify_end(write);
 	if (write->in_transaction)
@@ -292,9 +294,13 @@ finish_attempt(MongoWrite *write)
 	}
 	if (!write->failed)
 		transport->timed_out = false;	/* the reply came late, but it came */
-	return !interrupted && (write->failure.lost ?
-							transport->violation == NULL && transport->memory_missing == 0 :
-							mongo_reply_has_label(&write->reply, "RetryableWriteError"));
+	if (interrupted || !write->failed)
+		return false;
+	if (!mongo_reply_is_ok(&write->reply) && mongo_failure_is_of_connection(&write->failure))
+		return true;
+	return write->may_repeat && (write->failure.lost ?
+								 transport->violation == NULL && transport->memory_missing == 0 :
+								 mongo_reply_has_label(&write->reply, "RetryableWriteError"));
 }
 
 /* --------------------------- the second attempt ----------------------------- */
@@ -305,14 +311,14 @@ finish_attempt(MongoWrite *write)
  *		there is none; the caller then raises the first attempt's error.
  */
 static bool
-find_primary(MongoSession *session, MongoLease *lease)
+find_primary(const MongoWrite *write)
 {
 	MemoryContext caller_context = CurrentMemoryContext;
-	MongoConnection *connection;
+	const MongoConnection *connection;
 
 	PG_TRY();
 	{
-		mongo_lease_renew_for_write(lease, session->user);
+		mongo_lease_renew_for_write(write->lease, write->user);
 	}
 	PG_CATCH();
 	{
@@ -325,8 +331,8 @@ find_primary(MongoSession *session, MongoLease *lease)
 	}
 	PG_END_TRY();
 
-	connection = lease->connection;
-	return connection->takes_writes && connection->retries_writes;
+	connection = write->lease->connection;
+	return connection->takes_writes && (connection->retries_writes || !write->may_repeat);
 }
 
 /*
@@ -362,11 +368,12 @@ write_fields(MongoWrite *write)
 }
 
 void
-mongo_write_begin(MongoSession *session, MongoLease *lease, const MongoCommand *command,
-				  int64 most, MongoWrite *write)
+mongo_write_begin(MongoSession *session, UserMapping *user, MongoLease *lease,
+				  const MongoCommand *command, int64 most, MongoWrite *write)
 {
 	*write = (MongoWrite) {
 		.session = session,
+		.user = user,
 		.lease = lease,
 		.command = *command,
 		.most = most,
@@ -406,14 +413,14 @@ repeat(MongoWrite *write)
 bool
 mongo_write_finish(MongoWrite *write)
 {
-	bool		may_repeat = finish_attempt(write) && write->may_repeat;
+	bool		may_repeat = finish_attempt(write);
 	MongoWriteDoubt before;
 
 	if (write->lasting == NULL)
 		return !write->failed;
 	before = write->lasting->doubt;
 	mongo_write_doubt_add(&write->lasting->doubt, write->end, write->most);
-	if (may_repeat && find_primary(write->session, write->lease))
+	if (may_repeat && find_primary(write))
 	{
 		repeat(write);
 		write->lasting->doubt = before;
@@ -443,14 +450,12 @@ mongo_write_count(MongoWrite *write, int64 documents)
 }
 
 /*-------------------------------------------------------------------------
- * Waiting for another transaction that has changed the same document.
+ * Waiting for another transaction that has changed the same document, or holds a lock.
  *
  * MongoDB does not queue writers, so a writer tries again.  The time for that is limited, since
  * MongoDB cannot detect a deadlock that includes a lock of PostgreSQL's.
  *-------------------------------------------------------------------------
  */
-
-#define WRITE_CONFLICT		112
 
 /* The pause doubles with each attempt. */
 #define PAUSE_MS			5
@@ -460,16 +465,13 @@ mongo_write_count(MongoWrite *write, int64 documents)
 #define LONGEST_WAIT_MS		10000
 
 bool
-mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
-						TimestampTz since, int attempt)
+mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since, int attempt)
 {
 	int			limit = LockTimeout > 0 ? LockTimeout : LONGEST_WAIT_MS;
 
-	if (failure->code != WRITE_CONFLICT)
-		return false;
 	if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), limit))
 	{
-		if (LockTimeout > 0)
+		if (LockTimeout > 0 && failure->code == WRITE_CONFLICT)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg("canceling statement due to lock timeout"),

@@ -13,6 +13,7 @@
 #include "remote_internal.h"
 #include "convert.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -410,7 +411,7 @@ begin_message(MongoWriteFlight *flight, Size start, Size end)
 	flight->sequence = (MongoSequence) {
 		kinds[batch->kind].field, flight->operations.data + start, end - start
 	};
-	mongo_write_begin(flight->session, flight->lease, &(MongoCommand) {
+	mongo_write_begin(flight->session, flight->session->user, flight->lease, &(MongoCommand) {
 		.database = mongo_to_utf8(batch->database),
 		.document = command,
 		.sequence = &flight->sequence
@@ -509,19 +510,17 @@ send_operations(MongoWriteFlight *flight)
  * may_try_again
  *		Tells whether to send a failed batch again, in a restarted MongoDB transaction.
  *
- * Nothing is lost, as the batch was the transaction's first command.  It is sent again after a
- * write conflict, as PostgreSQL would wait for the other transaction.  After an allowed duplicate
+ * Nothing is lost, as the batch was the transaction's first command.  After an allowed duplicate
  * key it is sent without that row.
  */
 static bool
 may_try_again(MongoWriteFlight *flight, TimestampTz since, int attempt)
 {
-	if (flight->failure.transient)
-		return mongo_wait_for_conflict(flight->lease, &flight->failure, since, attempt);
 	if (!flight->batch->allow_duplicates || flight->failed_row < 0 ||
-		flight->failure.code != DUPLICATE_KEY)
-		return false;
+		flight->failure.code != DUPLICATE_KEY || IsolationUsesXactSnapshot())
+		return mongo_session_try_again(flight->session, &flight->failure, since, attempt);
 	flight->omitted = bms_add_member(flight->omitted, flight->failed_row);
+	mongo_session_restart(flight->session);
 	return true;
 }
 
@@ -542,7 +541,7 @@ send_all(MongoWriteFlight *flight)
 			return;
 		if (!fresh || !may_try_again(flight, since, attempt))
 			return;
-		mongo_session_restart(session);
+		flight->lease = mongo_session_lease(session);
 		flight->written = 0;
 		flight->inserted = NULL;
 		if (bms_num_members(flight->omitted) == flight->batch->count)
