@@ -142,8 +142,9 @@ extern void mongo_append_projection(bson_t *document, const char *key, MongoColu
 									List *attributes);
 
 /*
- * Can query predicates name the path?  Not if a component is empty or begins with '$', nor if
- * it has more components than a stored document has levels.  Unlike SQL, a query predicate
+ * Can query predicates name the path?  Not if a component is empty or begins with '$', unless
+ * it is $id, $ref or $db below another, nor if it has more components than a stored document has
+ * levels.  Unlike SQL, a query predicate
  * looks into arrays on the path and at its end.
  */
 extern bool mongo_path_is_addressable(const char *path);

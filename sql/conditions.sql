@@ -297,6 +297,22 @@ DEALLOCATE of_number;
 DEALLOCATE of_text;
 DELETE FROM c_parts;
 
+-- of names that begin with "$" MongoDB knows those of a DBRef, below another
+CREATE FOREIGN TABLE c_refs (_id int, owner int OPTIONS (path 'owner.$id'), kind text OPTIONS (path 'owner.$ref') COLLATE "C",
+	base text OPTIONS (path 'owner.$db'), other int OPTIONS (path 'owner.$x'), owned jsonb OPTIONS (path 'owner'))
+	SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'conditions_refs');
+DELETE FROM c_refs;
+INSERT INTO c_refs (_id, kind, owner) SELECT i, 'people', i % 3 FROM generate_series(1, 5) i;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, base FROM c_refs WHERE owner = 1 AND kind > 'a' ORDER BY owner LIMIT 3;
+SELECT _id, base FROM c_refs WHERE owner = 1 AND kind > 'a' ORDER BY _id;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT owner, count(*) FROM c_refs WHERE owner + 1 > 1 GROUP BY owner;
+SELECT owner, count(*) FROM c_refs WHERE owner + 1 > 1 GROUP BY owner ORDER BY owner;
+UPDATE c_refs SET owner = 7, base = 'd' WHERE owner = 2 RETURNING _id, owner;
+UPDATE c_refs SET owner = owner + 1 WHERE _id = 5;
+SELECT * FROM c_refs WHERE owned ->> '$id' = '8' AND owned @> '{"$db": "d"}';
+UPDATE c_refs SET other = 1;
+DELETE FROM c_refs;
+
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;

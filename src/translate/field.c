@@ -685,6 +685,16 @@ mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 /* MongoDB stores documents of 100 levels, see its "Limits and Thresholds". */
 #define MAX_COMPONENTS	100
 
+/* is_of_dbref: is it one of the names with a '$' that MongoDB knows, those of a DBRef? */
+static bool
+is_of_dbref(const char *component)
+{
+	size_t		length = strcspn(component, ".");
+
+	return (length == 3 && (strncmp(component, "$id", 3) == 0 || strncmp(component, "$db", 3) == 0)) ||
+		(length == 4 && strncmp(component, "$ref", 4) == 0);
+}
+
 bool
 mongo_path_is_addressable(const char *path)
 {
@@ -692,7 +702,8 @@ mongo_path_is_addressable(const char *path)
 
 	for (int i = 0; i < MAX_COMPONENTS; i++)
 	{
-		if (*component == '\0' || *component == '.' || *component == '$')
+		if (*component == '\0' || *component == '.' ||
+			(*component == '$' && (i == 0 || !is_of_dbref(component))))
 			return false;
 		component = strchr(component, '.');
 		if (component == NULL)

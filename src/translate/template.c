@@ -22,7 +22,7 @@
  * Commands that a plan contains, and the values that execution binds.
  *
  * Binding walks only the logic of a query filter ($and, $or, $nor, $elemMatch), never the
- * values in it.  So no stored or constant value is treated as a parameter: a field whose name
+ * values in it.  So no stored or constant value is treated as a parameter: a path that
  * begins with '$' is not addressable and never occurs there.
  *-------------------------------------------------------------------------
  */
