@@ -1036,9 +1036,9 @@ extern void mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filte
 #define MONGO_RANGES_PER_PARTICIPANT	4
 
 /*
- * Appends the "pipeline" that samples the field's values.  Its first document serves only to
- * make the command fail on a view, which must not be split: the stage that gives it does.  The
- * others are {_id: value}, ascending.
+ * Appends the "pipeline" that samples the field's values.  Its first document says in
+ * storageStats.capped whether the collection is capped, which has no snapshots.  The stage that
+ * gives it fails on a view, which must not be split.  The others are {_id: value}, ascending.
  */
 extern void mongo_append_split_pipeline(bson_t *command, const char *collection,
 										const char *field, int sample_size);

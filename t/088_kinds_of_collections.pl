@@ -82,13 +82,22 @@ $node->safe_psql('postgres', sprintf($insert, 'immediate_series'));
 is($node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM replica_series; COMMIT'), '5', 'read in a transaction');
 
 # --- capped -----------------------------------------------------------------
-$set->primary->command('{"create": "capped", "capped": true, "size": 100000}', 'db');
+$set->primary->command('{"create": "capped", "capped": true, "size": 2000000}', 'db');
 create_table('replica', 'replica_capped', '_id int, v int', collection => 'capped');
 create_table('immediate', 'immediate_capped', '_id int, v int', collection => 'capped');
 $node->safe_psql('postgres', 'INSERT INTO immediate_capped VALUES (1, 1), (2, 2)');
 refused($_, '0A000', $outside)
   foreach 'INSERT INTO replica_capped VALUES (3, 3)', 'UPDATE replica_capped SET v = 5 WHERE _id = 1', 'DELETE FROM replica_capped WHERE _id = 1';
 is($node->safe_psql('postgres', 'UPDATE immediate_capped SET v = 5 WHERE _id = 1; SELECT sum(v) FROM replica_capped'), '7', 'a capped collection');
+create_server($node, 'snapshots', $set->primary, replica_set => 'rs', read_concern => 'snapshot');
+create_table('snapshots', 'snapshots_capped', '_id int, v int', collection => 'capped');
+refused($_, '0A000', 'MongoDB reads a capped collection only outside of snapshots')
+  foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM replica_capped', 'SELECT v FROM snapshots_capped';
+is($node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM immediate_capped'), '7', 'the way around it');
+my $parallel = 'SET parallel_setup_cost = 0; SET min_parallel_table_scan_size = 0; SET cpu_tuple_cost = 5; SET mongo_fdw.enable_aggregate_pushdown = off;';
+$node->safe_psql('postgres', "INSERT INTO immediate_capped SELECT i, 0 FROM generate_series(10, 20000) i; ALTER SERVER replica OPTIONS (ADD remote_parallelism '4'); ANALYZE replica_capped");
+like($node->safe_psql('postgres', "$parallel EXPLAIN SELECT sum(v) FROM replica_capped"), qr/Parallel/, 'several processes');
+is($node->safe_psql('postgres', "$parallel SELECT sum(v) FROM replica_capped"), '7', '... read it, without a snapshot');
 
 # --- what MongoDB refuses of documents and queries ----------------------------
 create_table('mongodb', 'deep', '_id int, j jsonb');

@@ -189,18 +189,23 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 /*
  * note_snapshot: records the cluster time of the reply, as of which all ranges are to be read.
  *
- * A standalone server has no such time.  If the user has set a read concern other than majority
- * or snapshot, the ranges use that instead.
+ * A standalone server has no such time, and a capped collection has no snapshots.  If the user
+ * has set a read concern other than majority or snapshot, the ranges use that instead.
  */
 static void
 note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 {
 	const char *read_concern = mongo_read_concern(GetForeignServer(user->serverid));
 	bson_iter_t iter;
+	bson_iter_t capped;
 
 	shared->cluster_seconds = shared->cluster_increment = 0;
 	if (read_concern != NULL && pg_strcasecmp(read_concern, "majority") != 0 &&
 		pg_strcasecmp(read_concern, "snapshot") != 0)
+		return;
+	if (bson_iter_init(&iter, reply) &&
+		bson_iter_find_descendant(&iter, "cursor.firstBatch.0.storageStats.capped", &capped) &&
+		bson_iter_as_bool(&capped))
 		return;
 	if (bson_iter_init_find(&iter, reply, "operationTime") &&
 		BSON_ITER_HOLDS_TIMESTAMP(&iter))

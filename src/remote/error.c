@@ -36,6 +36,9 @@ typedef struct RemoteErrorRule
 #define OUTSIDE_HINT \
 	"MongoDB writes to a capped or a time series collection only outside of its transactions: define its foreign table on a server with the option transactions 'off'."
 
+#define CAPPED_SNAPSHOT_HINT \
+	"MongoDB reads a capped collection only outside of snapshots: in READ COMMITTED, or through a server with the option transactions 'off', and with another read_concern than 'snapshot'."
+
 #define TIME_SERIES_HINT \
 	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
 
@@ -48,6 +51,7 @@ typedef struct RemoteErrorRule
 #define DOCUMENT_VALIDATION_FAILURE	121
 #define UNAUTHORIZED	13
 #define NOT_PRIMARY	10107
+#define SNAPSHOT_UNAVAILABLE	246
 
 /* Also raised for a stage that cannot run on a collection. */
 #define INVALID_NAMESPACE	73
@@ -164,7 +168,7 @@ static const int type_codes[] = {
  * Errors that are recognized by a part of the message, because their codes are shared
  * (2 BadValue) or differ between MongoDB's engines.  Most come from the evaluation of an
  * expression; the SQLSTATE is that of PostgreSQL's own error.  Others refuse an operation on some
- * kinds of collections (20 IllegalOperation, 72 InvalidOptions).
+ * kinds of collections (20 IllegalOperation, 72 InvalidOptions, 246 SnapshotUnavailable).
  */
 typedef struct EvaluationRule
 {
@@ -203,6 +207,8 @@ static const EvaluationRule evaluation_rules[] =
 	{"hint provided does not correspond to an existing index", .sqlstate = ERRCODE_UNDEFINED_OBJECT,
 	.hint = "Name an index of the collection in the table's option hint or the setting mongo_fdw.hint, or leave them out."},
 	{"capped collection in a multi-document transaction", ERRCODE_FEATURE_NOT_SUPPORTED, OUTSIDE_HINT},
+	{"Reading from capped collections with readConcern snapshot", ERRCODE_FEATURE_NOT_SUPPORTED,
+	CAPPED_SNAPSHOT_HINT},
 	{"on a time-series collection", ERRCODE_FEATURE_NOT_SUPPORTED, TIME_SERIES_HINT},
 	{"running with 'notablescan'", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 	"MongoDB's parameter notablescan allows only queries that an index serves. Create an index, or add a condition on an indexed field."},
@@ -421,7 +427,9 @@ function_hint(int code, int sqlstate, const char *hint)
 static const EvaluationRule *
 find_evaluation_rule(int code, const char *text)
 {
-	for (size_t i = 0; is_of_evaluation(code) && i < lengthof(evaluation_rules); i++)
+	if (!is_of_evaluation(code) && code != SNAPSHOT_UNAVAILABLE)
+		return NULL;
+	for (size_t i = 0; i < lengthof(evaluation_rules); i++)
 	{
 		if (strstr(text, evaluation_rules[i].part) != NULL)
 			return &evaluation_rules[i];
@@ -669,7 +677,8 @@ mongo_raise_failure(const char *message, const MongoFailure *failure, const char
 	int			sqlstate;
 	bool		may_quote;
 
-	if (failure->lost || failure->transient)
+	/* MongoDB also calls transient what no repetition would do */
+	if (failure->lost || (failure->transient && !mongo_failure_is_refusal(failure)))
 	{
 		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 		raise_of_connection(message, failure, hint);

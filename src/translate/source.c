@@ -308,8 +308,8 @@ mongo_append_split_pipeline(bson_t *command, const char *collection,
 {
 	bson_append_template(command,
 						 "{pipeline: ["
-						 "{$collStats: {count: {}}}, "
-						 "{$limit: 1}, "
+						 "{$collStats: {storageStats: {}}}, "
+						 "{$limit: 1}, {$project: {storageStats: {capped: 1}}}, "
 						 "{$unionWith: {coll: @1, pipeline: ["
 						 "{$sample: {size: @2}}, {$group: {_id: @3}}, {$sort: {_id: 1}}]}}]}",
 						 bson_utf8(collection), bson_int32(sample_size), bson_field(field));
