@@ -464,6 +464,8 @@ typedef struct MongoRead
 								 * more than one getMore is in flight */
 	bool		is_stream;		/* the command is a change stream, which ends
 								 * at the present: see mongo_cursor_next() */
+	bool		of_catalog;		/* never part of a MongoDB transaction, which
+								 * such a command would end */
 	int			max_wait;		/* ms to wait at the present for a first event */
 	bool		split_events;	/* events may come in fragments */
 	bool		compress;		/* if MongoDB can; not in transactions */
@@ -584,6 +586,8 @@ extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 								  const char *context_message, bson_t *document);
 
 /* --------------------------- Starting libmongoc --------------------------- */
+
+extern void mongo_register_transaction_callbacks(void);
 
 /* mongo_initialize_library: starts libmongoc, once in a process. */
 extern void mongo_initialize_library(void);

@@ -417,7 +417,8 @@ import_list_collections(const ImportSource *source, const char *name)
 		.user = source->user,
 		.database = mongo_to_utf8(source->database),
 		.collection = "$cmd.listCollections",
-		.command = command
+		.command = command,
+		.of_catalog = true
 	});
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{

@@ -666,7 +666,8 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 		cursor->read.comment = mongo_trace_prepare(read->comment);
 	copy_command(cursor, read->command);
 
-	cursor->session = read->is_stream ? NULL : mongo_session_for_read(read->user);
+	cursor->session = read->is_stream || read->of_catalog ? NULL :
+		mongo_session_for_read(read->user);
 	cursor->lease = mongo_lease_create(context, read->user, &cursor_callbacks, cursor);
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
