@@ -31,6 +31,7 @@ _PG_init(void)
 	mongo_define_settings();
 	mongo_install_batched_joins(&mongo_batched_join_methods);
 	mongo_install_planner();
+	mongo_register_transaction_callbacks();
 
 	/* in shared_preload_libraries: done once, and inherited by all backends */
 	if (process_shared_preload_libraries_in_progress)

@@ -152,7 +152,8 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	bool		found;
 
 	/* noted before sending, as a write that fails half-way may have written */
-	mongo_session_note_write(session);
+	int			written_level = mongo_session_note_write(session);
+
 	mongo_check_command_size(message.document);
 	for (int attempt = 0;; attempt++)
 	{
@@ -177,6 +178,8 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 			mongo_raise_failure(context_message, &write.failure, NULL);
 		lease = mongo_session_lease(session);
 	}
+	if (!found)
+		session->written_level = written_level;
 	found = found && bson_view_at(document, &value);
 	mongo_session_return_lease(session, lease);
 	MemoryContextSwitchTo(old_context);

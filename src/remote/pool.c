@@ -96,7 +96,6 @@ initialize_pool(void)
 
 	if (initialized)
 		return;
-	mongo_register_transaction_callbacks();
 	mongo_initialize_library();
 	mongo_register_wait_events();
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_connections, (Datum) 0);

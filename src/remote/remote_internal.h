@@ -912,6 +912,7 @@ typedef struct MongoLasting
  * mongo_lasting_at_end, mongo_lasting_at_subtransaction_end: raise WARNINGs (01000) about the
  * writes that a rollback leaves.  Called after transaction.c has ended its sessions.
  */
+extern bool mongo_lasting_exist(void);
 extern void mongo_lasting_at_end(XactEvent event);
 extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
 
@@ -1009,13 +1010,13 @@ struct MongoSession
 	bool		over;			/* it has ended */
 	bool		reply_lost;		/* a command has got no reply */
 	TimestampTz used_at;		/* the last command's time */
-	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the
 								 * transaction, or will */
 	MongoWriteFlight *flight;	/* a batch in flight, outside of a
 								 * transaction; or NULL */
 	int			flight_level;	/* nesting level that it was sent at */
-	int			written_level;	/* deepest nesting level that wrote; 0: none */
+	int			written_level;	/* deepest nesting level that wrote, or may
+								 * have written; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
 	bool		maybe_open;		/* a commit failed; locks may be held for it */
 };
@@ -1033,7 +1034,6 @@ extern void mongo_session_read(MongoSession *session, const char *database,
  * mongo_session_fields: returns the fields to add to the transaction's next command, in the
  * current memory context.  Raises 53200.
  * mongo_session_note_reply: records that the command's reply was received or lost.  Never raises.
- * mongo_session_note_write: records that something is about to be written.
  * mongo_session_is_fresh: tells whether there is a MongoDB transaction in which nothing has been
  * read or written.
  * mongo_session_settle: receives the replies to all users' batches in flight, before a command is
@@ -1043,18 +1043,12 @@ extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
 extern bson_t *mongo_session_fields(MongoSession *session);
 extern void mongo_session_note_reply(MongoSession *session, const MongoReply *reply);
-extern void mongo_session_note_write(MongoSession *session);
+extern int	mongo_session_note_write(MongoSession *session);
 extern bool mongo_session_is_fresh(const MongoSession *session);
 extern void mongo_session_restart(MongoSession *session);
 extern bool mongo_session_try_again(MongoSession *session, const MongoFailure *failure,
 									TimestampTz since, int attempt);
 extern void mongo_session_settle(const UserMapping *user);
-
-/*
- * mongo_register_transaction_callbacks: registers callbacks for the end of transactions and
- * subtransactions.  They end sessions, then warn of writes that stay, then sweep the pool.
- */
-extern void mongo_register_transaction_callbacks(void);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 

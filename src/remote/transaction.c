@@ -427,6 +427,23 @@ commit_fields(const MongoSession *session, bool again)
 }
 
 /*
+ * is_met_by_majority: tells whether a write concern is met if a majority has the commit; that of
+ * more members, or of members with a tag, need not be.
+ */
+static bool
+is_met_by_majority(const bson_t *chosen)
+{
+	bson_iter_t iter;
+	bson_iter_t w;
+
+	if (chosen == NULL || !bson_iter_init(&iter, chosen) ||
+		!bson_iter_find_descendant(&iter, "writeConcern.w", &w))
+		return true;
+	return BSON_ITER_HOLDS_UTF8(&w) ? strcmp(bson_iter_utf8(&w, NULL), "majority") == 0 :
+		bson_iter_as_int64(&w) <= 1;
+}
+
+/*
  * try_commit
  *		Sends commitTransaction once, over a new connection if necessary, and waits.
  *
@@ -473,6 +490,9 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
  *		Commits, and repeats the commit while its outcome is unknown: for half a minute, or
  *		for statement_timeout if that is less.
  *
+ * The success of a repetition confirms only its own write concern.  If the user's is another one,
+ * the commit, which no election can undo any more, is sent once more with that.
+ *
  * After an interrupt, waits for the reply for 50 ms more, and does not repeat the commit.
  */
 static MongoCommitOutcome
@@ -481,12 +501,9 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 	MongoConnection *connection = session->lease->connection;
 	MongoTransport *transport = &connection->transport;
 	bson_t	   *document = bson_from_template("{commitTransaction: 1}");
-	bson_t	   *again = commit_fields(session, true);
-	MongoCommand command = {
-		.database = "admin",
-		.document = document,
-		.fields = commit_fields(session, false)
-	};
+	const bson_t *first = commit_fields(session, false);
+	const bson_t *again = commit_fields(session, true);
+	MongoCommand command = {.database = "admin",.document = document,.fields = first};
 	MongoReply	reply = {.context = CurrentMemoryContext};
 	MongoCommitOutcome outcome;
 	int			sent = 0;
@@ -502,6 +519,15 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 	for (;;)
 	{
 		outcome = try_commit(session, &command, &reply, &sent, failure);
+		if (outcome == MONGO_COMMITTED && command.fields == again &&
+			!is_met_by_majority(connection->write_concern))
+		{
+			command.fields = first;
+			outcome = try_commit(session, &command, &reply, &sent, failure);
+			if (outcome != MONGO_COMMITTED)
+				outcome = MONGO_COMMIT_UNCONFIRMED;
+			break;
+		}
 		if (outcome == MONGO_COMMITTED || outcome == MONGO_NOT_COMMITTED ||
 		/* UnsatisfiableWriteConcern, UnknownReplWriteConcern */
 			(outcome == MONGO_COMMIT_UNCONFIRMED && (failure->code == 100 || failure->code == 79)) ||
@@ -541,7 +567,7 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 	{
 		const MongoSession *other = lfirst(cell);
 
-		if (other->wrote && other->over)
+		if (other->written_level > 0 && other->over)
 			before = other->server_name;
 	}
 	if (outcome == MONGO_NOT_COMMITTED && before == NULL)
@@ -592,7 +618,7 @@ commit_session(MongoSession *session)
 	MongoFailure failure;
 	MongoCommitOutcome outcome;
 
-	if (session->lease == NULL || !session->wrote || !session->used)
+	if (session->lease == NULL || session->written_level == 0 || !session->used)
 		return;
 
 	/* if this backend is killed now, only MongoDB has the outcome */
@@ -626,7 +652,8 @@ finish_reading(MongoSession *session)
 	MongoTransport *transport;
 	MongoFailure failure;
 
-	if (session->lease == NULL || !session->used || session->wrote || session->lost ||
+	if (session->lease == NULL || !session->used || session->written_level > 0 ||
+		session->lost ||
 		!mongo_connection_is_clean(session->lease->connection))
 		return;
 	command.document = bson_from_template("{commitTransaction: 1}");
@@ -655,7 +682,7 @@ commit_sessions(void)
 	{
 		const MongoSession *session = lfirst(cell);
 
-		if (session->wrote)
+		if (session->written_level > 0)
 			refuse_session(session, true);
 	}
 	foreach(cell, sessions)
@@ -711,7 +738,6 @@ abort_transaction(MongoSession *session)
 	bool		ended = false;
 	bool		separately;
 
-
 	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
 		connection->broken = true;
 	separately = session->reply_lost || session->maybe_open ||
@@ -743,6 +769,23 @@ abort_transaction(MongoSession *session)
 	bson_destroy(&fields);
 	mongo_reply_free(&reply);
 	return ended;
+}
+
+/*
+ * warn_of_commit: warns that PostgreSQL rolls back what MongoDB has committed.  That can be the
+ * work of another extension, or PostgreSQL's own work, between the two commits.
+ */
+static void
+warn_of_commit(const MongoSession *session)
+{
+	if (session->written_level == 0 || !session->over || proc_exit_inprogress)
+		return;
+	mongo_activity_count(session->lease->activity, MONGO_COUNT_ERRORS, 1);
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("changes on server \"%s\" were not rolled back", session->server_name),
+			 errdetail("MongoDB had committed them before COMMIT failed."),
+			 errhint("Look in MongoDB for what the transaction wrote before repeating it.")));
 }
 
 /* abort_if_open: aborts the session's transaction if it is still open. */
@@ -810,12 +853,6 @@ end_sessions(XactEvent event)
 			commit_sessions();
 			break;
 
-		case XACT_EVENT_PRE_PREPARE:
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot PREPARE a transaction that has operated on MongoDB foreign tables")));
-			break;
-
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
@@ -823,6 +860,8 @@ end_sessions(XactEvent event)
 			foreach(cell, sessions)
 			{
 				abandon_flight(lfirst(cell), 1);
+				if (event == XACT_EVENT_ABORT)
+					warn_of_commit(lfirst(cell));
 				end_session(lfirst(cell));
 			}
 			sessions = NIL;
@@ -836,6 +875,10 @@ end_sessions(XactEvent event)
 static void
 at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 {
+	if (event == XACT_EVENT_PRE_PREPARE && (sessions != NIL || mongo_lasting_exist()))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot PREPARE a transaction that has operated on MongoDB foreign tables")));
 	end_sessions(event);
 	mongo_lasting_at_end(event);
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
@@ -875,16 +918,19 @@ at_subtransaction_event(SubXactEvent event,
 	mongo_lasting_at_subtransaction_end(event);
 }
 
+/*
+ * mongo_register_transaction_callbacks
+ *		Registers callbacks for the end of transactions and subtransactions.  They end sessions,
+ *		then warn of writes that stay, then sweep the pool.
+ *
+ * Called once, when the library is loaded.  PostgreSQL calls the callback that was registered
+ * last first, so MongoDB commits after the extensions that were loaded, or first used, later.
+ */
 void
 mongo_register_transaction_callbacks(void)
 {
-	static bool registered = false;
-
-	if (registered)
-		return;
 	RegisterSubXactCallback(at_subtransaction_event, NULL);
 	RegisterXactCallback(at_transaction_event, NULL);
-	registered = true;
 }
 
 /* -------------------------- finding sessions ------------------------------- */
@@ -916,7 +962,6 @@ create_session(const UserMapping *user)
 	MongoSession *session;
 	ForeignServer *server;
 
-	mongo_register_transaction_callbacks();
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	server = GetForeignServer(user->serverid);
 	session = palloc0(sizeof(MongoSession));
@@ -995,9 +1040,16 @@ mongo_session_in_transaction(const MongoSession *session)
 	return session->lease != NULL;
 }
 
-void
+/*
+ * mongo_session_note_write
+ *		Records that something is about to be written.  Returns what session->written_level was,
+ *		to which the caller sets it back if the reply reports that nothing was written.
+ */
+int
 mongo_session_note_write(MongoSession *session)
 {
-	session->wrote = true;
-	session->written_level = Max(session->written_level, mongo_writing_level());
+	int			before = session->written_level;
+
+	session->written_level = Max(before, mongo_writing_level());
+	return before;
 }

@@ -193,6 +193,13 @@ warn_of_lasting(const MongoLasting *lasting)
 			 errhint("In MongoDB, currentOp shows what is running, and killOp ends it.") : 0));
 }
 
+/* mongo_lasting_exist: tells whether there are, or may be, writes that no rollback undoes. */
+bool
+mongo_lasting_exist(void)
+{
+	return lasting_writes != NIL;
+}
+
 void
 mongo_lasting_at_end(XactEvent event)
 {

@@ -389,9 +389,13 @@ take_reply(MongoWriteFlight *flight)
 
 	flight->failed = true;
 	note_errors(flight);
-	if (mongo_reply_is_ok(&write->reply) &&
-		!mongo_reply_find(&write->reply, "writeConcernError", &iter))
-		return;
+	/* errors of single operations do not exclude one of the write concern */
+	if (mongo_reply_is_ok(&write->reply))
+	{
+		if (!mongo_reply_find(&write->reply, "writeConcernError", &iter))
+			return;
+		mongo_read_failure(&iter, &write->failure);
+	}
 	if (flight->failed_row < 0 && !flight->is_refused)
 		flight->failure = write->failure;
 	flight->is_refused = true;
@@ -682,13 +686,16 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 	MemoryContext caller_context = MemoryContextSwitchTo(flight->context);
 
 	/* noted before sending, as a write that fails half-way may have written */
-	mongo_session_note_write(session);
+	int			written_level = mongo_session_note_write(session);
+
 	if (wait || session->lease != NULL || !begin_flight(flight))
 	{
 		flight->lease = mongo_session_lease(session);
 		send_all(flight);
 		if (flight->failed)
 			raise_failure(flight);
+		if (flight->written == 0)
+			session->written_level = written_level;
 		mongo_session_return_lease(session, flight->lease);
 		flight->failed = false;
 		flight->landed = flight->answered = true;
