@@ -111,6 +111,31 @@ $node->safe_psql('postgres', "ALTER FOREIGN TABLE invalid_null ADD COLUMN __mism
 is($session->ask("SELECT __mismatch->0->'value' FROM invalid_null WHERE _id = 4"), '[7, []]', 'an array with other keys');
 unlike(slurp_file($node->logfile), qr/invalid array/, 'without messages of libbson');
 
+# Of repeated keys the first one counts, whatever is read and wherever it is tested.
+$node->safe_psql('postgres', qq{CREATE TYPE inner_document AS (b int, c int);
+	CREATE FOREIGN TABLE repeated (_id int, n int, j jsonb, t json OPTIONS (path 'j'), b int OPTIONS (path 'j.b'), first_b int OPTIONS (path 'j.0.b'),
+		r inner_document OPTIONS (path 'j'), a inner_document[] OPTIONS (path 'j'), __doc json)
+		SERVER mongodb OPTIONS (database 'db', collection 'repeated', type_mismatch 'null');
+	CREATE TABLE local_repeated AS TABLE repeated});
+is($session->ask("SELECT string_agg(concat_ws(' ', n, left(j::text, 40), left(t::text, 30)), '; ' ORDER BY _id) FROM repeated"),
+	'5 {"b": 2, "c": 0} {"b":2,"c":0}; [{"b": 2, "c": 0}, {"b": 2, "c": 0}] [{"b":2,"c":0},{"b":2,"c":0}]; {"k0": 0, "k1": 1, "k2": 2, "k3": 3, "k4 {"k0":0,"k1":1,"k2":2,"k3":3,"',
+	'repeated keys: the first ones are read');
+is($session->ask('SELECT count(*) FROM repeated, json_object_keys(t) WHERE _id = 2'), 100, '... of many keys, too');
+foreach my $value (qw(n b first_b (r).b (a)[2].b), "__doc->>'n'", "__doc#>>'{j,b}'", "j#>>'{}'", "t#>>'{}'", map { ("j$_", "t$_") } "->>'b'", "#>>'{1,b}'", "->>'k7'")
+{
+	same($_) foreach "SELECT $value FROM TABLE ORDER BY _id", "SELECT DISTINCT $value FROM TABLE ORDER BY 1",
+	  map { "SELECT _id FROM TABLE WHERE $value = '$_' ORDER BY 1" } 1, 2, 5, 7, 107;
+}
+same("SELECT _id FROM TABLE WHERE j \@> '$_'") foreach '{"b": 1}', '{"b": 2}', '[{"b": 1}]', '[{"b": 2}]';
+$session->ask("UPDATE repeated SET j = jsonb_set(j, '{b}', '6') WHERE _id = 0 AND random() >= 0");
+is($session->ask("SELECT j->'b' FROM repeated WHERE j->>'b' = '6'"), 6, '... and written');
+
+sub same
+{
+	my ($query) = @_;
+	is($session->ask($query =~ s/TABLE/repeated/r), $session->ask($query =~ s/TABLE/local_repeated/r), $query);
+}
+
 # values of columns that a role may not read are not shown
 $node->safe_psql('postgres', 'CREATE ROLE reader; CREATE USER MAPPING FOR reader SERVER mongodb; GRANT SELECT (_id, __mismatch) ON shown TO reader');
 is($node->safe_psql('postgres', "SET ROLE reader; SELECT __mismatch FROM shown WHERE _id = $count + 1"),

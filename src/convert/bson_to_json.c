@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "common/base64.h"
+#include "common/hashfn.h"
 #include "common/shortest_dec.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -38,6 +39,7 @@ typedef struct MongoJsonOutput
 {
 	MongoReadContext *context;	/* receives type mismatches */
 	bool		canonical;
+	bool		every_key;		/* also keys that repeat another one */
 
 	/* for a text, in UTF-8; NULL for a jsonb */
 	StringInfo	text;
@@ -307,18 +309,68 @@ put_checked(MongoJsonOutput *output, JsonItem item, const bson_iter_t *iter, con
 	return true;
 }
 
+/* The keys of a document so far: a hash table of their offsets in the document; 0: empty. */
+typedef struct KeySet
+{
+	uint32	   *offsets;
+	uint32		size;			/* a power of two */
+	uint32		count;
+	uint32		first[32];
+} KeySet;
+
+/* key_slot: return the slot of the key at this offset in the document. */
+static uint32 *
+key_slot(const KeySet *set, const uint8_t *document, uint32 key, uint32 length)
+{
+	uint32		i = hash_bytes(document + key, length) & (set->size - 1);
+
+	while (set->offsets[i] != 0 &&
+		   strcmp((const char *) document + set->offsets[i], (const char *) document + key) != 0)
+		i = (i + 1) & (set->size - 1);
+	return &set->offsets[i];
+}
+
+/* is_repeated: was there such a key before?  The first one counts, as in MongoDB's filters. */
+static bool
+is_repeated(KeySet *set, const bson_iter_t *iter)
+{
+	uint32	   *slot = key_slot(set, iter->raw, iter->key, bson_iter_key_len(iter));
+	KeySet		full = *set;
+
+	if (*slot != 0)
+		return true;
+	*slot = iter->key;
+	if (++set->count * 2 < set->size)
+		return false;
+	set->size *= 4;
+	set->offsets = palloc0(set->size * sizeof(uint32));
+	for (uint32 i = 0; i < full.size; i++)
+	{
+		uint32		key = full.offsets[i];
+
+		if (key != 0)
+			*key_slot(set, iter->raw, key, strlen((const char *) iter->raw + key)) = key;
+	}
+	return false;
+}
+
 /* put_container: output a document or array, from an iterator at its start. */
 static bool
 put_container(MongoJsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
 {
+	KeySet		keys = {.size = lengthof(keys.first)};
+
 	check_stack_depth();
 
+	keys.offsets = keys.first;
 	put_mark(output, array ? JSON_BEGIN_ARRAY : JSON_BEGIN_OBJECT);
 	while (bson_iter_next(iter))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (output->full)
 			return true;
+		if (!array && !output->every_key && is_repeated(&keys, iter))
+			continue;
 		if (!array && !put_checked(output, JSON_KEY, iter, bson_iter_key(iter),
 								   bson_iter_key_len(iter)))
 			return false;
@@ -649,7 +701,9 @@ mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
 {
 	MongoReadContext context = {0};
 	StringInfoData json;
-	MongoJsonOutput output = {.context = &context, .text = &json, .spaced = spaced, .limit = limit};
+	MongoJsonOutput output = {
+		.context = &context, .every_key = true, .text = &json, .spaced = spaced, .limit = limit
+	};
 	const char *text;
 	uint32		length;
 

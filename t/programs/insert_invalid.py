@@ -1,5 +1,6 @@
 """Inserts values that no driver writes into db.invalid of the MongoDB at this URI: Strings with
-invalid UTF-8, an Array whose keys are not numbers; and a valid String."""
+invalid UTF-8, an Array whose keys are not numbers; and a valid String.  Inserts documents with
+repeated keys into db.repeated."""
 import sys
 
 from bson.raw_bson import RawBSONDocument
@@ -13,3 +14,11 @@ documents = [RawBSONDocument(bson_values.document([
     ("_id", bson_values.int32(number)), ("t", value), ("d", bson_values.string("hidden" if number else "seen"))]))
     for number, value in enumerate(values)]
 MongoClient(sys.argv[1])["db"]["invalid"].insert_many(documents)
+
+inner = bson_values.doc(("b", bson_values.int32(2)), ("c", bson_values.int32(0)), ("b", bson_values.int32(1)))
+many = bson_values.doc(*((f"k{n % 100}", bson_values.int32(n)) for n in range(200)))
+MongoClient(sys.argv[1])["db"]["repeated"].insert_many(RawBSONDocument(bson_values.document(
+    [("_id", bson_values.int32(number))] + members)) for number, members in enumerate([
+        [("j", inner), ("n", bson_values.int32(5)), ("n", bson_values.int32(7))],
+        [("j", bson_values.array(inner, inner))],
+        [("j", many), ("j", inner)]]))

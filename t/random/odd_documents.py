@@ -79,6 +79,9 @@ def documents():
                       member(3, "j", document(member(4, "x", document(value("0"), encoded("1", 3))))),
                       member(4, "j", document(member(3, "0", document(value("x"))))),
                       value("j"),
+                      # repeated keys, of which the first counts
+                      member(3, "j", document(value("x"), encoded("x", "b"))),
+                      member(4, "j", document(member(3, "0", document(encoded("x", {"z": "a"}), value("x"))))),
                       member(3, "j", document(member(3, "x", document(value("0")))))):
             yield RawBSONDocument(document(encoded("_id", number), shape))
             number += 1
