@@ -247,6 +247,20 @@ SELECT query, (compare(query)).* FROM unnest(ARRAY[
 	'SELECT sum(m + (p + q)), sum((q + 100000000000000000000) + 0.000000000000000000000000000001) FROM a_order']) AS query;
 DELETE FROM a_order WHERE l + 9000000000000000000 + 1000000000000000001 <> 8999999999999999998;
 SELECT count(*) FROM a_order;
+-- numerics have no positive exponent, and subnormal numbers are floats
+CREATE FOREIGN TABLE a_decimals (__doc jsonb) SERVER aggregates OPTIONS (database 'mongo_fdw_regress', collection 'aggregates_order');
+DELETE FROM a_order;
+SET cpu_tuple_cost = 10;
+SET cpu_operator_cost = 10;
+INSERT INTO a_decimals VALUES ('{"_id": 1, "m": {"$numberDecimal": "1E+3"}}'), ('{"_id": 2, "m": {"$numberDecimal": "-12E+2"}}'), ('{"_id": 3, "m": 1e20}');
+SELECT query, (compare(query)).* FROM unnest(ARRAY[
+	'SELECT sum(m * 0.1) FROM a_order', 'SELECT sum(m), sum(m * 2.50) FROM a_order']) AS query;
+INSERT INTO a_decimals VALUES ('{"_id": 4, "m": {"$numberDecimal": "1E-320"}}'), ('{"_id": 5, "m": {"$numberDecimal": "-3E-324"}}'), ('{"_id": 6, "m": {"$numberDecimal": "2.2250738585072012E-308"}}');
+SELECT query, (compare(query)).* FROM unnest(ARRAY[
+	'SELECT _id, max(m::float8) FROM a_order GROUP BY 1 ORDER BY 1']) AS query;
+RESET cpu_tuple_cost;
+RESET cpu_operator_cost;
+DELETE FROM a_order;
 ALTER SERVER aggregates OPTIONS (DROP fdw_tuple_cost);
 
 -- over a network MongoDB groups

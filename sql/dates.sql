@@ -124,6 +124,21 @@ SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_late WHERE extract(year fr
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM d_late WHERE extract(year from d) = 2024;
 DELETE FROM d_late;
 
+-- east of UTC the last moments are in a year after the last
+CREATE FOREIGN TABLE d_last (_id int, d timestamptz) SERVER dates OPTIONS (database 'mongo_fdw_regress', collection 'dates_late');
+INSERT INTO d_last VALUES (1, '294276-12-31 14:59:59.999+00'), (2, '294276-12-31 15:00+00'), (3, '294276-12-31 23:59:59.999+00');
+SET timezone = 'Asia/Tokyo';
+SELECT _id, extract(year from d) FROM d_last ORDER BY 1;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE extract(year from d) = 294276;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE extract(year from d) > 294276;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE extract(year from d) < 294277;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE extract(year from d) <> 294277;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE date_trunc('year', d) = '294276-01-01';
+SET timezone = 'America/New_York';
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE extract(year from d) = 294276;
+SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM d_last WHERE extract(year from d) > 294276;
+DELETE FROM d_last;
+
 DELETE FROM d_times;
 SET client_min_messages = warning;
 DROP SERVER dates CASCADE;

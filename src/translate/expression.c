@@ -232,6 +232,9 @@ mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	MongoTranslation *translation = scope->translation;
 
+	/* bytes of no known encoding may have no form in UTF-8 */
+	if (mongo_compares_text(exprType(node)) && GetDatabaseEncoding() == PG_SQL_ASCII)
+		return false;
 	if ((scope->lazy && !cannot_fail(node)) ||
 		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_LET))
 		return false;
@@ -297,23 +300,24 @@ mongo_rescale(const char *template, const MongoValue *number, int scale)
 
 /*
  * MongoDB converts a Double to a Decimal128 of 15 digits, with trailing zeros that the numeric
- * does not have.  They are trimmed from the text of its mantissa.
+ * does not have.  They are trimmed from the text of its mantissa.  Adding 0 makes 1000 of 1E+3,
+ * as the numeric has no positive exponent.
  */
 #define DOUBLE_SCALE_FORM \
-	"{$cond: [{$eq: [{$type: @1}, 'double']}, " \
+	"{$add: [@3, {$cond: [{$eq: [{$type: @1}, 'double']}, " \
 	"{$let: {vars: {s: {$split: [{$toString: {$toDecimal: @1}}, 'E']}}, in: " \
 	"{$toDecimal: {$concat: [" \
 	"{$cond: [{$regexMatch: {input: {$first: '$$s'}, regex: '[.]'}}, " \
 	"{$rtrim: {input: {$rtrim: {input: {$first: '$$s'}, chars: '0'}}, chars: '.'}}, " \
 	"{$first: '$$s'}]}, " \
 	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
-	DECIMAL_OF("@1", "@2") "]}"
+	DECIMAL_OF("@1", "@2") "]}]}"
 
 /* normalize_numeric: converts to a Decimal128, rounded to the column's scale. */
 static bool
 normalize_numeric(const MongoScope *scope, MongoValue *value)
 {
-	MongoValue	arguments[2] = {*value, mongo_decimal_value("1")};
+	MongoValue	arguments[3] = {*value, mongo_decimal_value("1"), mongo_decimal_value("0")};
 	int			precision;
 	int			scale;
 

@@ -45,8 +45,17 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 /* Without the two faults of $add: another order, and 0 for -0 + -0. */
 #define ADD_IN_ORDER	"{$subtract: [@1, {$multiply: [@2, -1]}]}"
 
-/* Adding 0 turns -0 into 0, as numeric has no -0. */
-#define NUMERIC_TO_FLOAT "{$add: [{$toDouble: @1}, 0]}"
+/*
+ * Adding 0 turns -0 into 0, as numeric has no -0.  $convert refuses subnormal numbers, which are
+ * multiples of 2^-1074, here 2^-537 twice.  Numbers nearer to 0 are errors in PostgreSQL, too.
+ */
+#define NUMERIC_TO_FLOAT \
+	"{$add: [{$convert: {input: @1, to: 'double', onError: " \
+	"{$cond: [{$and: [{$lt: [{$abs: @1}, 1]}, {$gt: [{$abs: @1}, {$toDecimal: '2.5E-324'}]}]}, " \
+	"{$multiply: [{$toDouble: {$round: {$multiply: [@1, " \
+	"{$toDecimal: '2.024022533073106183524953467189174E+323'}]}}}, " \
+	"{$pow: [2, -537]}, {$pow: [2, -537]}]}, " \
+	"{$toDouble: @1}]}}}, 0]}"
 
 /* Truncates towards zero; the quotient of two int4 is exact enough in the 53 bits of a Double. */
 #define DIVIDE_INT4 "{$toLong: {$divide: [@1, @2]}}"

@@ -295,7 +295,8 @@ beginning_of_month(int year, int month)
 
 	year += month > 12 ? 1 : 0;
 	month -= month > 12 ? 12 : 0;
-	if (year < -4713 || year > LAST_YEAR)
+	/* the last year ends later in the east, but earlier than an int64 */
+	if (year < -4713 || year > LAST_YEAR + (month == 1 ? 1 : 0))
 		return year < 0 ? BEFORE_ALL : AFTER_ALL;
 	day = date2j(year, month, 1) - POSTGRES_EPOCH_JDATE;
 	return (Timestamp) day * USECS_PER_DAY;

@@ -23,7 +23,7 @@ NUMERIC = [decimal("0"), decimal("1"), decimal("-1.5"), decimal("0.10"), decimal
            double(0.1 + 0.2), double(-2.5), int32(7), int64(9223372036854775807), decimal("NaN"), double(NAN),
            decimal("Infinity"), double(-INFINITY), decimal("1234567890123456789012345678901234"),
            decimal("-0.00"), decimal("1E+20"), double(1e20), decimal("-1E+40"), double(1e300),
-           decimal("999999999999999999999999999999999.5"), null, None]
+           decimal("999999999999999999999999999999999.5"), decimal("1E+3"), decimal("-1.5E-310"), decimal("3E-324"), null, None]
 MONEY = [decimal("0.00"), decimal("1.10"), decimal("-1.10"), decimal("7.1"), double(7.1), double(0.1 + 0.2), int32(5),
          decimal("1.005"), decimal("-1.005"), decimal("1.015"), double(2.675), decimal("9999999999999.99"), decimal("NaN"),
          decimal("0.0049999999999999999999999999999"), decimal("-0.001"), decimal("1.00499999999999999999999999999999"),
