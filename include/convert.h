@@ -412,6 +412,13 @@ mongo_from_utf8(const char *name)
 	return pg_any_to_server(name, (int) strlen(name), PG_UTF8);
 }
 
+/* mongo_has_utf8: does a text of this database have a form in UTF-8?  Not all bytes of SQL_ASCII do. */
+static inline bool
+mongo_has_utf8(const char *text, int length)
+{
+	return GetDatabaseEncoding() != PG_SQL_ASCII || pg_verify_mbstr(PG_UTF8, text, length, true);
+}
+
 /*
  * mongo_text_is_valid
  *		Can a text store these bytes: UTF-8 without U+0000, whose characters the database's

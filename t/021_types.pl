@@ -420,6 +420,30 @@ foreach my $column ('v', 'd')
 		"or are a mismatch of $column");
 }
 
+# Bytes of SQL_ASCII that are not UTF-8 equal nothing in MongoDB; groups of varchar(n) in both.
+$node->safe_psql('postgres', q(CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0));
+$mongod->insert('db', 'ascii', '[{"_id": 1, "v": "a", "j": {"k": "a", "m": ["b"]}}, {"_id": 2, "v": "ab", "j": {"k": "ä"}}, {"_id": 3, "v": "a"}, {"_id": 4}]');
+foreach my $database ('ascii', 'latin1')
+{
+	$node->safe_psql('ascii', 'CREATE EXTENSION mongo_fdw; CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw '
+		  . "OPTIONS (address '127.0.0.1', port '" . $mongod->port . "'); CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb")
+	  if $database eq 'ascii';
+	my $bytes = $database eq 'ascii' ? q(E'\\xff\\xfe') : "'zz'";
+	$node->safe_psql($database, q{CREATE FOREIGN TABLE ascii (_id int, v text, w varchar(2) OPTIONS (path 'v'), n name OPTIONS (path 'v'), j jsonb, t json OPTIONS (path 'j'))
+		SERVER mongodb OPTIONS (database 'db', fdw_tuple_cost '10000', estimated_rows '100000'); SET client_encoding = 'UTF8'; CREATE TABLE local AS TABLE ascii});
+	foreach my $query ((map { "SELECT _id FROM TABLE WHERE $_ ORDER BY 1" }
+			map({ my $c = $_; map { "$c $_" } '= VALUE', '<> VALUE', "IN ('a', VALUE)", "NOT IN ('a', VALUE)", "= (SELECT VALUE::text)",
+				"|| 'x' <> (SELECT VALUE::text)", "|| '' = VALUE", "LIKE VALUE", "< VALUE" } 'v', 'w', 'n'),
+			map({ ("j$_", "t$_") } "->>'k' = VALUE", "->>'k' IN ('a', VALUE)", '->>VALUE IS NULL', "->VALUE->>'k' = 'a'"),
+			'j ? VALUE', q(j ?| ARRAY['m', VALUE]), q(j @> jsonb_build_object('k', VALUE::text)), q(j->'k' = to_jsonb(VALUE::text))),
+		map({ ("SELECT DISTINCT $_ FROM TABLE ORDER BY 1", "SELECT $_, count(*) FROM TABLE GROUP BY 1 ORDER BY 1", "SELECT max($_) FROM TABLE", "SELECT count(DISTINCT $_) FROM TABLE") }
+			'v', 'w', "w || ''"))
+	{
+		my ($remote, $local) = map { my $q = $query; $q =~ s/VALUE/$bytes/g; $q =~ s/TABLE/$_/; ($node->psql($database, "SET client_encoding = 'UTF8'; $q"))[1] // 'error' } 'ascii', 'local';
+		is($remote, $local, "$database: $query");
+	}
+}
+
 # An encoding whose order is not that of UTF-8: in WIN1252 the euro sign is below other letters.
 $mongod->insert('db', 'ordered', '[{"_id": 1, "s": "€"}, {"_id": 2, "s": "é"}]');
 $node->safe_psql('postgres', q(CREATE DATABASE win1252 ENCODING 'WIN1252' LOCALE 'C' TEMPLATE template0));

@@ -233,6 +233,7 @@ bool
 mongo_group_add_key(MongoGroup *group, Expr *expression)
 {
 	MongoGroupKey *key = palloc(sizeof(MongoGroupKey));
+	MongoValue	normal;
 
 	/*
 	 * Not a value without columns: it would stand in fdw_exprs as well, and
@@ -241,10 +242,11 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 	if (mongo_is_local_value(group->scope.translation, (Node *) expression) ||
 		!value_as_stored(&group->scope, (Node *) expression, false, &key->value))
 		return false;
-	if (!mongo_compares_text(key->value.type) &&
-		!mongo_kind_of_type(key->value.type)->compares_raw &&
-		!mongo_normalize(&group->scope, &key->value))
+	normal = key->value;
+	if (!mongo_kind_of_type(normal.type)->compares_raw && !mongo_normalize(&group->scope, &normal))
 		return false;
+	if (!mongo_compares_text(normal.type))
+		key->value = normal;
 	key->expression = expression;
 	group->keys = lappend(group->keys, key);
 	return true;

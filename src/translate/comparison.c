@@ -654,6 +654,13 @@ mongo_append_type_checks(bson_t *conditions, int index, const char *path,
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_text_in_utf8
+ *		Return a value of the text family in UTF-8, without a NUL at its end.
+ *
+ * Returns NULL for bytes of SQL_ASCII that are not UTF-8, which equal no value in MongoDB.  A
+ * character that has no UTF-8 raises 22P05.
+ */
 const char *
 mongo_text_in_utf8(Oid type, Datum value, int *length)
 {
@@ -673,6 +680,8 @@ mongo_text_in_utf8(Oid type, Datum value, int *length)
 		*length = VARSIZE_ANY_EXHDR(packed);
 	}
 
+	if (!mongo_has_utf8(string, *length))
+		return NULL;
 	converted = pg_server_to_any(string, *length, PG_UTF8);
 	if (converted != string)
 		*length = strlen(converted);
@@ -686,6 +695,8 @@ text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
 	bson_oid_t	oid;
 
+	if (string == NULL)
+		return;
 	if (predicate->field.bson_type != BSON_TYPE_OID)
 		bson_array_append(points, bson_utf8_sized(string, length));
 	if (predicate->field.bson_type != BSON_TYPE_UTF8 &&
@@ -749,7 +760,10 @@ excess(const MongoPredicate *predicate, Datum value)
 bool
 mongo_may_be_cut(const MongoPredicate *predicate, Datum value)
 {
-	return predicate->field.bson_type != BSON_TYPE_OID && excess(predicate, value) >= 0;
+	int			length;
+
+	return predicate->field.bson_type != BSON_TYPE_OID && excess(predicate, value) >= 0 &&
+		mongo_text_in_utf8(predicate->value_type, value, &length) != NULL;
 }
 
 /*

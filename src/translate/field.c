@@ -405,7 +405,10 @@ mongo_append_json_key(StringInfo path, Oid type, Datum value)
 	}
 	if (type != TEXTOID)
 		return false;
-	key = mongo_to_utf8(TextDatumGetCString(value));
+	key = TextDatumGetCString(value);
+	if (!mongo_has_utf8(key, strlen(key)))
+		return false;
+	key = mongo_to_utf8(key);
 
 	/* jsonb also accepts "-1" and "+1" as an index of an array */
 	if (key[0] == '\0' || key[0] == '$' || key[0] == '-' || key[0] == '+' ||

@@ -668,6 +668,8 @@ mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *matc
 		other->string = mongo_text_in_utf8(predicate->value_type, values[1], &other->length);
 	}
 	own->string = mongo_text_in_utf8(predicate->value_type, value, &own->length);
+	if (own->string == NULL)
+		return mongo_append_nothing(match, predicate->field.path);
 	if (predicate->strategy == BTEqualStrategyNumber)
 	{
 		append_equal(predicate->field.path, own->string, own->length, match);

@@ -31,12 +31,25 @@
 /* Below this a Double can represent every integer. */
 #define LARGEST_EXACT	9007199254740992.0
 
+/* append_exists: appends only that the field exists. */
+static void
+append_exists(bson_t *match, const char *path)
+{
+	bson_append_condition(match, path, "$exists", bson_bool(true));
+}
+
 /* append_string: appends equality with a string in the database's encoding. */
 static void
 append_string(bson_t *match, const char *path, const char *string, int length)
 {
-	char	   *converted = pg_server_to_any(string, length, PG_UTF8);
+	char	   *converted;
 
+	if (!mongo_has_utf8(string, length))
+	{
+		append_exists(match, path);
+		return;
+	}
+	converted = pg_server_to_any(string, length, PG_UTF8);
 	bson_append_condition(match, path, "$eq",
 						  bson_utf8_sized(converted, converted == string ? (size_t) length :
 										  strlen(converted)));
@@ -56,7 +69,7 @@ append_number(bson_t *match, const char *path, Numeric number)
 
 	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
 	{
-		bson_append_condition(match, path, "$exists", bson_bool(true));
+		append_exists(match, path);
 		return;
 	}
 	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
@@ -92,19 +105,12 @@ append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
 			break;
 		default:
-			bson_append_condition(match, path, "$exists", bson_bool(true));
+			append_exists(match, path);
 			break;
 	}
 }
 
 /* ---------------------------- Containment --------------------------------- */
-
-/* append_exists: appends only that the field exists. */
-static void
-append_exists(bson_t *match, const char *path)
-{
-	bson_append_condition(match, path, "$exists", bson_bool(true));
-}
 
 /* ends_with_index: may the path lead to an array element?  find does not look into these. */
 static bool

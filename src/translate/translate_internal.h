@@ -317,7 +317,6 @@ extern MongoExactness mongo_translate_pattern(const MongoField *field, Oid funct
  *-------------------------------------------------------------------------
  */
 
-/* mongo_text_in_utf8: returns a value of the text family in UTF-8; not NUL-terminated. */
 extern const char *mongo_text_in_utf8(Oid type, Datum value, int *length);
 
 /*
