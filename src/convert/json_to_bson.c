@@ -528,11 +528,15 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 	const char *other;
 	bson_iter_t member;
 	bson_oid_t	oid;
+	bson_t		members;
 	bson_t		scope;
 	uint32		seconds;
 	uint32		increment;
 
-	if (wrapper->is_text && text == NULL)
+	/* of the values that are documents, each has exactly two members */
+	if ((wrapper->is_text && text == NULL) ||
+		(BSON_ITER_HOLDS_DOCUMENT(value) &&
+		 (second != NULL || !bson_view_at(&members, value) || bson_count_keys(&members) != 2)))
 		return false;
 	switch (wrapper->type)
 	{
