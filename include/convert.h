@@ -302,6 +302,8 @@ typedef struct MongoType
 	MongoPrepareFunction *prepare;	/* for reading; may be NULL */
 	int64		limit;			/* greatest integer, or most bytes of a text;
 								 * 0: no limit of its own */
+	bool		is_kept;		/* each value is read as it was before it was
+								 * written */
 } MongoType;
 
 /*

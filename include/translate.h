@@ -916,6 +916,9 @@ typedef struct MongoRowLayout MongoRowLayout;
 extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
 											   TupleDesc tuple, bool write_null, bool generates_id);
 
+extern bool mongo_row_keeps(const MongoRowLayout *layout, AttrNumber attnum);
+extern bool mongo_row_may_generate(const MongoRowLayout *layout, AttrNumber attnum);
+
 /* mongo_row_layout_overlaps: do columns share fields, as __doc does with all others? */
 extern bool mongo_row_layout_overlaps(const MongoRowLayout *layout);
 
@@ -958,6 +961,13 @@ extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 								const Datum *values, const bool *isnull,
 								const Datum *old_values, const bool *old_isnull,
 								bson_t *update);
+
+extern bool mongo_row_replacement(const MongoRowLayout *layout, const List *assigned,
+								  const Datum *values, const bson_t *filter, bson_t *document);
+extern bool mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum,
+								   bool is_assigned, const Datum *values, const bool *isnull,
+								   const bson_t *update, bson_t *document);
+extern bool mongo_has_empty_timestamp(const bson_t *document);
 
 /* mongo_check_assignable: raises an error if UPDATE cannot assign these columns (together). */
 extern void mongo_check_assignable(Oid relid, List *attributes);

@@ -344,4 +344,21 @@ is_deeply(
 run_program('integers at their edges, in every BSON type', 'programs/write_edges.py',
 	'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);
 
+# members that do not belong into Extended JSON's wrappers; an empty Timestamp
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE wrapped (_id int, j jsonb) SERVER mongodb OPTIONS (database 'db')});
+fails(qq{INSERT INTO wrapped VALUES (1, '$_')}, qr/22P02.*malformed Extended JSON/s, "malformed: $_")
+  foreach '{"$regularExpression": {"pattern": "a", "options": "", "x": 1}}', '{"$timestamp": {"t": 1, "i": 1, "x": 1}}',
+  '{"$binary": {"base64": "AAAA", "subType": "00", "x": 1}}', '{"$binary": {"base64": "AAAA", "subType": "00"}, "$type": "00"}',
+  '{"$dbPointer": {"$ref": "a", "$id": {"$oid": "5f1e2d3c4b5a69788796a5b4"}, "x": 1}}';
+fails(q{INSERT INTO wrapped VALUES (2, '{"$timestamp": {"t": 0, "i": 0}}') RETURNING j}, qr/0A000.*empty Timestamp/s, 'a row that MongoDB changes cannot be returned');
+is($node->safe_psql('postgres', q{INSERT INTO wrapped VALUES (3, '{"$timestamp": {"t": 0, "i": 0}}') RETURNING _id;
+	SELECT _id, (j #>> '{$timestamp,t}')::bigint > 0 FROM wrapped}), "3\n3|t", 'but inserted');
+
+# what RETURNING and triggers show is what is stored; seed 5 has type_mismatch 'null'
+foreach my $seed (4, 5)
+{
+	run_program("stored rows, seed $seed", 'programs/stored_rows.py',
+		'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri, '--seed', $seed, '--statements', 300);
+}
+
 done_testing();

@@ -441,24 +441,24 @@ const MongoKind mongo_kinds[] = {
  * decode_value.c.
  */
 static const MongoType type_rows[] = {
-	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT32_MAX},
-	{TEXTOID, "text", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
-	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT64_MAX},
-	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = write_float},
+	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT32_MAX, .is_kept = true},
+	{TEXTOID, "text", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text, .is_kept = true},
+	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT64_MAX, .is_kept = true},
+	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = write_float, .is_kept = true},
 	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, NUMBERS, .read = mongo_read_numeric, .write = write_numeric},
 	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_date},
-	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_name, .limit = NAMEDATALEN - 1},
-	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
-	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
-	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = write_bool},
-	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT16_MAX},
-	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = write_float},
+	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_name, .limit = NAMEDATALEN - 1, .is_kept = true},
+	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text, .is_kept = true},
+	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text, .is_kept = true},
+	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = write_bool, .is_kept = true},
+	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT16_MAX, .is_kept = true},
+	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = write_float, .is_kept = true},
 	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_date},
-	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = write_date},
+	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = write_date, .is_kept = true},
 	{JSONBOID, "jsonb", KIND(JSONB), MONGO_BSON_ANY, .read = mongo_read_jsonb, .write = mongo_write_json},
 	{JSONOID, "json", KIND(JSON), MONGO_BSON_ANY, .read = mongo_read_json, .write = mongo_write_json},
-	{UUIDOID, "uuid", KIND(UUID), BIT(BINARY), BIT(BINARY), .read = mongo_read_uuid, .write = write_uuid},
-	{BYTEAOID, "bytea", KIND(OTHER), BIT(BINARY) | BIT(OID), BIT(BINARY) | BIT(OID), .read = mongo_read_bytea, .write = write_bytea},
+	{UUIDOID, "uuid", KIND(UUID), BIT(BINARY), BIT(BINARY), .read = mongo_read_uuid, .write = write_uuid, .is_kept = true},
+	{BYTEAOID, "bytea", KIND(OTHER), BIT(BINARY) | BIT(OID), BIT(BINARY) | BIT(OID), .read = mongo_read_bytea, .write = write_bytea, .is_kept = true},
 
 	{TIMEOID, "time without time zone", TEXT_FORM(write_text_form)},
 	{TIMETZOID, "time with time zone", TEXT_FORM(write_text_form)},
@@ -492,7 +492,7 @@ typedef enum TypeCategory
 } TypeCategory;
 
 static const MongoType category_rows[] = {
-	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), BIT(OID), .read = mongo_read_objectid, .write = write_objectid},
+	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), BIT(OID), .read = mongo_read_objectid, .write = write_objectid, .is_kept = true},
 	[CATEGORY_ARRAY] = {InvalidOid, "arrays", KIND(OTHER), BIT(ARRAY), .read = mongo_read_array, .write = write_array, .prepare = mongo_prepare_array},
 	[CATEGORY_COMPOSITE] = {InvalidOid, "composite types", KIND(OTHER), BIT(DOCUMENT), .read = mongo_read_composite, .write = write_composite, .prepare = mongo_prepare_composite},
 	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_text_form, .write = write_text_form, .prepare = mongo_prepare_text_form},

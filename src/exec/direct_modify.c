@@ -387,8 +387,7 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 		(void) mongo_writer_send(writer);
 		return writer->written;
 	}
-	decoder = mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned,
-										 false);
+	decoder = mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	if (!mongo_writer_return(writer, &filter, state->update,
 							 bound_part(state, "projection", &fields) ? &fields : NULL,

@@ -225,13 +225,9 @@ typedef struct MongoIdentityLog MongoIdentityLog;
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
 
-/*
- * Makes a decoder of these columns of the table's documents, in 'context'; with
- * 'misfits_are_null', whatever their option type_mismatch.
- */
+/* Makes a decoder of these columns of the table's documents, in 'context'. */
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
-												   const List *attributes,
-												   bool misfits_are_null);
+												   const List *attributes);
 
 /* -------------- shared.c: a scan that several processes share --------------- */
 

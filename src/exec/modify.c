@@ -138,16 +138,17 @@ typedef struct MongoModifyState
 	bool		reports_refused;	/* refused rows are reported as not
 									 * inserted */
 	bool		shares_collection;	/* with another target of the statement */
-	bool		shows_document; /* the row is read back from its document,
-								 * since columns share fields */
-	MongoRowDecoder *decoder;	/* of the columns of a new row that are used:
-								 * all if 'returns' or 'shows_document', or
-								 * the _id, which may be generated; NULL: none */
+	bool		may_differ;		/* a seen column other than a generated _id
+								 * may be stored as another value */
+	MongoRowDecoder *decoder;	/* of the seen columns that may be stored as
+								 * another value; all if 'returns'; NULL: none */
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
-	Bitmapset  *tested;			/* columns in policies, CHECK OPTION and
-								 * bounds, less the first invalid number */
+	List	   *seen;			/* attribute numbers, see seen_columns() */
+	List	   *shown;			/* those that differ if only 'assigned' change */
+	MongoRowDecoder **decoders; /* of one column each, by number - 1; NULL:
+								 * not needed yet */
 	bool		assigns_nested; /* so their old values matter */
 	bool		compares_rows;	/* a trigger may set other columns */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
@@ -331,26 +332,104 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	return state;
 }
 
-/* table_attributes: returns the numbers of the columns that read 'path' (NULL: of all). */
-static List *
-table_attributes(Relation relation, const char *path)
+/*
+ * bounds_may_break
+ *		May a row within these bounds of a partition be outside as it is stored?  A tree walker.
+ *
+ * Not if times are compared with whole milliseconds: cutting off what is smaller does not lead
+ * over such a bound.  Numerics only lose zeros.
+ */
+static bool
+bounds_may_break(Node *node, void *context)
 {
-	TupleDesc	tuple = RelationGetDescr(relation);
-	List	   *attributes = NIL;
+	const MongoType *type;
+	bool		exact = true;
 
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			type = mongo_type_facts(((Var *) node)->vartype);
+			return !type->is_kept && type->kind != MONGO_KIND_NUMERIC &&
+				type->kind != MONGO_KIND_TIMESTAMP && type->kind != MONGO_KIND_TIMESTAMPTZ;
+		case T_Const:
+			type = mongo_type_facts(((Const *) node)->consttype);
+			if ((type->kind == MONGO_KIND_TIMESTAMP || type->kind == MONGO_KIND_TIMESTAMPTZ) &&
+				!((Const *) node)->constisnull)
+				(void) mongo_timestamp_to_millis(DatumGetTimestamp(((Const *) node)->constvalue), &exact);
+			return !exact;
+		case T_OpExpr:
+			if (((OpExpr *) node)->opresulttype != BOOLOID)
+				return true;
+			break;
+		case T_BoolExpr:
+			if (((BoolExpr *) node)->boolop == NOT_EXPR)
+				return true;
+			break;
+		case T_RelabelType:
+		case T_NullTest:
+		case T_List:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, bounds_may_break, context);
+}
+
+/*
+ * seen_columns
+ *		Returns the numbers of the columns of new rows that RETURNING, policies, a view's CHECK
+ *		OPTION or the partition's bounds name; all columns if an AFTER ROW trigger sees the row.
+ *		Without 'by_bounds' the bounds count only for an _id that may be generated.
+ *
+ * 'plan' is NULL for COPY.
+ */
+static List *
+seen_columns(const MongoModifyState *state, EState *estate, const ModifyTable *plan,
+			 const ResultRelInfo *rinfo, bool by_trigger, bool by_bounds)
+{
+	Relation	relation = rinfo->ri_RelationDesc;
+	TupleDesc	tuple = RelationGetDescr(relation);
+	Index		target = rinfo->ri_RangeTableIndex;
+	Oid			named = InvalidOid;
+	Bitmapset  *used = NULL;
+	Bitmapset  *bounds = NULL;
+	List	   *columns = NIL;
+
+	/*
+	 * for a row that is routed to a partition, the plan names another table's
+	 * columns
+	 */
+	if (plan != NULL && !list_member_int(plan->resultRelations, target))
+	{
+		target = linitial_int(plan->resultRelations);
+		named = exec_rt_fetch(target, estate)->relid;
+	}
+	if (plan != NULL)
+	{
+		pull_varattnos((Node *) plan->returningLists, target, &used);
+		pull_varattnos((Node *) plan->withCheckOptionLists, target, &used);
+	}
+	pull_varattnos((Node *) RelationGetPartitionQual(relation), 1, &bounds);
+	by_trigger |= bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
-		if (!TupleDescAttr(tuple, attnum - 1)->attisdropped &&
-			(path == NULL ||
-			 strcmp(mongo_column_options(RelationGetRelid(relation), attnum)->path, path) == 0))
-			attributes = lappend_int(attributes, attnum);
+		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+		AttrNumber	name = OidIsValid(named) ? get_attnum(named, NameStr(attribute->attname)) :
+			attnum;
+
+		if (!attribute->attisdropped &&
+			(by_trigger || bms_is_member(name - FirstLowInvalidHeapAttributeNumber, used) ||
+			 ((by_bounds || mongo_row_may_generate(state->layout, attnum)) &&
+			  bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, bounds))))
+			columns = lappend_int(columns, attnum);
 	}
-	return attributes;
+	return columns;
 }
 
 MongoRowDecoder *
-mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes,
-						   bool misfits_are_null)
+mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes)
 {
 	Oid			relid = RelationGetRelid(relation);
 	const MongoTableOptions *options = mongo_table_options(relid);
@@ -375,8 +454,7 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 
 			column->path = column_options->path;
 			column->bson_type = column_options->bson_type;
-			column->type_mismatch = misfits_are_null ? MONGO_TYPE_MISMATCH_NULL :
-				column_options->type_mismatch;
+			column->type_mismatch = column_options->type_mismatch;
 		}
 	}
 	return mongo_row_decoder_create(context, options->database, options->collection, columns,
@@ -395,7 +473,12 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	bool		ignores = writer->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
 	bool		is_seen = is_row_seen(plan, rinfo) ||
 		(plan != NULL && plan->withCheckOptionLists != NIL);
-	List	   *columns;
+	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	bool		overlaps = mongo_row_layout_overlaps(state->layout);
+	List	   *columns = seen_columns(state, estate, plan, rinfo,
+									   triggers != NULL && triggers->trig_insert_after_row,
+									   overlaps || bounds_may_break((Node *) RelationGetPartitionQual(writer->relation), NULL));
+	ListCell   *cell;
 
 	state->policy_check = moves ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
 	state->upsert = begin_upsert(estate, plan, rinfo);
@@ -414,13 +497,17 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	 */
 	state->reports_refused = skips_duplicates ||
 		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
-	state->shows_document = mongo_row_layout_overlaps(state->layout);
-	columns = table_attributes(writer->relation,
-							   state->returns || state->shows_document ? NULL : "_id");
+	foreach(cell, columns)
+	{
+		bool		differs = overlaps || !mongo_row_keeps(state->layout, lfirst_int(cell));
+
+		state->may_differ |= differs;
+		if (!differs && !state->returns && !mongo_row_may_generate(state->layout, lfirst_int(cell)))
+			columns = foreach_delete_current(columns, cell);
+	}
 	state->checks_bounds = mongo_may_leave_partition(writer->relation, columns);
-	if (columns != NIL && (is_seen || state->checks_bounds))
-		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns,
-													state->shows_document && !state->returns);
+	if (columns != NIL || state->returns)
+		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns);
 	state->shares_collection = find_other(estate, rinfo, &extent, true);
 	if (!state->reports_refused && (moves || find_other(estate, rinfo, &extent, false)))
 		mongo_writer_defer(writer);
@@ -456,27 +543,23 @@ find_scan(PlanState *node, ScanSearch *search)
 }
 
 /*
- * refuse_hidden_changes
- *		Raises 0A000 if policies, a view's CHECK OPTION or the partition's bounds test a column
- *		whose field an UPDATE changes by another column: they would see its old value.
+ * changed_columns
+ *		Returns the numbers of the seen columns that an UPDATE of these may store or leave with
+ *		another value than the new row has.
  */
-static void
-refuse_hidden_changes(const MongoModifyState *state, const List *attributes)
+static List *
+changed_columns(const MongoModifyState *state, List *attributes)
 {
-	Relation	relation = state->writer->relation;
+	List	   *columns = state->seen == NIL ? NIL :
+		mongo_overlapped_columns(state->writer->relation, attributes);
 	ListCell   *cell;
 
-	foreach(cell, bms_is_empty(state->tested) ? NIL : mongo_overlapped_columns(relation, attributes))
+	foreach(cell, attributes)
 	{
-		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, state->tested) ||
-			bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, state->tested))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot update column \"%s\" by another column of its field",
-							NameStr(TupleDescAttr(RelationGetDescr(relation), lfirst_int(cell) - 1)->attname)),
-					 errdetail("A policy, a view's CHECK OPTION or a partition's bounds test the column."),
-					 errhint("Assign to this column itself.")));
+		if (!mongo_row_keeps(state->layout, lfirst_int(cell)))
+			columns = lappend_int(columns, lfirst_int(cell));
 	}
+	return list_intersection_int(columns, state->seen);
 }
 
 /* begin_update_or_delete: begins an UPDATE or DELETE, and makes its scan record the _ids. */
@@ -500,15 +583,14 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(writer->relation),
 																	lfirst_int(cell) - 1)->atttypid);
 	if (state->operation == CMD_UPDATE)
-	{
-		pull_varattnos((Node *) ((ModifyTable *) mtstate->ps.plan)->withCheckOptionLists,
-					   rinfo->ri_RangeTableIndex, &state->tested);
-		pull_varattnos((Node *) RelationGetPartitionQual(writer->relation), 1, &state->tested);
-		refuse_hidden_changes(state, attributes);
-	}
+		state->seen = seen_columns(state, estate, (ModifyTable *) mtstate->ps.plan, rinfo,
+								   triggers != NULL && triggers->trig_update_after_row, true);
+	state->shown = changed_columns(state, attributes);
+	state->decoders = palloc0(sizeof(MongoRowDecoder *) *
+							  Max(RelationGetDescr(writer->relation)->natts, 1));
 	state->compares_rows = triggers != NULL && triggers->trig_update_before_row;
 	state->checks_bounds = state->operation == CMD_UPDATE &&
-		(mongo_may_leave_partition(writer->relation, attributes) ||
+		(mongo_may_leave_partition(writer->relation, list_concat_copy(attributes, state->shown)) ||
 		 (state->compares_rows && writer->relation->rd_rel->relispartition));
 	state->identity_attribute = ExecFindJunkAttributeInTlist(targetlist, "ctid");
 	state->row_attribute = ExecFindJunkAttributeInTlist(targetlist, "wholerow");
@@ -617,40 +699,53 @@ row_error_context(void *arg)
 			   RelationGetRelationName(state->writer->relation));
 }
 
+/* replace_row: stores the slot's values, which the caller has changed, as its row. */
+static void
+replace_row(const MongoModifyState *state, EState *estate, TupleTableSlot *slot)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+	ExecForceStoreHeapTuple(heap_form_tuple(slot->tts_tupleDescriptor, slot->tts_values,
+											slot->tts_isnull), slot, false);
+	slot->tts_tableOid = RelationGetRelid(state->writer->relation);
+	MemoryContextSwitchTo(old_context);
+}
+
 /*
  * show_new_row
- *		Puts the new row into the slot, for RETURNING: with its generated _id, or if 'filter' is
- *		not NULL, as returned by an upsert by that filter, which is sent now.
+ *		Puts the new row into the slot as its document stores it, or if 'filter' is not NULL, as
+ *		returned by an upsert by that filter, which is sent now.
+ *
+ * Raises 0A000 for what MongoDB replaces when it inserts the document.
  */
 static void
 show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, const bson_t *filter)
 {
-	TupleDesc	tuple = slot->tts_tupleDescriptor;
-	Datum	   *values = palloc0(sizeof(Datum) * tuple->natts);
-	bool	   *isnull = palloc(sizeof(bool) * tuple->natts);
-	MemoryContext old_context;
-
-	memset(isnull, true, tuple->natts);
 	if (filter == NULL)
 	{
-		memcpy(values, slot->tts_values, sizeof(Datum) * tuple->natts);
-		memcpy(isnull, slot->tts_isnull, sizeof(bool) * tuple->natts);
+		if (state->writer->form.kind == MONGO_INSERT && mongo_has_empty_timestamp(state->document))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot compute a row that contains an empty Timestamp"),
+					 errdetail("MongoDB replaces it by its clock when it inserts the document.")));
 		mongo_row_decode(state->decoder, bson_get_data(state->document), state->document->len,
-						 values, isnull);
+						 slot->tts_values, slot->tts_isnull);
 	}
-	else if (!mongo_writer_return(state->writer, filter, state->second, NULL, state->decoder,
-								  values, isnull))
-		elog(ERROR, "an upsert gave no document");
-	old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	ExecForceStoreHeapTuple(heap_form_tuple(tuple, values, isnull), slot, false);
-	MemoryContextSwitchTo(old_context);
+	else
+	{
+		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+		if (!mongo_writer_return(state->writer, filter, state->second, NULL, state->decoder,
+								 slot->tts_values, slot->tts_isnull))
+			elog(ERROR, "an upsert gave no document");
+	}
+	replace_row(state, estate, slot);
 }
 
 /*
  * queue_insert
  *		Adds the row to the queue as a document, with a generated _id if it has none.
  *
- * Policies and bounds are tested on what columns will read, even if others have written it.
+ * What sees the row, policies and bounds included, sees what columns will read.
  */
 static void
 queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
@@ -679,7 +774,7 @@ queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, Tupl
 		else
 			mongo_document_to_upsert(state->document, filter, state->second);
 	}
-	if (state->decoder != NULL && (generated || state->shows_document))
+	if (state->decoder != NULL && (generated || state->may_differ))
 	{
 		show_new_row(state, estate, slot, NULL);
 		if (state->checks_bounds)
@@ -804,19 +899,16 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *w
 			attributes = lappend_int(attributes, attnum);
 	}
 	if (list_length(attributes) != list_length(state->assigned))
-	{
 		mongo_check_assignable(RelationGetRelid(state->writer->relation), attributes);
-		refuse_hidden_changes(state, attributes);
-	}
 	return attributes;
 }
 
 /*
  * append_update
  *		Appends the update of the row's document, using the old row if that exists and is
- *		needed.
+ *		needed.  Returns the numbers of the columns that it assigns.
  */
-static void
+static List *
 append_update(MongoModifyState *state, TupleTableSlot *slot,
 			  TupleTableSlot *plan_slot, bson_t *update)
 {
@@ -839,6 +931,48 @@ append_update(MongoModifyState *state, TupleTableSlot *slot,
 		attributes = changed_attributes(state, slot, was, was_null);
 	mongo_row_to_update(state->layout, attributes, slot->tts_values, slot->tts_isnull,
 						was, was_null, update);
+	return attributes;
+}
+
+/*
+ * show_changed_row
+ *		Puts the changed row into the slot as the update will store it: columns that are assigned,
+ *		and others that read a part of what is assigned, or what contains it.
+ */
+static void
+show_changed_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, List *attributes,
+				 const bson_t *filter, const bson_t *update)
+{
+	Relation	relation = state->writer->relation;
+	List	   *columns = attributes == state->assigned ? state->shown :
+		changed_columns(state, attributes);
+	bool		is_replaced;
+	ListCell   *cell;
+
+	if (columns == NIL)
+		return;
+	bson_reinit(state->document);
+	is_replaced = mongo_row_replacement(state->layout, attributes, slot->tts_values, filter,
+										state->document);
+	foreach(cell, columns)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		MongoRowDecoder **decoder = &state->decoders[attnum - 1];
+
+		if (!is_replaced)
+		{
+			bson_reinit(state->document);
+			if (!mongo_row_after_update(state->layout, attnum, list_member_int(attributes, attnum),
+										slot->tts_values, slot->tts_isnull, update,
+										state->document))
+				continue;
+		}
+		if (*decoder == NULL)
+			*decoder = mongo_table_decoder_create(state->context, relation, list_make1_int(attnum));
+		mongo_row_decode(*decoder, bson_get_data(state->document), state->document->len,
+						 slot->tts_values, slot->tts_isnull);
+	}
+	replace_row(state, estate, slot);
 }
 
 TupleTableSlot *
@@ -850,23 +984,22 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 	MemoryContext old_context;
 	bson_t		filter;
 	bool		is_new;
+	List	   *attributes;
 
-	check_policies(state, rinfo, slot, estate);
 	MemoryContextReset(state->row_context);
 	old_context = MemoryContextSwitchTo(state->row_context);
 	error_context_stack = &callback;
 
 	is_new = row_identity(state, planSlot, &filter);
-	if (is_new && state->checks_bounds)
+	slot_getallattrs(slot);
+	bson_reinit(state->second);
+	attributes = append_update(state, slot, planSlot, state->second);
+	show_changed_row(state, estate, slot, attributes, &filter, state->second);
+	check_policies(state, rinfo, slot, estate);
+	if (state->checks_bounds)
 		ExecPartitionCheck(rinfo, slot, estate, true);
-	if (is_new)
-	{
-		slot_getallattrs(slot);
-		bson_reinit(state->second);
-		append_update(state, slot, planSlot, state->second);
-		if (!bson_empty(state->second))
-			mongo_writer_add(state->writer, &filter, state->second);
-	}
+	if (is_new && !bson_empty(state->second))
+		mongo_writer_add(state->writer, &filter, state->second);
 
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old_context);

@@ -39,6 +39,7 @@ typedef struct LayoutField
 
 struct MongoRowLayout
 {
+	Oid			relid;
 	TupleDesc	tuple;
 	const char **paths;			/* by attribute number - 1; NULL: none */
 	bson_type_t *bson_types;	/* the same; BSON_TYPE_EOD: not declared */
@@ -92,6 +93,7 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 	MongoRowLayout *layout = palloc0(sizeof(MongoRowLayout));
 	ListCell   *cell;
 
+	layout->relid = relid;
 	layout->tuple = CreateTupleDescCopy(tuple);
 	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
 	layout->bson_types = palloc0(sizeof(bson_type_t) * Max(tuple->natts, 1));
@@ -158,6 +160,27 @@ mongo_row_layout_overlaps(const MongoRowLayout *layout)
 {
 	return layout->document_attribute != 0 || fields_overlap(layout->fields) ||
 		(layout->id != NULL && fields_overlap(list_make1(layout->id)));
+}
+
+/*
+ * mongo_row_keeps: is a value of this column always read as it was before it was written?
+ * Not that of __doc and __mismatch.
+ */
+bool
+mongo_row_keeps(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	/* a declared type may have no negative zero */
+	return layout->paths[attnum - 1] != NULL &&
+		layout->bson_types[attnum - 1] == BSON_TYPE_EOD &&
+		mongo_type_facts(TupleDescAttr(layout->tuple, attnum - 1)->atttypid)->is_kept;
+}
+
+/* mongo_row_may_generate: does the column read the _id, which may be generated? */
+bool
+mongo_row_may_generate(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	return layout->paths[attnum - 1] != NULL &&
+		mongo_path_is_under(layout->paths[attnum - 1], ID_KEY);
 }
 
 static const char *
@@ -343,13 +366,13 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 }
 
 /*
- * append_part
+ * mongo_append_part
  *		Appends the bytes between two offsets of another document unchanged.
  *
  * Not by iterators: libbson might change the elements that it appends.
  */
-static void
-append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
+void
+mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
 {
 	uint32		length = sizeof(uint32) + (end - start) + 1;
 	uint32		prefix = BSON_UINT32_TO_LE(length);
@@ -428,9 +451,9 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 	}
 	id_start = bson_iter_offset(&member);
 	id_end = bson_iter_next(&member) ? bson_iter_offset(&member) : wrapped->len - 1;
-	append_part(document, wrapped, id_start, id_end);
-	append_part(document, wrapped, sizeof(uint32), id_start);
-	append_part(document, wrapped, id_end, wrapped->len - 1);
+	mongo_append_part(document, wrapped, id_start, id_end);
+	mongo_append_part(document, wrapped, sizeof(uint32), id_start);
+	mongo_append_part(document, wrapped, id_end, wrapped->len - 1);
 }
 
 void
@@ -487,7 +510,7 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 	check_field_names(document, false);
 	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
 	if (bson_iter_next(&iter))
-		append_part(&fields, document, bson_iter_offset(&iter), document->len - 1);
+		mongo_append_part(&fields, document, bson_iter_offset(&iter), document->len - 1);
 	bson_append_document_end(update, &fields);
 }
 
@@ -590,6 +613,105 @@ static bool
 overlap(const char *first, const char *second)
 {
 	return mongo_path_is_under(first, second) || mongo_path_is_under(second, first);
+}
+
+/*-------------------------------------------------------------------------
+ * What columns will read after an update.
+ *
+ * RETURNING, triggers, policies and the bounds of partitions see the row as MongoDB will store
+ * it.  A column that is assigned is read from what is sent.  For another one the operators are
+ * applied to its old value, as MongoDB applies them to the document.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_row_replacement
+ *		Appends the document by which an UPDATE of __doc replaces the one of 'filter'; returns
+ *		false if __doc is not among the assigned columns.
+ */
+bool
+mongo_row_replacement(const MongoRowLayout *layout, const List *assigned, const Datum *values,
+					  const bson_t *filter, bson_t *document)
+{
+	bson_t	   *members;
+	bson_iter_t id;
+	bson_iter_t value;
+
+	if (!list_member_int(assigned, layout->document_attribute))
+		return false;
+	members = document_members(layout, values);
+	if (!bson_has_field(members, ID_KEY) && bson_iter_init_find(&id, filter, ID_KEY))
+	{
+		/* as mongo_append_equal() has written it */
+		if (BSON_ITER_HOLDS_DOCUMENT(&id) && bson_iter_recurse(&id, &value) &&
+			bson_iter_find(&value, "$eq"))
+			id = value;
+		bson_append_iter(document, ID_KEY, -1, &id);
+	}
+	bson_concat(document, members);
+	return true;
+}
+
+/*
+ * mongo_row_after_update
+ *		Appends the fields from which the column is read after the update by these operators;
+ *		returns false if its value stays.
+ *
+ * Raises the errors of encoding, and 0A000 if a part changes of a value that may not have been
+ * read because it does not fit.
+ */
+bool
+mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_assigned,
+					   const Datum *values, const bool *isnull, const bson_t *update,
+					   bson_t *document)
+{
+	Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+	const char *path = layout->paths[attnum - 1];
+	bson_t	   *value = bson_create_in(CurrentMemoryContext);
+	bool		is_whole = true;
+
+	if (attnum == layout->document_attribute)
+		value = isnull[attnum - 1] ? value : document_members(layout, values);
+	else if (path != NULL && !isnull[attnum - 1])
+		mongo_append_column_value(value, path, path, values[attnum - 1], attribute,
+								  layout->bson_types[attnum - 1]);
+	if (path != NULL)
+		value = mongo_changed_fields(bson_create_in(CurrentMemoryContext),
+									 bson_from_template("{$set: @1}", bson_document(value)), path, &is_whole);
+	if (attnum == layout->mismatch_attribute)
+		is_whole = false;
+	else if (!is_assigned)
+		value = mongo_changed_fields(value, update, path, &is_whole);
+	if (!is_whole && (attnum == layout->mismatch_attribute ? !isnull[attnum - 1] :
+					  isnull[attnum - 1] &&
+					  (layout->mismatch_attribute != 0 ||
+					   mongo_column_options(layout->relid, attnum)->type_mismatch == MONGO_TYPE_MISMATCH_NULL) &&
+					  (path == NULL || mongo_is_nested_type(attribute->atttypid) ||
+					   getBaseType(attribute->atttypid) == JSONOID)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot compute column \"%s\" after an UPDATE of another column of its field",
+						NameStr(attribute->attname)),
+				 errdetail("RETURNING, a policy, a trigger or a partition's bounds use the column, which is NULL or shows a value that does not fit.")));
+	bson_concat(document, value);
+	return attnum != layout->mismatch_attribute;
+}
+
+/* mongo_has_empty_timestamp: is there one at the top level? */
+bool
+mongo_has_empty_timestamp(const bson_t *document)
+{
+	bson_iter_t iter;
+	uint32		seconds = 1;
+	uint32		increment = 1;
+
+	bson_iter_init(&iter, document);
+	while ((seconds | increment) != 0 && bson_iter_next(&iter))
+	{
+		if (BSON_ITER_HOLDS_TIMESTAMP(&iter))
+			bson_iter_timestamp(&iter, &seconds, &increment);
+	}
+	return (seconds | increment) == 0;
 }
 
 List *

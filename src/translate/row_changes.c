@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * row_changes.c
- *		Finds the differences between the old and the new value of a nested column.
+ *		Finds the differences between the old and the new value of a nested column, and applies
+ *		an update's operators to fields.
  *
  * Both values are converted to BSON and compared as BSON, so that the same code compares
  * jsonb, arrays and composites.  A part that reads as the old value and would be written as
@@ -239,4 +240,128 @@ mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum ol
 	if (!bson_iter_init_find(&from, values, "old") || !bson_iter_init_find(&to, values, "new"))
 		elog(ERROR, "malformed document");
 	return is_same(&from, &to) || append_changes(operators, path, &from, &to, typid, 0);
+}
+
+/* --------------- Fields as an update's operators leave them --------------- */
+
+/* compare_paths: a comparator by components; MongoDB adds missing fields in this order. */
+static int
+compare_paths(const ListCell *a, const ListCell *b)
+{
+	const char *left = lfirst(a);
+	const char *right = lfirst(b);
+
+	for (;;)
+	{
+		size_t		left_length = strcspn(left, ".");
+		size_t		right_length = strcspn(right, ".");
+		int			order = memcmp(left, right, Min(left_length, right_length));
+
+		if (left_length != right_length &&
+			(order == 0 || (left_length == strspn(left, "0123456789") &&
+							right_length == strspn(right, "0123456789"))))
+			order = left_length < right_length ? -1 : 1;
+		if (order != 0 || left[left_length] == '\0' || right[right_length] == '\0')
+			return order;
+		left += left_length + 1;
+		right += right_length + 1;
+	}
+}
+
+/*
+ * append_changed
+ *		Appends the members of a document or array as an operator with this path leaves them:
+ *		"$set" with its value, "$unset", or "$push", which keeps only the first elements.
+ */
+static void
+append_changed(bson_t *result, const bson_t *members, bool is_array, const char *path,
+			   const char *operator, const bson_iter_t *operand)
+{
+	uint32		length = strcspn(path, ".");
+	const char *key = pnstrdup(path, length);
+	const char *rest = path[length] == '.' ? path + length + 1 : NULL;
+	bool		pushes = strcmp(operator, "$push") == 0;
+	bool		sets = strcmp(operator, "$set") == 0;
+	bson_iter_t at;
+	bool		found = bson_iter_init_find(&at, members, key);
+	uint32		start = found ? bson_iter_offset(&at) : members->len - 1;
+	uint32		end = found ? at.next_off : members->len - 1;
+	bool		into_array = found && BSON_ITER_HOLDS_ARRAY(&at);
+	bson_t		inner;
+	bson_t		child;
+	bson_iter_t into;
+
+	check_stack_depth();
+	mongo_append_part(result, members, sizeof(uint32), start);
+	for (int i = bson_count_keys(members); is_array && sets && !found && i < atoi(key); i++)
+		BSON_APPEND_NULL(result, psprintf("%d", i));
+	if ((rest != NULL || pushes) && (into_array || (found && BSON_ITER_HOLDS_DOCUMENT(&at))))
+	{
+		length = mongo_iter_descend(&at, &into);
+		if (!bson_view(&inner, into.raw, length))
+			elog(ERROR, "malformed document");
+		if (into_array)
+			bson_append_array_begin(result, key, -1, &child);
+		else
+			bson_append_document_begin(result, key, -1, &child);
+		if (rest != NULL)
+			append_changed(&child, &inner, into_array, rest, operator, operand);
+		else if (bson_iter_recurse(operand, &into) && bson_iter_find(&into, "$slice"))
+			mongo_append_part(&child, &inner, sizeof(uint32),
+							  bson_iter_init_find(&at, &inner, psprintf("%d", bson_iter_int32(&into))) ?
+							  bson_iter_offset(&at) : inner.len - 1);
+		bson_append_document_end(result, &child);
+	}
+	else if (rest != NULL && found)
+		mongo_append_part(result, members, start, end); /* MongoDB will refuse */
+	else if (rest != NULL && sets)
+	{
+		bson_append_document_begin(result, key, -1, &child);
+		append_changed(&child, bson_create_in(CurrentMemoryContext), false, rest, operator, operand);
+		bson_append_document_end(result, &child);
+	}
+	else if (sets)
+		bson_append_iter(result, key, -1, operand);
+	else if (found && is_array)
+		BSON_APPEND_NULL(result, key);
+	mongo_append_part(result, members, end, members->len - 1);
+}
+
+/*
+ * mongo_changed_fields
+ *		Returns the fields as the operators of mongo_row_to_update() leave those in, at and
+ *		around 'path' (NULL: all), in the current memory context.  Sets *is_whole to false if an
+ *		operator changes only a part of the field at 'path'.
+ */
+bson_t *
+mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path, bool *is_whole)
+{
+	bson_iter_t operator;
+	bson_iter_t operand;
+
+	bson_iter_init(&operator, update);
+	while (bson_iter_next(&operator))
+	{
+		List	   *paths = NIL;
+		ListCell   *cell;
+
+		for (bson_iter_recurse(&operator, &operand); bson_iter_next(&operand);)
+			paths = lappend(paths, unconstify(char *, bson_iter_key(&operand)));
+		list_sort(paths, compare_paths);
+		foreach(cell, paths)
+		{
+			const char *changed = lfirst(cell);
+			bool		is_part = path == NULL || mongo_path_is_under(changed, path);
+			bson_t	   *next;
+
+			if ((!is_part && !mongo_path_is_under(path, changed)) ||
+				!bson_iter_recurse(&operator, &operand) || !bson_iter_find(&operand, changed))
+				continue;
+			*is_whole &= path != NULL && (!is_part || strcmp(path, changed) == 0);
+			next = bson_create_in(CurrentMemoryContext);
+			append_changed(next, fields, false, changed, bson_iter_key(&operator), &operand);
+			fields = next;
+		}
+	}
+	return fields;
 }

@@ -329,4 +329,10 @@ extern const char *mongo_text_in_utf8(Oid type, Datum value, int *length);
 extern bool mongo_may_be_cut(const MongoPredicate *predicate, Datum value);
 extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
 
+/* -------- Shared by row.c and row_changes.c: parts of documents --------- */
+
+extern void mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end);
+extern bson_t *mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path,
+									bool *is_whole);
+
 #endif							/* MONGO_FDW_TRANSLATE_INTERNAL_H */
