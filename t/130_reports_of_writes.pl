@@ -84,6 +84,30 @@ like(run(q{BEGIN; SELECT mongo_command('mongodb', 'db', '{"insert": "t", "docume
 	qr/^(?=.*ERROR:  0A000: cannot PREPARE).*WARNING:  01000: changes on server "mongodb" were not rolled back/s, 'PREPARE TRANSACTION after mongo_command()');
 is(stored(), '4:', '... whose change stays');
 
+# --------------------- values that cannot be, for no row ----------------------
+
+$session->ask(q{CREATE DOMAIN small AS int CHECK (VALUE < 10); CREATE TABLE places (v int);
+	CREATE FOREIGN TABLE t_domain (_id int, v small) SERVER mongodb OPTIONS (database 'db', collection 't');
+	CREATE FUNCTION fails(int) RETURNS int LANGUAGE plpgsql STABLE AS $$ DECLARE n int; BEGIN SELECT count(*) INTO n FROM places; RETURN n / $1; END $$;
+	INSERT INTO t_mongodb VALUES (1, 1); SET plan_cache_mode = force_generic_plan;
+	PREPARE divided(int, int) AS UPDATE t_mongodb SET v = 10 / $1 WHERE _id = $2;
+	PREPARE checked(int, int) AS UPDATE t_domain SET v = $1 WHERE _id = $2;
+	PREPARE stored(timestamptz, int) AS UPDATE t_mongodb SET at = $1 WHERE _id = $2;
+	PREPARE called(int, int) AS UPDATE t_off SET v = fails($1) WHERE _id = $2 RETURNING v;
+	PREPARE selected(int, int) AS UPDATE t_mongodb SET v = (SELECT 10 / $1 FROM (SELECT count(*) FROM places) p) WHERE _id = $2});
+foreach my $case ([ 'divided', 0, '22012' ], [ 'checked', 11, '23514' ], [ 'stored', "'infinity'", '22008' ], [ 'called', 0, '22012' ], [ 'selected', 0, '22012' ])
+{
+	my ($name, $value, $error) = @$case;
+	is(run("EXECUTE $name($value, 7)"), '', "$name: a value that cannot be computed or stored is no error for no row");
+	is(run("BEGIN; EXECUTE $name($value, 7); INSERT INTO t_mongodb VALUES (2, 2); ROLLBACK"), '', '... nor in a transaction');
+	like(run("EXECUTE $name($value, 1)"), qr/ERROR:  $error/, '... but for one row');
+}
+$set->primary->snapshot;
+is(run('EXECUTE divided(5, 1)'), '', 'one that can be is computed');
+my $sent = $set->primary->changes->{commands};
+is_deeply([ @$sent{qw(update find commitTransaction)} ], [ 1, undef, 1 ], '... and sent as one command');
+is(stored(), '1:2', '... and stored');
+
 # ------------------------ savepoints that wrote nothing -----------------------
 
 $session->ask('INSERT INTO t_mongodb VALUES (1, 1)');

@@ -20,7 +20,9 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/ruleutils.h"
 
 /* An assignment with the value of its expression, as the column's type. */
@@ -329,6 +331,102 @@ bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 	return bson_view(view, data, length);
 }
 
+/*-------------------------------------------------------------------------
+ * The values of an UPDATE are computed once, before it is known whether there is a row to update.
+ * In SQL they are computed for each row, so they must not fail, nor run a sub-select, for none.
+ * Only then is MongoDB asked for a row first.
+ *-------------------------------------------------------------------------
+ */
+
+/* finds_row: does the bound filter match a document? */
+static bool
+finds_row(const MongoDirectState *state)
+{
+	const MongoDirectPlan *plan = state->plan;
+	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
+	bson_t	   *command = bson_from_template("{find: @1, limit: 1, singleBatch: true}",
+											 bson_utf8(extent.collection));
+	MongoCursor *cursor;
+	uint32		length;
+	bool		found;
+
+	append_as(command, "filter", state->filter, "filter");
+	if (plan->simple_collation)
+		bson_append_template(command, "{collation: {locale: 'simple'}}");
+	mongo_before_read(&extent, GetCurrentCommandId(false));
+	mongo_log_command(plan->database, command);
+	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
+		.user = state->user,
+		.database = extent.database,
+		.collection = plan->collection,
+		.command = command,
+		.read_mode = state->options->read_mode,
+		.comment = state->options->comment,
+		.read_collection = extent.collection
+	});
+	found = mongo_cursor_next(cursor, &length) != NULL;
+	mongo_cursor_close(cursor);
+	return found;
+}
+
+/* runs_subselect: does it contain the result of a sub-select?  A tree walker. */
+static bool
+runs_subselect(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, runs_subselect, context);
+}
+
+/*
+ * compute_update
+ *		Computes state->update; false if that fails, or would run a sub-select, and there is no
+ *		row.  Raises the failure if there is one.
+ *
+ * A sub-select runs outside of the subtransaction, whose end would release what its plan keeps.
+ */
+static bool
+compute_update(ForeignScanState *node, MongoDirectState *state)
+{
+	List	   *values = list_copy_tail(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
+										state->template.nparameters);
+	bool		subselect = runs_subselect((Node *) values, NULL);
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *failure = NULL;
+
+	if (subselect && !finds_row(state))
+		return false;
+	if (!subselect)
+		BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		state->update = build_update(evaluate_assignments(node, state),
+									 list_length(state->plan->assignments),
+									 state->options->write_null);
+		if (!subselect)
+			ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		if (subselect || ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		failure = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (failure != NULL && finds_row(state))
+		ReThrowError(failure);
+	return failure == NULL;
+}
+
 /* bind_plan: evaluates filter and values; false if no document can match. */
 static bool
 bind_plan(ForeignScanState *node, MongoDirectState *state)
@@ -337,11 +435,7 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 	if (mongo_bind_parameters(&state->template, state->expressions, node->ss.ps.ps_ExprContext,
 							  NULL, state->filter) == MONGO_MATCH_NONE)
 		return false;
-	if (state->plan->operation == CMD_UPDATE)
-		state->update = build_update(evaluate_assignments(node, state),
-									 list_length(state->plan->assignments),
-									 state->options->write_null);
-	return true;
+	return state->plan->operation != CMD_UPDATE || compute_update(node, state);
 }
 
 /* command_writer: returns a writer that sends the statement as one command. */
