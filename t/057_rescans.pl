@@ -125,8 +125,13 @@ is($session->ask(q{DO $$
 	END $$}) =~ s/.*total (\d+).*/$1/sr,
 	$node->safe_psql('postgres', 'SELECT sum(n) + 500 FROM (SELECT n FROM locals.small JOIN locals.t ON n < w ORDER BY small._id, t._id LIMIT 5000) s')
 	=~ s/\s//gr, 'a cursor over subtransactions');
-$session->ask('SET temp_file_limit = 10');
-like($session->ask($loop), qr/temporary file size exceeds/, 'temp_file_limit');
+foreach my $limit (0, 10, 100)
+{
+	$session->ask("SET temp_file_limit = $limit");
+	is($session->ask($loop), (asked("SET work_mem = '64kB'; $bare $loop", 'locals'))[0], "temp_file_limit = $limit");
+	is($session->ask('SELECT n, (SELECT max(v || n) FROM t WHERE k = n) FROM small WHERE _id = 3'),
+		(asked('SELECT n, (SELECT max(v || n) FROM t WHERE k = n) FROM small WHERE _id = 3', 'locals'))[0], '... by parameter');
+}
 $session->ask('RESET temp_file_limit');
 $session->ask("SET statement_timeout = '1s'");
 $mongod->block_commands(2000, 'getMore');

@@ -154,6 +154,10 @@ $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.t OPTIONS (SET est
 
 is_not_hashed('a file that is too large', '(SELECT max(v || n) FROM t WHERE t.k = keys.k)', "SET temp_file_limit = '100kB';");
 
+is((asked($_, 'foreigners'))[0], (asked($_, 'locals'))[0], 'three files that are too large together')
+  foreach q{SET temp_file_limit = '400kB'; SELECT n, (SELECT max(v || n) FROM t WHERE t.k = keys.k),
+	(SELECT min(v || n) FROM t WHERE t.k = keys.k), (SELECT max(v || n || t.w) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n};
+
 # interrupted, and again
 my $session = MongoFdwTest::Session->new($node);
 my $query = 'SELECT sum(n), count((SELECT max(t.v || n) FROM t WHERE t.k = keys.k)) FROM keys';

@@ -84,8 +84,9 @@ extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_
  *
  * Within a statement the same command has the same result, as with one snapshot.  So a
  * restarted scan reads its earlier rows again.  They are in a tuplestore, which uses work_mem
- * and beyond that a temporary file.  Several results are kept as long as they fit into
- * work_mem; a result in a file is dropped when the next one begins.
+ * and beyond that a temporary file, but at most half of temp_file_limit for all of them.  Several
+ * results are kept as long as they fit into work_mem; a result in a file is dropped when the next
+ * one begins.
  *-------------------------------------------------------------------------
  */
 
@@ -118,9 +119,10 @@ extern bool mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot);
 
 /*
  * These act on the selected result, if there is one; all but the first accept NULL.  add: appends
- * a row, after all cached rows have been read.  finish: marks it as whole; at most a row that
- * PostgreSQL makes may follow.  forget: drops it, because its rows depend on more than the
- * command.  leave: deselects it, and drops it unless it is whole.
+ * a row, after all cached rows have been read, or drops all results if they become too large.
+ * finish: marks it as whole; at most a row that PostgreSQL makes may follow.  forget: drops it,
+ * because its rows depend on more than the command.  leave: deselects it, and drops it unless it is
+ * whole.
  */
 extern void mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot);
 extern void mongo_results_finish(MongoResultCache *cache);

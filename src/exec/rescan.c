@@ -73,6 +73,49 @@ mongo_document_table_enter(HTAB *table, MemoryContext context, const bson_t *doc
 	return hash_search(table, &key, HASH_ENTER, NULL);
 }
 
+/* --- The temporary files of caches and hashed scans, which can be given up --- */
+
+/* Bytes in such files of the session, until a memory context is reset. */
+typedef struct FiledBytes
+{
+	Size		length;
+	MemoryContextCallback callback;
+} FiledBytes;
+
+static Size all_filed = 0;
+
+static void
+forget_filed(void *arg)
+{
+	FiledBytes *filed = arg;
+
+	all_filed -= filed->length;
+	filed->length = 0;
+}
+
+/* begin_filing: begins to count bytes that are in files as long as what is in 'context'. */
+static void
+begin_filing(FiledBytes *filed, MemoryContext context)
+{
+	filed->callback.func = forget_filed;
+	filed->callback.arg = filed;
+	MemoryContextRegisterResetCallback(context, &filed->callback);
+}
+
+/*
+ * may_file: counts so many more bytes; false if half of temp_file_limit would be exceeded.  The
+ * other half is for files that the session must have.
+ */
+static bool
+may_file(FiledBytes *filed, Size length)
+{
+	if (temp_file_limit >= 0 && (all_filed + length) / 1024 > (Size) temp_file_limit / 2)
+		return false;
+	filed->length += length;
+	all_filed += length;
+	return true;
+}
+
 /*-------------------------------------------------------------------------
  * A cache of the results of one scan's commands.
  *-------------------------------------------------------------------------
@@ -92,6 +135,8 @@ struct MongoResultCache
 	MemoryContext keys_context; /* of 'known' and the commands */
 	HTAB	   *known;
 	Tuplestorestate *rows;
+	Size		length;			/* of all rows, while there is temp_file_limit */
+	FiledBytes	filed;			/* of these */
 	StoredResult *current;		/* the selected result, or NULL */
 	int64		position;		/* of the next row in it */
 };
@@ -106,6 +151,7 @@ mongo_results_create(MemoryContext context)
 	cache->keys_context = AllocSetContextCreate(context, "mongo_fdw results",
 												ALLOCSET_SMALL_SIZES);
 	cache->known = mongo_document_table_create(cache->keys_context, sizeof(StoredResult));
+	begin_filing(&cache->filed, cache->keys_context);
 	cache->rows = tuplestore_begin_heap(false, false, work_mem);
 	tuplestore_set_eflags(cache->rows, EXEC_FLAG_REWIND);
 	MemoryContextSwitchTo(old_context);
@@ -131,6 +177,19 @@ mongo_results_leave(MongoResultCache *cache)
 	cache->current = NULL;
 }
 
+/* drop_results: drops all results. */
+static void
+drop_results(MongoResultCache *cache)
+{
+	cache->current = NULL;
+	cache->length = 0;
+	tuplestore_clear(cache->rows);
+	hash_destroy(cache->known);
+	MemoryContextReset(cache->keys_context);
+	cache->known = mongo_document_table_create(cache->keys_context, sizeof(StoredResult));
+	begin_filing(&cache->filed, cache->keys_context);
+}
+
 MongoResultState
 mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 {
@@ -148,12 +207,7 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 		mongo_results_leave(cache);
 	if (!found && (!tuplestore_in_memory(cache->rows) ||
 				   MemoryContextMemAllocated(cache->keys_context, true) > (Size) work_mem * 1024))
-	{
-		tuplestore_clear(cache->rows);
-		hash_destroy(cache->known);
-		MemoryContextReset(cache->keys_context);
-		cache->known = mongo_document_table_create(cache->keys_context, sizeof(StoredResult));
-	}
+		drop_results(cache);
 	if (!found)
 	{
 		/* its rows will follow all others */
@@ -186,11 +240,31 @@ mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot)
 	return true;
 }
 
+/* may_add: tells whether a row stays in memory, or may be written to a file. */
+static bool
+may_add(MongoResultCache *cache, TupleTableSlot *slot)
+{
+	if (temp_file_limit < 0)
+		return true;
+	slot_getallattrs(slot);
+	cache->length += SizeofMinimalTupleHeader + sizeof(int) +
+		heap_compute_data_size(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	/* with what the tuplestore adds, this fits into its memory */
+	if (cache->length < (Size) work_mem * 1024 / 4)
+		return true;
+	return may_file(&cache->filed, cache->length - cache->filed.length);
+}
+
 void
 mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot)
 {
 	if (cache->current == NULL)
 		return;
+	if (!may_add(cache, slot))
+	{
+		drop_results(cache);
+		return;
+	}
 	Assert(cache->position == cache->current->nrows);
 	tuplestore_puttupleslot(cache->rows, slot);
 	cache->position++;
@@ -296,12 +370,12 @@ struct MongoHashedScan
 	int			nrows;
 	int			max_rows;
 	BufFile    *file;
-	Size		length;			/* of the file, in bytes */
+	FiledBytes	filed;			/* in it */
 	int			next;			/* row of the current outer row, or -1 */
 };
 
-/* add_row: adds a row to the hash table, unless a key is NULL. */
-static void
+/* add_row: adds a row to the hash table, unless a key is NULL; false if the file is too large. */
+static bool
 add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 {
 	HashedRows *rows;
@@ -313,7 +387,7 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 
 	econtext->ecxt_scantuple = slot;
 	if (!mongo_hash_keys(hashed->keys, econtext, false, &hash))
-		return;
+		return true;
 	if (hashed->nrows == hashed->max_rows)
 	{
 		hashed->max_rows *= 2;
@@ -323,8 +397,9 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	row->next = -1;
 	BufFileTell(hashed->file, &row->segment, &row->offset);
 	tuple = ExecFetchSlotMinimalTuple(slot, &copied);
+	if (!may_file(&hashed->filed, tuple->t_len))
+		return false;
 	BufFileWrite(hashed->file, tuple, tuple->t_len);
-	hashed->length += tuple->t_len;
 	if (copied)
 		heap_free_minimal_tuple(tuple);
 
@@ -334,23 +409,18 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	else
 		rows->first = hashed->nrows;
 	rows->last = hashed->nrows++;
+	return true;
 }
 
-/*
- * is_too_large
- *		Does the table or the file need more than it may?
- *
- * Other temporary files of the session count in temp_file_limit, too.
- */
+/* is_too_large: does the table or the file need more than it may? */
 static bool
 is_too_large(const MongoHashedScan *hashed)
 {
 	Size		limit = get_hash_memory_limit();
 
 	return MemoryContextMemAllocated(hashed->context, true) > limit ||
-		hashed->length / MONGO_HASHED_FILE_FACTOR > limit ||
-		hashed->nrows == PG_INT32_MAX / 2 ||
-		(temp_file_limit >= 0 && hashed->length / 1024 > (Size) temp_file_limit / 2);
+		hashed->filed.length / MONGO_HASHED_FILE_FACTOR > limit ||
+		hashed->nrows == PG_INT32_MAX / 2;
 }
 
 /* read_rows: reads all rows into the hash table; false if that is abandoned. */
@@ -377,9 +447,8 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 		if (mongo_row_decoder_mismatches(state->decoder) != NULL ||
 			mongo_row_decoder_deferred(state->decoder))
 			return false;
-		if (is_too_large(hashed))
+		if (is_too_large(hashed) || !add_row(hashed, econtext, slot))
 			return false;
-		add_row(hashed, econtext, slot);
 	}
 }
 
@@ -407,6 +476,7 @@ fill_hashed_scan(ForeignScanState *scan)
 	bool		filled;
 
 	hashed->context = context;
+	begin_filing(&hashed->filed, context);
 	hashed->hashes = hash_create("mongo_fdw hashed scan", 1024, &control,
 								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	hashed->max_rows = 1024;
