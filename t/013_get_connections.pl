@@ -161,6 +161,24 @@ is($sessions[0]->ask('SELECT mongo_fdw_disconnect_all()'), 't', 'one closes');
 is(($waiting->finish)[1], "info 1\n", 'one that waits is let in');
 is($sessions[0]->ask($point), 'info 1', 'and leaves room when it ends');
 
+# a session does not wait for itself: its cursors are read to their end, or it is told at once
+$node->safe_psql('postgres', q{ALTER SERVER replica_set OPTIONS (ADD max_connections '1'); ALTER SERVER mongodb OPTIONS (SET max_connections '0');
+	CREATE FOREIGN TABLE many (_id int) SERVER replica_set OPTIONS (database 'db', fetch_size '10');
+	INSERT INTO many SELECT generate_series(1, 1000)});
+foreach my $fetch (5, 25, 0)
+{
+	is($node->safe_psql('postgres', "SET statement_timeout = '20s'; BEGIN; DECLARE c CURSOR FOR SELECT _id FROM many; MOVE $fetch FROM c; INSERT INTO in_set VALUES (10 + $fetch, '');"
+		  . ' DELETE FROM many WHERE _id = 1000; CREATE TEMPORARY TABLE read AS SELECT 1; MOVE ALL FROM c; COMMIT; SELECT count(*) FROM many'),
+		999, "a cursor that has been read to row $fetch, and a write");
+	$node->safe_psql('postgres', 'INSERT INTO many VALUES (1000)');
+}
+$start = time;
+like(($node->psql('postgres', q{\set VERBOSITY verbose
+	BEGIN; INSERT INTO many VALUES (1001); SELECT mongo_command('replica_set', 'db', '{"ping": 1}')}))[2],
+	qr/ERROR:  53300: too many connections to server "replica_set".*This session itself uses 1.*HINT/s, 'a command beside a transaction');
+cmp_ok(time - $start, '<', 15, 'at once');
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (SET max_connections '2')});
+
 # cancelled while waiting; killed without a word
 like($sessions[2]->ask("SET statement_timeout = 300; $point"), qr/canceling statement due to statement timeout/, 'a wait is interrupted');
 $sessions[2]->ask('SET statement_timeout = 0');

@@ -396,8 +396,11 @@ mongo_connection_limit_enter(MongoConnection *connection, Oid userid, int limit,
 			ereport(ERROR,
 					(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
 					 errmsg("too many connections to server \"%s\"", connection->server_name),
+					 timeout_ms == 0 ?
+					 errdetail("This session itself uses %d, which is the option \"max_connections\" of the server.", limit) :
 					 errdetail("The sessions of this database have %d, which is the option \"max_connections\" of the server, and none was closed within %d milliseconds.",
 							   limit, timeout_ms),
+					 timeout_ms == 0 ? errhint("Raise max_connections, or end the transaction or the query that uses them first.") :
 					 errhint("Raise max_connections, close idle connections sooner by idle_timeout or keep_connections, or let a session have fewer by async_connections.")));
 		(void) ConditionVariableTimedSleep(&server->closed, left,
 										   mongo_wait_event(MONGO_WAIT_CONNECTION_LIMIT));

@@ -597,6 +597,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 	MongoConnectionOptions *options = mongo_connection_options(server, user);
 	mongoc_uri_t *uri;
 	TimestampTz since;
+	bool		waits = true;
 
 	connection->server_name = server->servername;
 	connection->options = options;
@@ -616,9 +617,9 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 
 	/* close our own idle connections before waiting for other sessions */
 	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
-		mongo_pool_close_idle(user->serverid);
+		waits = mongo_pool_close_idle(user->serverid) < options->max_connections;
 	mongo_connection_limit_enter(connection, user->userid, options->max_connections,
-								 selection_timeout(uri));
+								 waits ? selection_timeout(uri) : 0);
 	since = GetCurrentTimestamp();
 	select_and_connect(connection, uri);
 	prepare_read_preference(connection);

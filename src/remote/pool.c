@@ -182,10 +182,20 @@ mongo_round_trip_time(const UserMapping *user)
 	return shortest == 0 ? -1 : shortest / 1000.0;
 }
 
-void
+int
 mongo_pool_close_idle(Oid serverid)
 {
+	int			left = 0;
+	dlist_iter	iter;
+
 	(void) close_unused(serverid, InvalidOid, NULL);
+	dlist_foreach(iter, &connections)
+	{
+		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		left += connection->serverid == serverid && connection->counted != NULL;
+	}
+	return left;
 }
 
 /* state_of: returns what the connection does. */
@@ -547,7 +557,7 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	MongoConnection *connection;
 
 	if (!mongo_may_open_connection())
-		mongo_pool_close_idle(InvalidOid);
+		(void) mongo_pool_close_idle(InvalidOid);
 	mongo_activity_use(lease->activity);
 	/* the statement may have begun with another user mapping */
 	user = mongo_user_mapping(user->userid, user->serverid);
@@ -618,6 +628,38 @@ connect_for_cursor(MongoLease *lease, UserMapping *user)
 	return false;
 }
 
+/*
+ * finish_cursors
+ *		If max_connections allows no further connection, reads the cursors to their end for which
+ *		the session keeps its connections; false if that frees none.
+ */
+static bool
+finish_cursors(const UserMapping *user)
+{
+	const MongoConnection *kept = NULL;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections)
+	{
+		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if (connection->serverid == user->serverid && !connection->in_transaction &&
+			(connection->cursors > 0 || connection->leases > 0))
+			kept = connection;
+	}
+	if (kept == NULL ||
+		mongo_connection_limit_has_room(user->serverid, kept->options->max_connections))
+		return false;
+	mongo_cursors_read_to_end(&(MongoExtent) {user->serverid, NULL, NULL}, false);
+	/* it may have been closed */
+	dlist_foreach(iter, &connections)
+	{
+		if (dlist_container(MongoConnection, node, iter.cur) == kept)
+			return kept->cursors == 0 && kept->leases == 0;
+	}
+	return true;
+}
+
 bool
 mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 {
@@ -652,6 +694,8 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 			other->callbacks->save_reply(other->reader);
 			continue;
 		}
+		if (lease->callbacks == NULL && finish_cursors(user))
+			continue;
 		if (may_connect(lease) && connect_for_cursor(lease, user))
 			return true;
 		if (policy == MONGO_WAIT_IN_QUEUE && count_connections(lease, &last) > 0)

@@ -711,8 +711,8 @@ extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *l
  * mongo_connection_limit_has_room: tells whether all sessions together have fewer than 'limit'
  * connections to the server.  True if the limit is 0, and without shared memory.
  * mongo_connection_limit_enter: counts a new connection, and shows it to all sessions if a slot
- * is free, unless there is no shared memory.  At the limit, waits up to timeout_ms for another one
- * to be closed, then raises 53300; raises 57014 when cancelled.
+ * is free, unless there is no shared memory.  At the limit, waits up to timeout_ms (0: the session
+ * itself has all) for another one to be closed, then raises 53300; raises 57014 when cancelled.
  * mongo_connection_limit_leave: stops counting and showing a connection.
  */
 extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
@@ -865,10 +865,11 @@ extern void mongo_pool_sweep(bool aborted);
  * changes.
  *
  * mongo_pool_close_idle: closes unused connections: all (InvalidOid) if too many files are open,
- * or those to one server if it has too many connections.
+ * or those to one server if it has too many connections.  Returns how many of the session's
+ * connections to the server still count for max_connections.
  */
 extern void mongo_connection_show_state(const MongoConnection *connection);
-extern void mongo_pool_close_idle(Oid serverid);
+extern int	mongo_pool_close_idle(Oid serverid);
 
 /* ------------------ write.c: one write, and its outcome ---------------------- */
 
