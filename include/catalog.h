@@ -132,6 +132,8 @@ extern const MongoStatistics *mongo_statistics_of(Oid relid);
  */
 extern bool mongo_reads_one_collection(Oid relid);
 
+extern bool mongo_names_collection(UserMapping *user, Oid relid);
+
 /*
  * mongo_key_covers
  *		Does this field of an index contain the values of this path (UTF-8)?  A wildcard

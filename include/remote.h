@@ -359,6 +359,19 @@ typedef struct MongoUnsent
 /* mongo_unsent_add: adds to the list of unsent writes. */
 extern void mongo_unsent_add(MongoUnsent *unsent);
 
+/* A scan, from its beginning to its end.  It may still send commands. */
+typedef struct MongoReader
+{
+	MongoExtent extent;
+	CommandId	command;		/* its snapshot shows writes of earlier ones */
+	/* called before a write that it may see and must not */
+	void		(*before_write) (struct MongoReader *reader, const MongoExtent *written,
+								 MemoryContext statement);
+	MongoListed listed;
+} MongoReader;
+
+extern dlist_head mongo_readers;
+
 /*
  * mongo_before_read
  *		Sends the unsent writes to 'extent' of all commands before 'command'.  Called before
@@ -369,17 +382,13 @@ extern void mongo_unsent_add(MongoUnsent *unsent);
 extern void mongo_before_read(const MongoExtent *extent, CommandId command);
 
 /*
- * mongo_begin_write
- *		Calls mongo_session_for_write() and prepares a write to 'extent': sends other
- *		statements' unsent writes to it, and reads to their end the open cursors that may
- *		see the change.
- *
  * mongo_begin_command
- *		Does the same before an SQL function runs a command in a database (NULL: any) whose
- *		collections are not known.  Sends only writes that the caller's snapshot shows, and
- *		reads cursors only if the command 'writes'.
+ *		Does what mongo_begin_write() does before an SQL function runs a command in a database
+ *		(NULL: any) whose collections are not known.  Sends only writes that the caller's
+ *		snapshot shows, and begins and reads scans only if the command 'writes'.
  */
-extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *extent);
+extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *extent,
+									   CommandId command, MemoryContext statement);
 extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
 
 /* Logs a command before it is sent, if mongo_fdw.log_remote_query is on. */

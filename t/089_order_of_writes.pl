@@ -40,6 +40,7 @@ foreach my $name (sort keys %servers)
 	create_server($node, $name, $mongod, batch_size => 3, fetch_size => 2,
 		$name eq 'off' ? (replica_set => undef, transactions => 'off') : ());
 	$mongod->command('{"create": "viewed", "viewOn": "t", "pipeline": []}', $database);
+	$mongod->command('{"create": "viewed_u", "viewOn": "u", "pipeline": []}', $database);
 	my $columns = '(_id int, k int, b text)';
 	$node->safe_psql('postgres', qq{
 		CREATE SCHEMA $name;
@@ -48,6 +49,7 @@ foreach my $name (sort keys %servers)
 		CREATE FOREIGN TABLE $name.e $columns SERVER $name OPTIONS (database '$database');
 		CREATE FOREIGN TABLE $name.again $columns SERVER $name OPTIONS (database '$database', collection 't');
 		CREATE FOREIGN TABLE $name.viewed $columns SERVER $name OPTIONS (database '$database');
+		CREATE FOREIGN TABLE $name.viewed_u $columns SERVER $name OPTIONS (database '$database');
 		CREATE FOREIGN TABLE $name.piped $columns SERVER $name OPTIONS (database '$database', collection 't', pipeline '[{"\$match": {}}]');
 		CREATE FOREIGN TABLE $name.upserted $columns SERVER $name OPTIONS (database '$database', collection 't', insert_mode 'upsert');
 		CREATE TABLE $name.root $columns PARTITION BY LIST (b);
@@ -96,6 +98,8 @@ $node->safe_psql('postgres', q{
 			IF NEW._id < 1000 THEN INSERT INTO t VALUES (NEW._id + 1000, NEW.k, 'of a trigger'); END IF;
 			RETURN NEW;
 		END $$;
+	CREATE FUNCTION opened() RETURNS refcursor LANGUAGE plpgsql AS $$
+		DECLARE c refcursor := 'c'; BEGIN OPEN c FOR SELECT * FROM t WHERE _id > 3 ORDER BY _id; RETURN c; END $$;
 	CREATE TABLE target (_id int PRIMARY KEY, b text);
 	CREATE FUNCTION write_source() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN
@@ -293,12 +297,59 @@ foreach my $source ('t', 'viewed')
 		LOOP FETCH c INTO r; EXIT WHEN NOT FOUND; INSERT INTO log (line) VALUES (r::text); END LOOP; CLOSE c; END \$\$");
 }
 
+# ----------------------------------------- scans that begin after a later write ---
+
+foreach my $source ('t', 'viewed', 'again', 'rows_of_t() f(_id)')
+{
+	alike("a cursor over $source that is first read after a DELETE", "BEGIN; DECLARE c CURSOR FOR SELECT _id FROM $source ORDER BY _id; DELETE FROM t WHERE _id < 6; FETCH ALL FROM c; COMMIT");
+}
+alike('... WITH HOLD', 'BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT * FROM t ORDER BY _id; DELETE FROM t WHERE _id < 6; UPDATE t SET b = $$new$$; COMMIT; FETCH ALL FROM c; CLOSE c');
+alike('... under a savepoint', 'BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY _id; SAVEPOINT s; DELETE FROM t WHERE _id < 6; RELEASE s; DELETE FROM t; FETCH ALL FROM c; COMMIT');
+alike('... after a write that it sees', 'BEGIN; UPDATE t SET b = $$seen$$; DECLARE c CURSOR FOR SELECT count(*), b FROM t GROUP BY b; DELETE FROM t; INSERT INTO t VALUES (1, 1, $$new$$); FETCH ALL FROM c; COMMIT');
+alike('... by a condition that is evaluated', 'BEGIN; DECLARE c CURSOR FOR SELECT _id FROM t WHERE b = current_setting($$my.b$$) ORDER BY _id; SET my.b = $$old$$; DELETE FROM t WHERE _id < 6; FETCH ALL FROM c; COMMIT');
+alike('... opened in PL/pgSQL', q{DO $$ DECLARE c refcursor; r record; n int := 3; BEGIN OPEN c FOR SELECT * FROM t WHERE _id > n ORDER BY _id; n := 8; DELETE FROM t WHERE k = 1;
+	LOOP FETCH c INTO r; EXIT WHEN NOT FOUND; INSERT INTO log (line) VALUES (r::text); END LOOP; END $$});
+alike('... that a function returns', 'BEGIN; SELECT opened(); DELETE FROM t WHERE _id < 6; FETCH ALL FROM c; COMMIT');
+alike('... that a block has opened that fails', q{DO $$ DECLARE c refcursor; BEGIN
+	BEGIN OPEN c FOR SELECT * FROM t; PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN NULL; END; DELETE FROM t WHERE _id < 6; END $$});
+alike('a join that is first read after a DELETE', 'SET enable_nestloop = off; BEGIN; DECLARE c CURSOR FOR SELECT t._id, u.k FROM t JOIN u USING (_id) ORDER BY length(t.b), 1; DELETE FROM t WHERE _id < 6; DELETE FROM u WHERE k = 1; FETCH ALL FROM c; COMMIT');
+alike('in the order of a column that may be null', 'UPDATE t SET k = NULL WHERE k = 0; BEGIN; DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k; UPDATE t SET k = NULL; FETCH ALL FROM c; COMMIT');
+alike('a sub-select that is evaluated late', 'SELECT _id, add_row(_id + 100), (SELECT count(*) FROM t) FROM u ORDER BY _id');
+alike('... after a CTE that writes', 'WITH w AS MATERIALIZED (SELECT add_row(100 + g) FROM generate_series(1, 3) g) SELECT count(*), (SELECT count(*) FROM t) FROM w');
+alike('... in RETURNING of rows that are sent at once', "INSERT INTO t SELECT _id + 5, k, 'new' FROM u ON CONFLICT DO NOTHING RETURNING _id, (SELECT count(*) FROM t)");
+alike('the next branch of an Append', q{SET enable_async_append = off; INSERT INTO e SELECT _id + 100, k, b FROM u; DO $$ DECLARE r record; BEGIN
+	FOR r IN SELECT * FROM parts LOOP UPDATE parts SET k = k + 100; INSERT INTO log (line) VALUES (r.k); END LOOP; END $$; SELECT sum(k) FROM parts});
+alike('... with a value from a sub-select', q{SET enable_async_append = off; INSERT INTO e SELECT _id + 100, k, b FROM u; DO $$ DECLARE r record; BEGIN
+	FOR r IN SELECT * FROM parts WHERE k < (SELECT max(k) FROM t) LOOP UPDATE parts SET k = k + 100; INSERT INTO log (line) VALUES (r.k); END LOOP; END $$});
+alike('the next branch of UNION ALL', q{SET enable_async_append = off; DO $$ DECLARE r record; BEGIN FOR r IN SELECT 1 AS k FROM generate_series(1, 60) UNION ALL SELECT k FROM t LOOP
+	UPDATE t SET k = k + 1; INSERT INTO log (line) VALUES (r.k); END LOOP; END $$});
+alike('a loop over outer rows and their inner rows', q{SET enable_hashjoin = off; SET enable_mergejoin = off; DO $$ DECLARE r record; BEGIN
+	FOR r IN SELECT u._id, t.b FROM u, t WHERE t._id = u._id AND u._id < 5 LOOP UPDATE t SET b = 'new' WHERE _id = r._id; END LOOP; END $$});
+
 # what a block undoes is not sent later
 $node->safe_psql('postgres', 'CREATE FUNCTION fails_at(i int, n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1 / (n - i); END $$');
 alike('a cursor for UPDATE that fails in a block', q{DO $$ DECLARE c refcursor; r record; BEGIN
 	OPEN c FOR UPDATE t SET b = 'new', k = fails_at(_id, 5) RETURNING *;
 	BEGIN FETCH c INTO r; EXCEPTION WHEN division_by_zero THEN NULL; END;
 	INSERT INTO log (line) VALUES (seen()); END $$});
+
+# a scan that needs values of rows cannot be begun before a write; it matters if it begins later
+my $late = q{DO $$ DECLARE r record; BEGIN FOR r IN
+	SELECT i, (SELECT count(*) FROM READ x WHERE x._id = i) FROM generate_series(1, 6) i LOOP
+	UPDATE u SET k = 1; END LOOP; END $$; COMMIT};
+foreach my $case ([ 'u', '', '0A000' ], [ 'viewed_u', '', '0A000' ], [ 't', '', '' ], [ 'u', 'BEGIN', '' ])
+{
+	my ($table, $begin, $state) = @$case;
+
+	foreach my $schema (sort keys %servers)
+	{
+		fill($schema);
+		my ($status, $stdout, $stderr) = $node->psql('postgres',
+			"\\set VERBOSITY sqlstate\nSET search_path = $schema, public; $begin; " . $late =~ s/READ/$table/r);
+		is(join(' ', $stderr =~ /ERROR:  (\w+)/g), $state,
+			"$schema: sub-selects over $table for each row, and writes " . ($begin ? 'when there are no more rows' : 'between'));
+	}
+}
 
 # a subquery that is run again after a write, and again by two commands
 $node->safe_psql('postgres', q{

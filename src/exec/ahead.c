@@ -1,12 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * ahead.c
- *		Sends the commands of several scans of a query together, over a network.
+ *		Begins scans before they are read.
  *
- * When the first scan of a query begins, the others that the query will read are begun, too, so
- * that their round trips happen at the same time.  The plan tells which these are.  It may be
- * wrong: if the first side of a join is empty, the other one is not read.  So only scans are begun
- * that cost little, and none within a machine, where a round trip takes less than such a command.
+ * Before a write that a scan may see and must not, the scan is begun, unless its command lacks a
+ * value: that of an outer row, or of an InitPlan.  Such a scan raises an error if it begins later.
+ *
+ * Over a network the commands of several scans of a query are sent together.  When the first scan
+ * of a query begins, the others that the query will read are begun, too, so that their round trips
+ * happen at the same time.  The plan tells which these are.  It may be wrong: if the first side of
+ * a join is empty, the other one is not read.  So only scans are begun that cost little, and none
+ * within a machine, where a round trip takes less than such a command.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,43 +18,164 @@
 
 #include "exec_internal.h"
 #include "remote.h"
+#include "catalog.h"
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
-/* A scan that may be begun before it is read. */
-typedef struct WaitingScan
+/* ------------------------- scans before a write --------------------------- */
+
+/* awaits_value: a walker that tells whether a value is that of an InitPlan that has not run. */
+static bool
+awaits_value(Node *node, void *context)
 {
-	dlist_node	node;
-	bool		listed;
-	ForeignScanState *scan;
-	MemoryContextCallback callback;
-} WaitingScan;
+	const EState *estate = context;
 
-/* Those of all queries in execution. */
-static dlist_head waiting_scans = DLIST_STATIC_INIT(waiting_scans);
-
-static void
-unlist(void *arg)
-{
-	WaitingScan *waiting = arg;
-
-	if (waiting->listed)
-		dlist_delete(&waiting->node);
-	waiting->listed = false;
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+		return estate->es_param_exec_vals[((Param *) node)->paramid].execPlan != NULL;
+	return expression_tree_walker(node, awaits_value, context);
 }
 
-/* has_own_values: are all values of the command known, so that binding it raises no error? */
+/*
+ * begin_early
+ *		Begins a scan in its own query's snapshot, as the user of that query.
+ *
+ * If that fails, the scan is not begun later.  The error ends the statement that writes.
+ */
+static void
+begin_early(MongoScanState *state)
+{
+	EState	   *estate = state->node->ss.ps.state;
+	ResourceOwner old_owner = CurrentResourceOwner;
+	MongoAtWork work;
+	Oid			userid;
+	int			security;
+
+	GetUserIdAndSecContext(&userid, &security);
+	SetUserIdAndSecContext(state->userid, security | SECURITY_LOCAL_USERID_CHANGE);
+	CurrentResourceOwner = state->reader.listed.owner;
+	PushActiveSnapshot(estate->es_snapshot);
+	mongo_begin_work(&work, state->relids);
+	PG_TRY();
+	{
+		mongo_scan_start(state->node, NULL);
+
+		/*
+		 * once the write's transaction has begun, this needs another
+		 * connection
+		 */
+		if (state->run.cursor != NULL)
+			mongo_cursor_ask_now(state->run.cursor);
+	}
+	PG_CATCH();
+	{
+		state->started = false;
+		state->overtaken = OVERTAKEN;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	state->unread = true;
+	mongo_end_work(&work);
+	PopActiveSnapshot();
+	CurrentResourceOwner = old_owner;
+	SetUserIdAndSecContext(userid, security);
+}
+
+/* names_written: is one of the scan's tables of the collection that is written? */
 static bool
-has_own_values(const ForeignScan *plan, const MongoScanPlan *scan_plan)
+names_written(const MongoScanState *state, const MongoExtent *written)
 {
 	ListCell   *cell;
 
+	foreach(cell, state->relids)
+	{
+		if (strcmp(mongo_to_utf8(mongo_table_options(lfirst_oid(cell))->collection),
+				   written->collection) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * before_write
+ *		Begins a scan that has not been read (MongoReader); notes if it is too late for it to send
+ *		further commands.
+ *
+ * It is not too late for scans of the query that writes: they see rows that it had to send at once.
+ * Nor is it too late if a command might write anywhere, which mostly is elsewhere.
+ */
+static void
+before_write(MongoReader *reader, const MongoExtent *written, MemoryContext statement)
+{
+	MongoScanState *state = (MongoScanState *) reader;
+	EState	   *estate = state->node->ss.ps.state;
+
+	StaticAssertStmt(offsetof(MongoScanState, reader) == 0, "must be its first member");
+	/* the query has all its rows */
+	if (estate->es_finished)
+		return;
+	if (!state->started && state->overtaken == NOT_OVERTAKEN && state->plan->has_values &&
+		state->shared == NULL &&
+		!awaits_value((Node *) ((ForeignScan *) state->node->ss.ps.plan)->fdw_exprs, estate))
+		begin_early(state);
+	if (statement == estate->es_query_cxt || written->collection == NULL ||
+		state->overtaken == OVERTAKEN)
+		return;
+	if (names_written(state, written))
+		state->overtaken = OVERTAKEN;
+	else if (!state->reads_collections)
+		state->overtaken = MAYBE_OVERTAKEN;
+}
+
+/*
+ * mongo_check_overtaken
+ *		Raises 0A000 if the scan, which is about to send a command, would see a later write of its
+ *		own session.  Asks MongoDB whether the scan's tables are of views, if that matters.
+ */
+void
+mongo_check_overtaken(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	ListCell   *cell;
+
+	if (state->overtaken == MAYBE_OVERTAKEN)
+	{
+		state->reads_collections = true;
+		foreach(cell, state->relids)
+			state->reads_collections &= mongo_names_collection(state->user, lfirst_oid(cell));
+		if (state->reads_collections)
+			state->overtaken = NOT_OVERTAKEN;
+	}
+	if (state->overtaken != NOT_OVERTAKEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot scan foreign table \"%s\" without later writes",
+						get_rel_name(linitial_oid(state->relids))),
+				 errdetail("A later command of the session has written to what the table reads, and MongoDB has no snapshot of before.  The scan could not begin earlier, for example because it needs a value of another row."),
+				 errhint("Read all rows of the query before writing, for example into an array or a temporary table, or set enable_nestloop to off.")));
+}
+
+/* may_precede: may the scan be begun when another one is, and does binding it raise no error? */
+static bool
+may_precede(const ForeignScanState *node)
+{
+	const MongoScanPlan *scan_plan = ((const MongoScanState *) node->fdw_state)->plan;
+	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	ListCell   *cell;
+
+	if (!scan_plan->may_precede || scan_plan->is_batched || scan_plan->hash_keys != NIL ||
+		plan->scan.plan.parallel_aware || node->ss.ps.async_capable ||
+		!bms_is_empty(plan->scan.plan.extParam))
+		return false;
 	/* a LIMIT may be negative */
 	if (scan_plan->limit >= 0 && !IsA(list_nth(plan->fdw_exprs, scan_plan->limit), Const))
 		return false;
-
 	foreach(cell, plan->fdw_exprs)
 	{
 		const Node *expression = lfirst(cell);
@@ -59,28 +184,40 @@ has_own_values(const ForeignScan *plan, const MongoScanPlan *scan_plan)
 			!(IsA(expression, Param) && ((const Param *) expression)->paramkind == PARAM_EXTERN))
 			return false;
 	}
-	return bms_is_empty(plan->scan.plan.extParam);
+	return true;
 }
 
+/*
+ * mongo_ahead_add
+ *		Lists a scan that begins, until mongo_end_foreign_scan(), so that it can be begun before it
+ *		is read.
+ */
 void
-mongo_ahead_add(ForeignScanState *node)
+mongo_ahead_add(ForeignScanState *node, Oid serverid)
 {
-	const MongoScanState *state = node->fdw_state;
-	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	WaitingScan *waiting;
+	MongoScanState *state = node->fdw_state;
+	const MongoScanPlan *plan = state->plan;
+	EState	   *estate = node->ss.ps.state;
 
-	if (!state->plan->may_precede || state->plan->is_batched || state->plan->hash_keys != NIL ||
-		plan->scan.plan.parallel_aware || node->ss.ps.async_capable ||
-		!has_own_values(plan, state->plan))
+	state->node = node;
+	state->userid = GetUserId();
+	state->reader.extent = (MongoExtent) {
+		serverid, mongo_to_utf8(plan->database),
+		plan->reads_one ? mongo_to_utf8(plan->collection) : NULL
+	};
+	state->reader.command = estate->es_snapshot->curcid;
+	state->reader.before_write = before_write;
+	/* EvalPlanQual() reads nothing */
+	if (estate->es_epq_active != NULL)
 		return;
-	waiting = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt, sizeof(WaitingScan));
-	waiting->scan = node;
-	waiting->callback.func = unlist;
-	waiting->callback.arg = waiting;
-	MemoryContextRegisterResetCallback(node->ss.ps.state->es_query_cxt, &waiting->callback);
-	dlist_push_tail(&waiting_scans, &waiting->node);
-	waiting->listed = true;
+	state->may_precede = may_precede(node);
+	state->callback.func = mongo_list_remove;
+	state->callback.arg = &state->reader.listed;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->callback);
+	mongo_list_add(&mongo_readers, &state->reader.listed);
 }
+
+/* -------------------- scans whose commands are sent together ---------------- */
 
 /*
  * needed_scans
@@ -139,6 +276,11 @@ needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 	}
 }
 
+/*
+ * mongo_ahead_send
+ *		Called when the query's first scan has opened its cursor: starts the others that the query
+ *		needs, and sends all their commands.  Raises as starting and sending do.
+ */
 void
 mongo_ahead_send(ForeignScanState *first)
 {
@@ -147,20 +289,20 @@ mongo_ahead_send(ForeignScanState *first)
 	List	   *scans = NIL;
 	List	   *needed;
 	ListCell   *cell;
-	dlist_mutable_iter iter;
+	dlist_iter	iter;
 
-	dlist_foreach_modify(iter, &waiting_scans)
+	dlist_foreach(iter, &mongo_readers)
 	{
-		WaitingScan *waiting = dlist_container(WaitingScan, node, iter.cur);
+		MongoScanState *state = (MongoScanState *) dlist_container(MongoReader, listed.node, iter.cur);
 
-		if (waiting->scan->ss.ps.state != estate)
+		if (!state->may_precede || state->node->ss.ps.state != estate)
 			continue;
-		unlist(waiting);
-		if (waiting->scan != first)
-			scans = lappend(scans, waiting->scan);
+		state->may_precede = false;
+		if (state->node != first)
+			scans = lappend(scans, state->node);
 	}
 	/* MongoDB transactions may begin by reading */
-	if (scans == NIL || estate->es_epq_active != NULL || IsolationUsesXactSnapshot())
+	if (scans == NIL || IsolationUsesXactSnapshot())
 		return;
 	mongo_cursor_ask_now(cursor);
 	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);

@@ -266,15 +266,30 @@ typedef struct MongoScanRun
 	TimestampTz left_at;		/* time of the first ReScan with so many rows */
 } MongoScanRun;
 
+/* Whether a write that a scan may see has been sent, so that it is too late to begin it. */
+typedef enum MongoOvertaken
+{
+	NOT_OVERTAKEN,
+	MAYBE_OVERTAKEN,			/* if one of its tables is that of a view */
+	OVERTAKEN
+} MongoOvertaken;
+
 /* fdw_state of the ForeignScanState. */
 typedef struct MongoScanState
 {
+	MongoReader reader;			/* the first member; not listed under EXPLAIN
+								 * without ANALYZE */
+	ForeignScanState *node;
 	MongoScanPlan *plan;
 	MongoCommandTemplate template;	/* of the run's command */
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
-	MongoExtent extent;			/* what it reads */
+	Oid			userid;			/* who began it */
+	MemoryContextCallback callback; /* takes it from the list */
+	bool		may_precede;	/* may be begun when another scan is */
+	MongoOvertaken overtaken;
+	bool		reads_collections;	/* no views, as MongoDB has said */
 	MongoRowDecoder *decoder;	/* NULL under EXPLAIN without ANALYZE */
 	struct MongoSharedScan *shared; /* shared with other processes; or NULL */
 	ExprState  *hiding;			/* the quals that hide rows (scan.c); NULL:
@@ -292,6 +307,8 @@ typedef struct MongoScanState
 
 	bool		started;		/* a row was requested since Begin or ReScan,
 								 * or it was begun ahead */
+	bool		unread;			/* begun before a write, and no row was
+								 * requested since */
 	bool		must_wait;		/* an asynchronous scan returned no row
 								 * because it would have to wait */
 	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */
@@ -322,15 +339,11 @@ extern void mongo_scan_make_cached_slot(ForeignScanState *node);
  */
 extern void mongo_scan_start(ForeignScanState *node, MongoCursor *first);
 
-/* -------------- ahead.c: commands that a query sends together ---------------- */
+/* ------------- ahead.c: scans that are begun before they are read ------------- */
 
-/*
- * mongo_ahead_add: called when a scan begins; notes that it may be started ahead, if it may.
- * mongo_ahead_send: called when the query's first scan has opened its cursor; starts the others
- * that the query needs, and sends all their commands.  Raises as starting and sending do.
- */
-extern void mongo_ahead_add(ForeignScanState *node);
+extern void mongo_ahead_add(ForeignScanState *node, Oid serverid);
 extern void mongo_ahead_send(ForeignScanState *first);
+extern void mongo_check_overtaken(ForeignScanState *node);
 
 /*-------------------------------------------------------------------------
  * write_queue.c: a statement's writes to one collection, sent in order and in batches.

@@ -305,10 +305,6 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
-	state->extent = (MongoExtent) {
-		plan->fs_server, mongo_to_utf8(state->plan->database),
-		state->plan->reads_one ? mongo_to_utf8(state->plan->collection) : NULL
-	};
 	state->keeps_results = may_repeat(node, eflags);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finalizer = mongo_finalizer_create(state->plan,
@@ -322,7 +318,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	/* the decoder sets only the columns in use; the others stay NULL */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	mongo_ahead_add(node);
+	mongo_ahead_add(node, plan->fs_server);
 }
 
 /*
@@ -508,7 +504,7 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 	mongo_log_command(plan->database, command);
 	return mongo_cursor_open(state->run.context, &(MongoRead) {
 		.user = state->user,
-		.database = state->extent.database,
+		.database = state->reader.extent.database,
 		.collection = plan->collection,
 		.command = command,
 		.others = others,
@@ -522,7 +518,7 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 		!node->ss.ps.async_capable,
 		.read_mode = plan->read_mode,
 		.comment = plan->comment,
-		.read_collection = state->extent.collection,
+		.read_collection = state->reader.extent.collection,
 		.reply_field = state->run.counts ? MONGO_COUNT_FIELD : NULL,
 		.usage = &state->usage
 	});
@@ -625,7 +621,7 @@ mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 	MongoResultState known = MONGO_RESULT_NEW;
 	MemoryContext old_context = MemoryContextSwitchTo(state->run.context);
 
-	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
+	mongo_before_read(&state->reader.extent, state->reader.command);
 
 	/* ReScan keeps a run that may be continued */
 	left = state->run;
@@ -644,6 +640,8 @@ mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 		known = find_result(node, state);
 		if (known == MONGO_RESULT_NEW)
 		{
+			if (!state->switched)
+				mongo_check_overtaken(node);
 			state->run.is_local = mongo_switch_plan(node);
 			if (!state->run.is_local)
 				open_scan_cursor(node, state, first);
@@ -828,6 +826,7 @@ next_row(ForeignScanState *node)
 	MongoAtWork work;
 
 	mongo_begin_work(&work, state->relids);
+	state->unread = false;
 	if (!state->started)
 		mongo_scan_start(node, NULL);
 	if (state->run.is_local)
@@ -904,7 +903,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	/* if may_repeat() was false, the first run's rows are fetched again */
 	if (!state->plan->is_batched)
 		state->keeps_results = true;
-	if (!state->started)
+	if (!state->started || (state->unread && node->ss.ps.chgParam == NULL))
 		return;
 	state->started = false;
 	if (state->cached_slot != NULL)
@@ -922,6 +921,7 @@ mongo_end_foreign_scan(ForeignScanState *node)
 
 	if (state == NULL)
 		return;
+	mongo_list_remove(&state->reader.listed);
 	close_run(&state->run);
 	mongo_results_end(state->results);
 	state->results = NULL;

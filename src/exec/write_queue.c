@@ -214,7 +214,8 @@ prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 {
 	CHECK_FOR_INTERRUPTS();
 	finish_flight(queue);
-	return mongo_begin_write(writer->user, &queue->unsent.extent);
+	return mongo_begin_write(writer->user, &queue->unsent.extent, queue->unsent.command,
+							 queue->context);
 }
 
 /* send_batch: sends a batch, waits, and returns the indexes of refused rows. */

@@ -691,6 +691,32 @@ add_bound(ForeignScan *scan, Node *bound)
 	return list_length(scan->fdw_exprs) - 1;
 }
 
+/*
+ * comes_from_rows: a walker that tells whether a value comes from another row of the query.  A
+ * Param is set by an InitPlan, once, or by each row of another plan.
+ */
+static bool
+comes_from_rows(Node *node, void *context)
+{
+	ListCell   *cell;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		return true;
+	if (!IsA(node, Param) || ((Param *) node)->paramkind != PARAM_EXEC)
+		return expression_tree_walker(node, comes_from_rows, context);
+	for (PlannerInfo *root = context; root != NULL; root = root->parent_root)
+	{
+		foreach(cell, root->init_plans)
+		{
+			if (list_member_int(((SubPlan *) lfirst(cell))->setParam, ((Param *) node)->paramid))
+				return false;
+		}
+	}
+	return true;
+}
+
 ForeignScan *
 mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 					   Oid foreigntableid pg_attribute_unused(),
@@ -723,6 +749,8 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	}
 	plan.may_precede = plan.network != NULL && best_path->path.total_cost <=
 		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);
+	plan.has_values = !plan.is_stream && !plan.is_batched &&
+		mongo_hashed_keys(&best_path->path) == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
 	if (outer_plan != NULL)
 		mongo_local_describe(best_path, outer_plan, scan, &plan);
 	if (mongo_hashed_keys(&best_path->path) != NIL)

@@ -10,8 +10,9 @@
  *
  * - Deferred writes to the same collection are sent, if the command writes, or if it reads in a
  *	 snapshot that shows them.
- * - If the command writes, the open cursors that may return its changes are read to their end.
- *	 Their documents are stored in work_mem, and beyond that in temporary files.
+ * - If the command writes, scans that have not been read yet are begun if they may return its
+ *	 changes, and open cursors are read to their end.  Their documents are stored in work_mem, and
+ *	 beyond that in temporary files.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,11 +21,15 @@
 #include "remote_internal.h"
 #include "remote.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
 /* Queues with unsent writes (MongoUnsent), the oldest first. */
 static dlist_head unsent_writes;
+
+/* The scans of all queries that are being executed. */
+dlist_head	mongo_readers;
 
 /* The nesting level of the statement whose deferred writes are being sent; 0: none are. */
 static int	writing_level = 0;
@@ -139,11 +144,41 @@ mongo_before_read(const MongoExtent *extent, CommandId command)
 
 /* --------------------------------- writes ----------------------------------- */
 
-MongoSession *
-mongo_begin_write(UserMapping *user, const MongoExtent *extent)
+/*
+ * call_readers: calls the scans of 'extent' whose snapshots do not show what 'command' writes.
+ * They stay in the list, but others may come and go.
+ */
+static void
+call_readers(const MongoExtent *extent, CommandId command, MemoryContext statement)
 {
-	MongoSession *session = mongo_session_for_write(user);
+	dlist_iter	iter;
 
+	dlist_foreach(iter, &mongo_readers)
+	{
+		MongoReader *reader = dlist_container(MongoReader, listed.node, iter.cur);
+
+		if (reader->command <= command && mongo_extents_meet(&reader->extent, extent))
+			reader->before_write(reader, extent, statement);
+	}
+}
+
+/*
+ * mongo_begin_write
+ *		Prepares a write to 'extent' by 'command', and returns the session for it, as
+ *		mongo_session_for_write() does.
+ *
+ * Begins the scans, and reads to their end the open cursors, that may see the write and must not.
+ * Sends other statements' unsent writes to 'extent'.  'statement' is the memory context of the
+ * query that writes.  Raises what these raise.
+ */
+MongoSession *
+mongo_begin_write(UserMapping *user, const MongoExtent *extent, CommandId command,
+				  MemoryContext statement)
+{
+	MongoSession *session;
+
+	call_readers(extent, command, statement);
+	session = mongo_session_for_write(user);
 	mongo_before_read(extent, InvalidCommandId);
 	mongo_cursors_read_to_end(extent, session->lease != NULL);
 	return session;
@@ -156,6 +191,8 @@ mongo_begin_command(UserMapping *user, const char *database, bool writes)
 
 	if (ActiveSnapshotSet())
 		mongo_before_read(&extent, GetActiveSnapshot()->curcid);
-	if (writes)
-		mongo_cursors_read_to_end(&extent, false);
+	if (!writes)
+		return;
+	call_readers(&extent, GetCurrentCommandId(false), NULL);
+	mongo_cursors_read_to_end(&extent, false);
 }

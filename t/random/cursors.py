@@ -2,7 +2,7 @@
 """Random cursors over tables of one server; each row is checked.
 
 Opens cursors over foreign tables whose rows are known, and interleaves FETCH, CLOSE,
-savepoints, errors, cancels, nested queries and changes of the server's options.
+savepoints, errors, cancels, nested queries, writes and changes of the server's options.
 """
 
 import argparse
@@ -23,6 +23,8 @@ DO $do$ BEGIN FOR i IN 1..{tables} LOOP EXECUTE format(
     'CREATE FOREIGN TABLE part%1$s PARTITION OF parts FOR VALUES IN (%1$s) SERVER mongodb'
     ' OPTIONS (database ''cursors'', collection ''part%1$s'', fetch_size ''%2$s'')', i, 7 * i);
 END LOOP; END $do$;
+CREATE FOREIGN TABLE notes (_id int, k int, info text) SERVER mongodb
+    OPTIONS (database 'cursors', collection 'notes', fetch_size '10');
 CREATE FUNCTION same(n int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE found int;
 BEGIN
@@ -84,12 +86,16 @@ class Session:
         self.savepoints = []
         self.in_transaction = False
         self.number = 0
+        self.notes = self.read_notes()
 
     def run(self, sql):
         self.last = sql
         with self.connection.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchall() if cursor.description else None
+
+    def read_notes(self):
+        return {n for n, in self.run("SELECT _id FROM notes")}
 
     # ---- steps; each returns a name of what it does ----
 
@@ -112,6 +118,8 @@ class Session:
         self.savepoints = []
         self.cursors = [c for c in self.cursors if c.holds and (committed or c.level is None)]
         self.cursors = [c._replace(level=None) for c in self.cursors]
+        # without transactions of MongoDB's nothing is undone
+        self.notes = self.read_notes()
 
     def declare(self):
         chance = self.chance
@@ -121,9 +129,12 @@ class Session:
         where = chance.choice(["", "", "AND same(_id) > 0 ", "AND same_after_error(_id) > 0 "])
         if where or column != "_id":
             low = chance.choice([600, 690])
+        elif chance.random() < 0.3:
+            table = "notes"
         ordered = chance.random() < 0.3
-        expected = [n for n in NUMBERS if n > low and (table == "parts" or f"part{key_of(n)}" == table)]
-        kind = chance.choices(["plain", "join", "union"], [6, 1, 1])[0]
+        expected = [n for n in (self.notes if table == "notes" else NUMBERS)
+                    if n > low and (table in ("parts", "notes") or f"part{key_of(n)}" == table)]
+        kind = chance.choices(["plain", "join", "union"], [6, table != "notes", 2])[0]
         if kind == "join":
             query = (f"SELECT a._id, b.k, b.info FROM {table} a JOIN parts b ON b._id = a._id"
                      f" WHERE a._id > {max(low, 600)}")
@@ -145,6 +156,18 @@ class Session:
                         len(self.savepoints), [])
         self.run(f"DECLARE {name} NO SCROLL CURSOR {'WITH HOLD ' if holds else ''}FOR {query}")
         self.cursors.append(cursor)
+
+    def write(self):
+        first = self.chance.randint(1, 300)
+        last = first + self.chance.choice([0, 10, 100, 300])
+        if self.chance.random() < 0.5:
+            self.run(f"DELETE FROM notes WHERE _id BETWEEN {first} AND {last}")
+            self.notes -= set(range(first, last + 1))
+        else:
+            self.run(f"INSERT INTO notes SELECT n, (n - 1) % {TABLES} + 1, n || ' ' || repeat('x', n * 37 % 400)"
+                     f" FROM generate_series({first}, {last}) n ON CONFLICT DO NOTHING")
+            self.notes |= set(range(first, last + 1))
+        self.counts["writes"] += 1
 
     def check(self, cursor, rows, complete):
         for number, key, info in rows:
@@ -260,6 +283,9 @@ class Session:
                 steps.append((self.declare, 6))
             if self.savepoints:
                 steps.append((self.rollback_to, 1))
+            else:
+                # a transaction with a savepoint that is rolled back could not commit
+                steps.append((self.write, 3))
         if self.cursors:
             steps += [(self.fetch, 20), (self.close, 1)]
         chosen = chance.choices([s for s, _ in steps], [w for _, w in steps])[0]
@@ -270,6 +296,8 @@ class Session:
 def set_up(dsn):
     with psycopg2.connect(dsn) as connection, connection.cursor() as cursor:
         cursor.execute(SETUP.replace("{tables}", str(TABLES)))
+        cursor.execute(f"INSERT INTO notes SELECT n, (n - 1) % {TABLES} + 1, n || ' ' || repeat('x', n * 37 % 400)"
+                       f" FROM generate_series(1, 200) n")
         cursor.execute(f"INSERT INTO parts SELECT n, (n - 1) % {TABLES} + 1, n || ' ' || repeat('x', n * 37 % 400)"
                        f" FROM generate_series(1, {TABLES * ROWS}) n")
 
