@@ -59,8 +59,8 @@ extern double mongo_remote_row_count(Oid relid, UserMapping *user);
  * Statistics that ANALYZE has stored about a table's collection.
  *
  * They may be out of date, so they should only affect the cost of plans.  Results depend on
- * mongo_reads_one_collection() and mongo_id_is_unique(), which stay true until a view or a
- * time series collection replaces the collection.
+ * mongo_reads_one_collection() and mongo_id_index(), which stay true until another
+ * collection, a view or a time series collection replaces the collection.
  *-------------------------------------------------------------------------
  */
 
@@ -100,6 +100,7 @@ typedef struct MongoIndex
 	bool		partial;		/* has a filter, or is a wildcard index with a
 								 * projection */
 	bool		collated;		/* has a collation other than "simple" */
+	bool		clustered;		/* is the collection itself */
 	bool		multikey;		/* some document has an array in one of the
 								 * fields */
 	int			uses;			/* MONGO_INDEX_*; 0 if it cannot be used */
@@ -171,21 +172,22 @@ mongo_index_uses(const MongoStatistics *statistics, const char *path)
 }
 
 /*
- * mongo_id_is_unique
- *		Does the collection have an index that makes its _id unique?  Views and time
- *		series collections lack one.  False without statistics (NULL).
+ * mongo_id_index
+ *		Return the index that makes the collection's _id unique, or NULL.  Its collation is the
+ *		collection's default.  Views and time series collections have none, nor statistics that
+ *		are missing (NULL).
  */
-static inline bool
-mongo_id_is_unique(const MongoStatistics *statistics)
+static inline const MongoIndex *
+mongo_id_index(const MongoStatistics *statistics)
 {
 	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
 		if (index->unique && index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0)
-			return true;
+			return index;
 	}
-	return false;
+	return NULL;
 }
 
 #endif							/* MONGO_FDW_CATALOG_H */

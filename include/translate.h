@@ -506,8 +506,17 @@ typedef struct MongoTranslation
 	List	   *predicates;		/* of mongo_predicate_to_list(), parallel */
 	List	   *variables;		/* Expr *, of "let" */
 	bool		compares_text;	/* the command needs the simple collation */
+	bool		keeps_collation;	/* the command must not specify one */
 	int			depth;			/* of the current node below the condition */
 } MongoTranslation;
+
+/* mongo_compare_text: false if the command, which would compare text, keeps its collation. */
+static inline bool
+mongo_compare_text(MongoTranslation *translation)
+{
+	translation->compares_text |= !translation->keeps_collation;
+	return !translation->keeps_collation;
+}
 
 /* The state of a translation, to return to if a part of it fails. */
 typedef struct MongoMark

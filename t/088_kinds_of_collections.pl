@@ -50,6 +50,40 @@ is($node->safe_psql('postgres', sprintf($by_name, 'few_by_pipeline')), "0\n2", '
 refused($_, '42809', 'MongoDB writes to no view')
   foreach 'INSERT INTO few VALUES (7, 1, \'a\')', 'UPDATE few SET n = 1', 'DELETE FROM few WHERE n = 1 RETURNING n', 'TRUNCATE few';
 
+# --- default collations: what the user wrote means the same in every query -----
+my $by_ci = '"collation": {"locale": "en", "strength": 1}';
+my $words = join ', ', map { "{\"_id\": \"$_\", \"t\": \"$_\"}" } 'a', 'B', 'c';
+$mongod->command("{\"create\": \"ci\", $by_ci}", 'db');
+$mongod->command('{"insert": "ci", "documents": [{"_id": 1, "t": "a"}, {"_id": 2, "t": "A"}, {"_id": 3, "t": "b"}, {"_id": 4, "t": "B"}, {"_id": 5, "t": "c"}]}', 'db');
+$mongod->command("{\"create\": \"clustered\", \"clusteredIndex\": {\"key\": {\"_id\": 1}, \"unique\": true}, $by_ci}", 'db');
+$mongod->command("{\"insert\": \"clustered\", \"documents\": [$words]}", 'db');
+create_table('mongodb', 'ci', '_id int, t text COLLATE "C"');
+create_table('mongodb', 'ci_groups', q{t text OPTIONS (path '_id') COLLATE "C", n int}, collection => 'ci', pipeline => '[{"$group": {"_id": {"$toLower": "$t"}, "n": {"$sum": 1}}}]');
+create_table('mongodb', 'ci_match', '_id int, t text COLLATE "C"', collection => 'ci', pipeline => '[{"$match": {"t": "a"}}]');
+create_table('mongodb', 'clustered', '_id text COLLATE "C", t text COLLATE "C"');
+create_table('mongodb', 'people_match', '_id int, name text', collection => 'people', pipeline => '[{"$match": {"name": "a"}}]');
+my $matched = q{mongo_match(ci, '{"t": "a"}')};
+my @means = (['SELECT count(*) FROM ci_groups', 3], [q{SELECT count(*) FROM ci_groups WHERE t <> 'z'}, 3], ['SELECT count(DISTINCT t), max(t) FROM ci_groups', '3|c'],
+	[q{SELECT string_agg(t, '' ORDER BY t) FROM ci_match WHERE t > '' AND t <> 'z'}, 'Aa'], [q{SELECT _id FROM ci_match WHERE t = 'A'}, 2],
+	['SELECT t, count(*) FROM ci_match GROUP BY t ORDER BY t', "A|1\na|1"], ["SELECT count(*) FROM ci WHERE $matched", 2],
+	["SELECT count(*) FROM ci WHERE $matched AND t <> 'z'", 2], ["SELECT _id FROM ci WHERE $matched AND t IN ('A', 'c')", 2],
+	["SELECT count(*) FROM ci JOIN people ON ci._id = people._id AND people.name <> 'z' WHERE $matched", 2],
+	["SELECT count(*) FROM people JOIN ci ON ci._id = people._id AND people.name <> 'z' WHERE $matched", 2],
+	["BEGIN; DELETE FROM ci WHERE $matched AND t = 'A' RETURNING _id", 2]);
+create_table('mongodb', 'people', '_id int, n int, name text');
+foreach my $analyzed (0, 1)
+{
+	$node->safe_psql('postgres', 'ANALYZE ci, ci_groups, ci_match, clustered, people, people_match') if $analyzed;
+	is($node->safe_psql('postgres', $_->[0]), $_->[1], "$_->[0]" . ($analyzed ? ', analyzed' : '')) foreach @means;
+	$mongod->command('{"insert": "ci", "documents": [{"_id": 2, "t": "A"}]}', 'db');
+}
+unlike($node->safe_psql('postgres', q{EXPLAIN (VERBOSE) SELECT count(*) FROM people_match WHERE name <> 'b'}), qr/Filter:/, 'without a collation, MongoDB compares text');
+# under the simple collation, MongoDB 6.0.5 finds no text in a clustered collection with another
+my @clustered = ([q{SELECT _id FROM clustered WHERE _id = 'a'}, 'a'], [q{SELECT string_agg(_id, '') FROM clustered WHERE _id > 'A'}, 'aBc'],
+	['SELECT count(*) FROM ci JOIN clustered ON clustered._id = ci.t', 3], [q{UPDATE clustered SET t = 'x' WHERE _id BETWEEN 'a' AND 'b' RETURNING _id}, 'a'],
+	[q{DELETE FROM clustered WHERE _id > 'B' RETURNING _id}, "a\nc"]);
+is($node->safe_psql('postgres', $_->[0]), $_->[1], $_->[0]) foreach @clustered;
+
 # --- time series ------------------------------------------------------------
 my $create_series = '{"create": "series", "timeseries": {"timeField": "at", "metaField": "m"}}';
 my $series = 'at timestamptz, m int, v int';
@@ -106,7 +140,6 @@ my ($status, undef, $stderr) = $node->psql('postgres',
 	INSERT INTO deep VALUES (1, (repeat('{"a": ', 190) || '1' || repeat('}', 190))::jsonb)});
 like($stderr, qr/ERROR:  54001: .*levels of nesting/s, 'a document with too many levels');
 
-create_table('mongodb', 'people', '_id int, n int, name text');
 $mongod->command('{"setParameter": 1, "notablescan": true}');
 refused('SELECT _id FROM people WHERE n = 3', '55000', "MongoDB's parameter notablescan");
 is($node->safe_psql('postgres', 'ANALYZE people; SELECT n FROM people WHERE _id = 3'), '3', 'an index serves that');

@@ -137,6 +137,7 @@ parse_index(const bson_t *listed, MongoIndex *index)
 	index->partial = bson_has_field(listed, "partialFilterExpression") ||
 		bson_has_field(listed, "wildcardProjection");
 	index->collated = bson_has_field(listed, "collation");
+	index->clustered = flag_of(listed, "clustered");
 	index->uses = index_uses(index);
 	return true;
 }

@@ -205,9 +205,9 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 	{
 		if (!mongo_collation_suits(exprCollation(node), ordered) ||
 			mongo_feature_is_disabled(scope->translation->disabled,
-									  MONGO_FEATURE_COLLATION))
+									  MONGO_FEATURE_COLLATION) ||
+			!mongo_compare_text(scope->translation))
 			return false;
-		scope->translation->compares_text = true;
 	}
 	if (!mongo_value_of_node(scope, node, value))
 		return false;

@@ -240,10 +240,18 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 static bool
 make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
 {
+	const MongoRelation *inner = join->inner->fdw_private;
 	MongoPipeline settled;
 
 	join->pipeline = mongo_pipeline_copy(mongo_pipeline_of(root, join->outer));
-	if (!append_join(join, &join->pipeline) ||
+
+	/*
+	 * the command's collation, not that of the inner collection, counts in
+	 * $lookup
+	 */
+	join->pipeline.translation.compares_text |= inner->names_match;
+	if (mongo_keeps_collation(inner) || !append_join(join, &join->pipeline) ||
+		(join->pipeline.translation.keeps_collation && join->pipeline.translation.compares_text) ||
 		(join->pipeline.translation.variables != NIL &&
 		 mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)))
 		return false;
@@ -473,7 +481,7 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 	key->is_text = kind == MONGO_KIND_TEXT &&
 		(key->inner.bson_type != key->outer.bson_type || key->inner.bson_type != BSON_TYPE_OID);
 	key->unique = strcmp(key->inner.path, "_id") == 0 &&
-		mongo_id_is_unique(relation->columns->statistics);
+		mongo_id_index(relation->columns->statistics) != NULL;
 	key->fits = key->unique ||
 		found_documents_fit(inner, castNode(Var, mongo_strip_relabelling(right)));
 	return true;

@@ -148,6 +148,8 @@ extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoConditio
 /* The clause's entry in MongoRelation.known, or NULL. */
 extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
 
+extern bool mongo_keeps_collation(const MongoRelation *relation);
+
 /* An empty translation over this table, with what its options allow. */
 extern MongoTranslation mongo_translation_of(const MongoRelation *relation);
 

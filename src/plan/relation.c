@@ -150,6 +150,29 @@ create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	return relation;
 }
 
+/*
+ * mongo_keeps_collation
+ *		Must commands for this table not specify a collation?
+ *
+ * A collation applies to all of a command.  What the user wrote, in the option pipeline or for
+ * mongo_match(), is compared by the collection's default collation, which is the simple one if
+ * ANALYZE has seen the index of _id without a collation.  Change streams have the simple one.
+ *
+ * By the simple one, MongoDB 6.0.5 loses documents of a clustered collection that has another
+ * one: it searches the keys, which are made by that, for the plain text.
+ */
+bool
+mongo_keeps_collation(const MongoRelation *relation)
+{
+	const MongoTableOptions *options = relation->options;
+	const MongoIndex *id = mongo_id_index(relation->columns->statistics);
+	bool		by_user = relation->names_match ||
+		(options->pipeline != NULL && options->change_stream == NULL);
+
+	return mongo_feature_enabled(options, MONGO_FEATURE_COLLATION) &&
+		(id == NULL ? by_user : id->collated && (by_user || id->clustered));
+}
+
 MongoTranslation
 mongo_translation_of(const MongoRelation *relation)
 {
@@ -158,6 +181,7 @@ mongo_translation_of(const MongoRelation *relation)
 	translation.use_expressions = mongo_feature_enabled(relation->options,
 														MONGO_FEATURE_EXPR);
 	translation.disabled = relation->options->pushdown_disable;
+	translation.keeps_collation = mongo_keeps_collation(relation);
 	translation.known_conditions = relation->restrictions;
 	translation.subplans = relation->subplans;
 	return translation;

@@ -126,8 +126,13 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 		!mongo_predicate_compares_text(predicate) &&
 		mongo_type_kind(getBaseType(predicate->field.type)) != MONGO_KIND_UUID;
 
-	if (mongo_predicate_compares_text(predicate))
-		translation->compares_text = true;
+	if (mongo_predicate_compares_text(predicate) && !mongo_compare_text(translation))
+	{
+		/* what is the same text is equal under any collation */
+		if (predicate->strategy != BTEqualStrategyNumber)
+			return not_shippable;
+		result.exactness = MONGO_SUPERSET;
+	}
 	if (IsA(value, Const) && !mongo_depends_on_time_zone(predicate))
 		mongo_predicate_render(predicate, ((Const *) value)->constvalue,
 							   ((Const *) value)->constisnull, match);

@@ -807,8 +807,8 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 	{
 		value->nullable |= arguments[i].nullable;
 		value->nan |= arguments[i].nan;
-		if (mongo_compares_text(arguments[i].type))
-			call->scope->translation->compares_text = true;
+		if (mongo_compares_text(arguments[i].type) && !mongo_compare_text(call->scope->translation))
+			return false;
 	}
 	value->nan &= mongo_kind_of_type(value->type)->has_nan;
 

@@ -124,14 +124,12 @@ mongo_comparison_strategy(Oid operator)
 	return mongo_default_strategy(operator, left);
 }
 
-/* text_suits: mongo_collation_suits(), or true of types other than text. */
+/* text_suits: can MongoDB compare texts as under the collation?  True of other types. */
 static bool
 text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered)
 {
-	if (!mongo_compares_text(type))
-		return true;
-	scope->translation->compares_text = true;
-	return mongo_collation_suits(collation, ordered);
+	return !mongo_compares_text(type) ||
+		(mongo_collation_suits(collation, ordered) && mongo_compare_text(scope->translation));
 }
 
 /*
