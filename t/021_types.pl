@@ -412,6 +412,10 @@ $mongod->insert('latin_names', $_->[0], $_->[1])
 is($node->safe_psql('latin1', qq{$latin1 SET client_min_messages = error; CREATE SCHEMA names; IMPORT FOREIGN SCHEMA latin_names FROM SERVER mongodb INTO names;
 	SELECT string_agg(attrelid::regclass || '.' || attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'names.plain'::regclass AND attnum > 0}),
 	encode_utf8('names.plain._id names.plain.ä names.plain.__doc'), 'names that LATIN1 does not have are left out');
+$mongod->insert('db', 'größe', '[{"_id": 1}, {"_id": 2}, {"_id": 3}]');
+is($node->safe_psql('latin1', encode_utf8("$latin1 CREATE FOREIGN TABLE sizes (_id int) SERVER mongodb OPTIONS (database 'db', collection 'größe', fetch_size '1'); ANALYZE sizes;
+	SELECT collection, documents, n_distinct FROM mongo_fdw_statistics, pg_stats WHERE relation = 'sizes'::regclass AND tablename = 'sizes'")),
+	encode_utf8('db.größe|3|-1'), 'ANALYZE reads a collection whose name is not ASCII');
 foreach my $column ('v', 'd')
 {
 	my ($status, $stdout, $message) = $node->psql('latin1',
