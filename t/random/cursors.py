@@ -285,7 +285,7 @@ class Session:
                 steps.append((self.rollback_to, 1))
             else:
                 # a transaction with a savepoint that is rolled back could not commit
-                steps.append((self.write, 3))
+                steps.append((self.write, 6))
         if self.cursors:
             steps += [(self.fetch, 20), (self.close, 1)]
         chosen = chance.choices([s for s, _ in steps], [w for _, w in steps])[0]
