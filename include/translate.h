@@ -346,6 +346,8 @@ extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 									 const Datum *values, const bool *isnull,
 									 bool *widened, bson_t *command);
 
+extern void mongo_mark_ors(bson_t *filter, bool alone);
+
 /* mongo_command_describe: appends the template for EXPLAIN, with texts for the parameters. */
 extern void mongo_command_describe(const MongoCommandTemplate *template,
 								   const char *const *names, bson_t *command);
@@ -586,6 +588,7 @@ typedef struct MongoCondition
  */
 extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
 												Expr *clause, bson_t *match);
+extern void mongo_append_branches(bson_t *match, const List *conditions, bool conjunction);
 
 /*
  * mongo_translate_for_element

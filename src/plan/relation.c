@@ -775,17 +775,10 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 void
 mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 {
-	BsonArray	branches;
-	ListCell   *cell;
-
 	if (list_length(conjuncts) == 1)
 		bson_concat(filter, linitial(conjuncts));
-	if (list_length(conjuncts) <= 1)
-		return;
-	branches = bson_array_create();
-	foreach(cell, conjuncts)
-		bson_array_append(&branches, bson_document(lfirst(cell)));
-	BSON_APPEND_ARRAY(filter, "$and", branches.bson);
+	if (list_length(conjuncts) > 1)
+		mongo_append_branches(filter, conjuncts, true);
 }
 
 /*-------------------------------------------------------------------------

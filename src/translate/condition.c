@@ -262,8 +262,8 @@ compared_field(MongoTranslation *translation, Node *node, Node *value, MongoFiel
  * A field inside json, as text or cast, may be of several BSON types.  If each of two bounds
  * is an $or of these types, MongoDB uses only one bound for an index.  So each contains both.
  *
- * NaN is above all numbers in PostgreSQL, so "x > 5" needs an $or that includes it.  Together
- * with "x < 9" two plain bounds suffice: they are faster, and one range of an index.
+ * NaN is above all numbers in PostgreSQL, so "x > 5" includes it.  Together with "x < 9" two
+ * plain bounds suffice: they are faster, and one range of an index.
  */
 
 /* takes_two: can the predicate have the form MONGO_PREDICATE_BETWEEN? */
@@ -611,6 +611,66 @@ merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bo
 		all->seek = Min(Min(all->seek, one->seek), MONGO_SEEK_VALUES);
 }
 
+/* So many conditions of each kind that takes MongoDB's planner long may be in an AND. */
+#define MAX_LABORIOUS	4
+
+/* labor_of: returns 1 for an $or, 2 for the exclusion of values, 0 for what is planned fast. */
+static int
+labor_of(const bson_t *condition)
+{
+	bson_iter_t field;
+	bson_iter_t operator;
+
+	if (!bson_iter_init(&field, condition) || !bson_iter_next(&field))
+		return 0;
+	if (bson_iter_key(&field)[0] == '$')
+		return BSON_ITER_HOLDS_ARRAY(&field) ? 1 : 0;
+	return BSON_ITER_HOLDS_DOCUMENT(&field) && bson_iter_recurse(&field, &operator) &&
+		bson_iter_next(&operator) && (strcmp(bson_iter_key(&operator), "$ne") == 0 ||
+									  strcmp(bson_iter_key(&operator), "$nin") == 0) ? 2 : 0;
+}
+
+/* append_negation: appends {$nor: [condition]}. */
+static void
+append_negation(BsonArray *negations, const bson_t *condition)
+{
+	bson_iter_t field;
+
+	if (bson_iter_init_find(&field, condition, "$or") && bson_count_keys(condition) == 1)
+		bson_array_append_template(negations, "{$nor: @1}", *bson_iter_value(&field));
+	else
+		bson_array_append_template(negations, "{$nor: [@1]}", bson_document(condition));
+}
+
+/*
+ * mongo_append_branches
+ *		Appends $and (a conjunction) or $or of conditions (bson_t).
+ *
+ * MongoDB plans an AND in the square of the number of its conditions.  So many laborious ones
+ * become a $nor of negations, which MongoDB does not plan.
+ */
+void
+mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
+{
+	BsonArray	branches = bson_array_create();
+	BsonArray	negations = bson_array_create();
+	int			count[3] = {0};
+	ListCell   *cell;
+
+	foreach(cell, conditions)
+	{
+		int			labor = conjunction ? labor_of(lfirst(cell)) : 0;
+
+		if (labor > 0 && count[labor]++ >= MAX_LABORIOUS)
+			append_negation(&negations, lfirst(cell));
+		else
+			bson_array_append(&branches, bson_document(lfirst(cell)));
+	}
+	if (negations.count > 0)
+		bson_array_append_template(&branches, "{$nor: @1}", bson_array(negations.bson));
+	BSON_APPEND_ARRAY(match, conjunction ? "$and" : "$or", branches.bson);
+}
+
 /*
  * translate_branches: AND (a conjunction) or OR, after applying any NOT above it.
  *
@@ -622,7 +682,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 {
 	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction, .strict = !conjunction};
 	List	   *outer_conditions = translation->known_conditions;
-	BsonArray	branches = bson_array_create();
+	List	   *branches = NIL;
 	ListCell   *cell;
 
 	if (conjunction && wanted)
@@ -654,13 +714,13 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 			result.strict &= one.strict;
 			result.indexed &= one.indexed;
 		}
-		merge_seeks(&result, &one, conjunction, branches.count == 0);
-		bson_array_append(&branches, bson_document(branch));
+		merge_seeks(&result, &one, conjunction, branches == NIL);
+		branches = lappend(branches, branch);
 	}
 	translation->known_conditions = outer_conditions;
-	if (branches.count == 0 || cell != NULL)
+	if (branches == NIL || cell != NULL)
 		return not_shippable;
-	BSON_APPEND_ARRAY(match, conjunction ? "$and" : "$or", branches.bson);
+	mongo_append_branches(match, branches, conjunction);
 	return result;
 }
 
