@@ -630,7 +630,8 @@ test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue
 
 /*
  * null_template: tests whether @1 of that type is null, or is not.  In BSON's order null and
- * missing are below all values except MinKey, which some types read.
+ * missing are below all values except MinKey, which some types read.  These read objects, too,
+ * for which $gt might use a wildcard index that lacks some.
  */
 static const char *
 null_template(Oid type_oid, bool is_null)
@@ -639,7 +640,7 @@ null_template(Oid type_oid, bool is_null)
 
 	if (type != NULL && (type->accepts & MONGO_BSON_BIT(BSON_TYPE_MINKEY)) != 0)
 		return is_null ? "{$and: [{$lte: [@1, null]}, {$ne: [@1, min]}]}" :
-			"{$or: [{$gt: [@1, null]}, {$eq: [@1, min]}]}";
+			"{$or: [{$not: [{$lte: [@1, null]}]}, {$eq: [@1, min]}]}";
 	return is_null ? "{$lte: [@1, null]}" : "{$gt: [@1, null]}";
 }
 

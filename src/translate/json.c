@@ -531,7 +531,8 @@ static const struct
 	{"-0123456789", "{@1: {$type: 'number'}}"},
 	{"tf", "{@1: {$type: 'bool'}}"},
 	{"[", "{$nor: [{@1: {$not: {$type: 'array'}}}]}"},
-	{"{", "{@1: {$type: ['object', 'number', 'binData', 'objectId', 'date', 'regex', 'timestamp', "
+	{"{", "{@1: {$gte: {}}}"},
+	{"{", "{@1: {$type: ['number', 'binData', 'objectId', 'date', 'regex', 'timestamp', "
 	"'javascript', 'javascriptWithScope', 'dbPointer', 'undefined', 'minKey', 'maxKey']}}"},
 	{"{", "{$nor: [{@1: {$not: {$type: 'symbol'}}}]}"},
 };
@@ -602,6 +603,19 @@ append_number_point(const char *text, BsonArray *points)
 		bson_array_append(points, bson_double(number));
 }
 
+/*
+ * mongo_append_existence
+ *		Appends that the field exists.
+ *
+ * For {$exists: true}, and for the type of objects, MongoDB may use a wildcard index, which lacks
+ * objects all of whose keys contain a dot.
+ */
+void
+mongo_append_existence(bson_t *match, const char *path)
+{
+	bson_append_template(match, "{@1: {$not: {$exists: false}}}", bson_utf8(path));
+}
+
 /* append_equal: appends the String, number or Boolean that has this text. */
 static void
 append_equal(const char *path, const char *string, int length, bson_t *match)
@@ -611,7 +625,7 @@ append_equal(const char *path, const char *string, int length, bson_t *match)
 
 	if (length > 0 && strchr("{[", text[0]) != NULL)
 	{
-		bson_append_condition(match, path, "$exists", bson_bool(true));
+		mongo_append_existence(match, path);
 		return;
 	}
 	bson_array_append(&points, bson_utf8_sized(string, length));
@@ -657,7 +671,7 @@ mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *matc
 
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 	{
-		bson_append_condition(match, predicate->field.path, "$exists", bson_bool(true));
+		mongo_append_existence(match, predicate->field.path);
 		return MONGO_MATCH_SOME;
 	}
 	if (predicate->form == MONGO_PREDICATE_BETWEEN && values_of(predicate, value, &values) < 2)

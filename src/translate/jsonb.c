@@ -31,13 +31,6 @@
 /* Below this a Double can represent every integer. */
 #define LARGEST_EXACT	9007199254740992.0
 
-/* append_exists: appends only that the field exists. */
-static void
-append_exists(bson_t *match, const char *path)
-{
-	bson_append_condition(match, path, "$exists", bson_bool(true));
-}
-
 /* append_string: appends equality with a string in the database's encoding. */
 static void
 append_string(bson_t *match, const char *path, const char *string, int length)
@@ -46,7 +39,7 @@ append_string(bson_t *match, const char *path, const char *string, int length)
 
 	if (!mongo_has_utf8(string, length))
 	{
-		append_exists(match, path);
+		mongo_append_existence(match, path);
 		return;
 	}
 	converted = pg_server_to_any(string, length, PG_UTF8);
@@ -69,7 +62,7 @@ append_number(bson_t *match, const char *path, Numeric number)
 
 	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
 	{
-		append_exists(match, path);
+		mongo_append_existence(match, path);
 		return;
 	}
 	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
@@ -105,7 +98,7 @@ append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
 			break;
 		default:
-			append_exists(match, path);
+			mongo_append_existence(match, path);
 			break;
 	}
 }
@@ -127,7 +120,7 @@ static void
 append_element(bson_t *match, const char *path, const JsonbValue *value)
 {
 	if (ends_with_index(path))
-		append_exists(match, path);
+		mongo_append_existence(match, path);
 	else
 		append_scalar(match, path, value);
 }
@@ -142,7 +135,7 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		JsonbExtractScalar(&jsonb->root, &scalar))
 		append_scalar(match, predicate->field.path, &scalar);
 	else
-		append_exists(match, predicate->field.path);
+		mongo_append_existence(match, predicate->field.path);
 	return MONGO_MATCH_SOME;
 }
 
@@ -265,7 +258,7 @@ render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bso
 		return false;
 
 	append_element(element, path, &string);
-	bson_append_template(match, "{$or: [{@1: {$exists: true}, @2: {$type: 'object'}}, @3]}",
+	bson_append_template(match, "{$or: [{@1: {$not: {$exists: false}}, @2: {$gte: {}}}, @3]}",
 						 bson_utf8(field.data), bson_utf8(path), bson_document(element));
 	return true;
 }

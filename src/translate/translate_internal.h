@@ -196,6 +196,8 @@ extern bool mongo_is_json_test(Oid operator);
 extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
 								   bson_t *match);
 
+extern void mongo_append_existence(bson_t *match, const char *path);
+
 /* See render_range in translate.h: values of type jsonb. */
 extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value,
 									bson_t *match);
