@@ -297,11 +297,15 @@ is_descending(const bson_t *command)
 static bson_value_t
 both(const bson_iter_t *filter, const bson_t *range)
 {
+	bson_t	   *result;
+
 	if (filter == NULL)
 		return bson_document(range);
-	return bson_document(bson_from_template("{$and: [@1, @2]}",
-											*bson_iter_value(unconstify(bson_iter_t *, filter)),
-											bson_document(range)));
+	result = bson_from_template("{$and: [@1, @2]}",
+								*bson_iter_value(unconstify(bson_iter_t *, filter)),
+								bson_document(range));
+	mongo_mark_ors(result, false);
+	return bson_document(result);
 }
 
 /* append_snapshot: appends the read concern for the snapshot, if there is one. */

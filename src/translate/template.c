@@ -36,6 +36,7 @@ typedef struct Binding
 	const char *const *names;	/* for EXPLAIN instead of values */
 	Size	   *size;			/* of the predicates so far */
 	bool	   *widened;		/* NULL: the filter must not be widened */
+	bool		alone;			/* the pipeline's only filter */
 } Binding;
 
 /* An array value of so many bytes may be too long a list. */
@@ -458,6 +459,114 @@ bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *b
 	return result;
 }
 
+/*-------------------------------------------------------------------------
+ * Plans of $or in MongoDB's plan cache.
+ *
+ * A branch of an $or within an AND may use a partial index that has all documents the branch
+ * matches.  MongoDB before SERVER-106023 takes that plan also for other constants, for which the
+ * index lacks documents.  So such a filter gets a condition that is always true, and whose field
+ * has a hash of the $or in its name: to MongoDB another query.  An $or that is the whole filter
+ * needs none, since its branches are planned one by one, and within $nor and $elemMatch no
+ * partial index is used.
+ *-------------------------------------------------------------------------
+ */
+
+/* first_path: returns the path of the first field in the branches, or NULL. */
+static const char *
+first_path(const bson_iter_t *branches)
+{
+	const char *path = NULL;
+	bson_iter_t branch;
+	bson_iter_t field;
+
+	check_stack_depth();
+	bson_iter_recurse(branches, &branch);
+	while (path == NULL && bson_iter_next(&branch) && bson_iter_recurse(&branch, &field))
+	{
+		while (path == NULL && bson_iter_next(&field))
+		{
+			if (bson_iter_key(&field)[0] != '$')
+				path = bson_iter_key(&field);
+			else if (BSON_ITER_HOLDS_ARRAY(&field))
+				path = first_path(&field);
+		}
+	}
+	return path;
+}
+
+/* hash_of: FNV-1a, which is the same on every machine. */
+static uint64
+hash_of(const bson_t *array)
+{
+	const uint8_t *data = bson_get_data(array);
+	uint64		hash = UINT64CONST(0xcbf29ce484222325);
+
+	for (uint32_t i = 0; i < array->len; i++)
+		hash = (hash ^ data[i]) * UINT64CONST(0x100000001b3);
+	return hash;
+}
+
+/* mark_ors: appends to 'marks' a condition for each $or that MongoDB plans within an AND. */
+static void
+mark_ors(const bson_t *filter, bool alone, bson_t *marks)
+{
+	bson_iter_t fields;
+
+	check_stack_depth();
+	alone = alone && bson_count_keys(filter) == 1;
+	bson_iter_init(&fields, filter);
+	while (bson_iter_next(&fields))
+	{
+		bool		is_or = strcmp(bson_iter_key(&fields), "$or") == 0;
+		const char *path;
+		const uint8_t *data;
+		uint32_t	length;
+		bson_t		branches;
+		bson_iter_t iter;
+		bson_t		branch;
+		bool		is_single;
+
+		if (!BSON_ITER_HOLDS_ARRAY(&fields) ||
+			(!is_or && strcmp(bson_iter_key(&fields), "$and") != 0))
+			continue;
+		bson_iter_array(&fields, &length, &data);
+		if (!bson_view(&branches, data, length) || !bson_iter_init(&iter, &branches))
+			elog(ERROR, "malformed condition");
+		is_single = bson_count_keys(&branches) == 1;
+		if (!is_or || alone || is_single)
+		{
+			while (bson_iter_next(&iter) && bson_view_at(&branch, &iter))
+				mark_ors(&branch, alone && (is_or || is_single), marks);
+		}
+		else if ((path = first_path(&fields)) != NULL)
+			bson_append_template(marks, "{@1: {$not: {$size: 2147483647}}}",
+								 bson_utf8(psprintf("%s.%016" INT64_MODIFIER "x", path,
+													hash_of(&branches))));
+	}
+}
+
+/*
+ * mongo_mark_ors
+ *		Appends to a query filter the conditions that keep MongoDB from taking over plans.
+ *
+ * 'alone': MongoDB adds no other conditions to the filter.
+ */
+void
+mongo_mark_ors(bson_t *filter, bool alone)
+{
+	bson_t	   *marks = bson_create_in(CurrentMemoryContext);
+
+	mark_ors(filter, alone, marks);
+
+	/* beside a mark, the whole filter is an AND */
+	if (alone && !bson_empty(marks))
+	{
+		bson_reinit(marks);
+		mark_ors(filter, false, marks);
+	}
+	bson_concat(filter, marks);
+}
+
 /* The parts of a command that can contain placeholders. */
 typedef enum Place
 {
@@ -510,6 +619,26 @@ place_within(Place place, const bson_iter_t *field)
 static MongoMatch bind_document(const Binding *binding, bson_iter_t *fields, Place place,
 								bson_t *bound);
 
+/* is_alone: is there a single filter among the stages, and nothing that may have others? */
+static bool
+is_alone(const bson_iter_t *stages)
+{
+	int			nfilters = 0;
+	bson_iter_t stage;
+	bson_iter_t name;
+
+	bson_iter_recurse(stages, &stage);
+	while (bson_iter_next(&stage) && bson_iter_recurse(&stage, &name) && bson_iter_next(&name))
+	{
+		nfilters += strcmp(bson_iter_key(&name), "$match") == 0;
+		if (strcmp(bson_iter_key(&name), "$lookup") == 0 ||
+			strcmp(bson_iter_key(&name), MONGO_VERBATIM_KEY) == 0 ||
+			bson_iter_find(&name, MONGO_VERBATIM_KEY))
+			return false;
+	}
+	return nfilters == 1;
+}
+
 /*
  * bind_array: binds an array of stages or branches.  No document matches if one stage, or $and
  * branch, matches none, or if all branches of an $or do.
@@ -525,6 +654,8 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 
 	if (strcmp(key, "$nor") == 0)
 		below.widened = NULL;
+	if (place == IN_PIPELINE)
+		below.alone = binding->alone && is_alone(array);
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
 	{
@@ -589,6 +720,8 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 		bson_iter_recurse(field, &fields);
 		BSON_APPEND_DOCUMENT_BEGIN(bound, key, &value);
 		result = bind_document(binding, &fields, within, &value);
+		if (within == IN_MATCH && place != IN_FIELD && binding->names == NULL)
+			mongo_mark_ors(&value, binding->alone);
 		bson_append_document_end(bound, &value);
 	}
 	else if (place == IN_COMMAND && strcmp(key, "cursor") == 0 && template->batch_size > 0)
@@ -628,7 +761,7 @@ mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 				   const bool *isnull, bool *widened, bson_t *command)
 {
 	Size		size = 0;
-	Binding		binding = {template, values, isnull, NULL, &size, widened};
+	Binding		binding = {template, values, isnull, NULL, &size, widened, true};
 
 	return bind_command(&binding, command);
 }
@@ -637,7 +770,7 @@ void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
 {
-	Binding		binding = {template, NULL, NULL, names, NULL, NULL};
+	Binding		binding = {.template = template, .names = names};
 
 	bind_command(&binding, command);
 }
