@@ -131,6 +131,18 @@ foreach my $begin ('BEGIN; INSERT INTO t_mongodb VALUES (1, 1)', 'BEGIN ISOLATIO
 	like(stored(), qr/5:5/, '... and the transaction goes on');
 }
 
+# ------------- a document that a transaction of MongoDB's holds ---------------
+
+$session->ask('INSERT INTO t_off VALUES (1, 1), (2, 2)');
+foreach my $write ('UPDATE t_off SET v = 9 WHERE _id = 1', 'UPDATE t_off SET v = 9', 'INSERT INTO t_off VALUES (3, 9)',
+	'UPDATE t_off SET v = 9 WHERE _id = 1 RETURNING v')
+{
+	like(run("SET lock_timeout = 500; BEGIN; UPDATE t_mongodb SET v = 3 WHERE _id = 1; INSERT INTO t_mongodb VALUES (3, 3); $write; ROLLBACK"),
+		qr/ERROR:  55P03: canceling statement due to lock timeout/, "$write waits for the session's own transaction, but not for ever");
+}
+$session->ask('RESET lock_timeout');
+is(stored() =~ s/ 2:9/ 2:2/r, '1:1 2:2', '... and does not change the document');
+
 # ----------------------- a write concern that is not met ----------------------
 
 $session->ask("SELECT count(*) FROM t_$_") foreach sort keys %servers;

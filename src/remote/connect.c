@@ -803,6 +803,17 @@ bool
 mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
 								int total_ms)
 {
+	return mongo_connection_ask_separately(connection, command, total_ms, NULL);
+}
+
+/*
+ * mongo_connection_ask_separately
+ *		Does the same, and unless it is NULL sets *reply, whose buffers are palloc'd, to the reply.
+ */
+bool
+mongo_connection_ask_separately(const MongoConnection *connection, const MongoCommand *command,
+								int total_ms, MongoReply *reply)
+{
 	SeparateRun run = {
 		.connection = connection,
 		.command = command,
@@ -814,6 +825,11 @@ mongo_connection_run_separately(const MongoConnection *connection, const MongoCo
 		return false;
 	HOLD_INTERRUPTS();
 	(void) mongo_protect(run_separately, &run);
+	if (reply != NULL)
+	{
+		*reply = run.reply;
+		run.reply = (MongoReply) {.context = CurrentMemoryContext};
+	}
 	(void) mongo_protect(finish_separate_run, &run);
 	RESUME_INTERRUPTS();
 	return run.sent;

@@ -74,6 +74,7 @@ typedef struct MongoTransport
 	int			socket_timeout_ms;	/* limit of each wait for the server; 0:
 									 * none */
 	bool		timed_out;		/* a wait exceeded socket_timeout_ms */
+	bool		lock_timed_out; /* a write waited too long for a document */
 	bool		last_failed;	/* the last send or receive lost the
 								 * connection or timed out */
 	int			reply_code;		/* MongoDB's error code in the last reply that
@@ -650,6 +651,9 @@ extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mod
 extern bool mongo_connection_reconnect(MongoConnection *connection);
 extern bool mongo_connection_run_separately(const MongoConnection *connection,
 											const MongoCommand *command, int total_ms);
+extern bool mongo_connection_ask_separately(const MongoConnection *connection,
+											const MongoCommand *command, int total_ms,
+											MongoReply *reply);
 
 /*
  * mongo_connection_is_clean: tells whether a connection may be reused.
@@ -978,6 +982,7 @@ extern void mongo_append_update(bson_t *document, const char *field, const bson_
  * earlier attempts, the first of which began at 'since'.  Returns false after ten seconds, or after
  * lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
  */
+pg_noreturn extern void mongo_raise_lock_timeout(void);
 extern bool mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since,
 							 int attempt);
 

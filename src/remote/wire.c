@@ -760,6 +760,11 @@ mongo_raise_wait(MongoConnection *connection)
 	MongoTransport *transport = &connection->transport;
 
 	mongo_transport_raise(transport);
+	if (transport->lock_timed_out)
+	{
+		transport->lock_timed_out = false;
+		mongo_raise_lock_timeout();
+	}
 	if (!transport->timed_out)
 		return;
 	transport->timed_out = false;

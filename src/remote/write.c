@@ -268,6 +268,109 @@ start_attempt(MongoWrite *write)
 	write->sent = mongo_send(connection, &write->command, &write->reply);
 }
 
+/*-------------------------------------------------------------------------
+ * A write outside of MongoDB's transactions that waits for one of them.
+ *
+ * MongoDB tries such a write again and again, until the transaction ends; that may be one of this
+ * session on another foreign server.  What it does is seen by its counters only: each attempt is
+ * one more conflict, and it yields for nothing else.  A write that makes progress yields without.
+ *-------------------------------------------------------------------------
+ */
+
+/* How long to try, unless lock_timeout is set. */
+#define LONGEST_WAIT_MS		10000
+
+#define LOOK_MS				300 /* for one look at the counters, and between
+								 * two */
+
+typedef struct WriteCounters
+{
+	int64		conflicts;
+	int64		yields;
+} WriteCounters;
+
+/* read_counters: asks for the counters of the session's write; all are 0 if MongoDB tells none. */
+static WriteCounters
+read_counters(const MongoWrite *write)
+{
+	WriteCounters counters = {0};
+	MongoCommand command = {.database = "admin"};
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	MongoReply	reply = {.context = CurrentMemoryContext};
+	bson_iter_t iter;
+	bson_iter_t documents;
+	bson_iter_t member;
+
+	bson_append_member(match, "lsid.id", "@1", bson_first(write->lsid));
+	command.document = bson_from_template("{aggregate: 1, pipeline: [{$currentOp: {}}, {$match: @1}], cursor: {}}",
+										  bson_document(match));
+	if (!mongo_connection_ask_separately(write->lease->connection, &command, LOOK_MS, &reply) ||
+		reply.document == NULL ||
+		!bson_iter_init_from_data(&iter, reply.document, reply.length) ||
+		!bson_iter_find_descendant(&iter, "cursor.firstBatch", &documents) ||
+		!bson_iter_recurse(&documents, &documents))
+		return counters;
+	while (bson_iter_next(&documents))
+	{
+		if (!bson_iter_recurse(&documents, &member))
+			continue;
+		while (bson_iter_next(&member))
+		{
+			if (strcmp(bson_iter_key(&member), "writeConflicts") == 0)
+				counters.conflicts += bson_iter_as_int64(&member);
+			else if (strcmp(bson_iter_key(&member), "numYields") == 0)
+				counters.yields += bson_iter_as_int64(&member);
+		}
+	}
+	return counters;
+}
+
+/*
+ * await_reply
+ *		Receives the write's reply, and returns how the wait has ended.  Sets *waits if the
+ *		write has waited for a document for lock_timeout, or else for ten seconds.
+ *
+ * After that time, and then after twice as long as before, the counters are looked at twice.
+ */
+static MongoOutcome
+await_reply(MongoWrite *write, bool *waits)
+{
+	MongoConnection *connection = write->lease->connection;
+	MongoTransport *transport = &connection->transport;
+	int			limit = LockTimeout > 0 ? LockTimeout : LONGEST_WAIT_MS;
+
+	*waits = false;
+	while (write->lsid != NULL && !transport->ending.active && !transport->interrupted &&
+		   (transport->socket_timeout_ms == 0 || transport->socket_timeout_ms > limit))
+	{
+		WriteCounters counters[2];
+		MongoOutcome outcome = MONGO_INTERRUPTED;
+
+		for (int look = 0; look < 2; look++)
+		{
+			mongo_begin_ending(transport, look == 0 ? limit : LOOK_MS, 1);
+			outcome = mongo_receive(connection, &write->reply, MONGO_DUE_INTERRUPT);
+			mongo_finish_ending(transport);
+			if (outcome != MONGO_INTERRUPTED || transport->timed_out ||
+				transport->wait_error != NULL || mongo_interrupt_is_due(false))
+				return outcome;
+			transport->interrupted = false;
+			counters[look] = read_counters(write);
+			if (counters[look].conflicts == 0)
+				break;
+			*waits = look == 1 && counters[1].conflicts > counters[0].conflicts &&
+				counters[1].yields - counters[0].yields <=
+				counters[1].conflicts - counters[0].conflicts;
+		}
+		if (*waits)
+			return MONGO_INTERRUPTED;
+		if (mongo_interrupt_is_due(true))
+			break;
+		limit = Min(limit, PG_INT32_MAX / 2) * 2;
+	}
+	return mongo_receive(connection, &write->reply, MONGO_DUE_INTERRUPT);
+}
+
 /*
  * finish_attempt
  *		Receives the reply, and returns whether the command may be sent once more.
@@ -280,9 +383,9 @@ finish_attempt(MongoWrite *write)
 	MongoConnection *connection = write->lease->connection;
 	MongoTransport *transport = &connection->transport;
 	bool		interrupted = transport->interrupted;
+	bool		waits = false;
 
-	if (write->sent &&
-		mongo_receive(connection, &write->reply, MONGO_DUE_INTERRUPT) == MONGO_INTERRUPTED)
+	if (write->sent && await_reply(write, &waits) == MONGO_INTERRUPTED)
 	{
 		interrupted = true;
 		if (write->lsid != NULL)
@@ -294,6 +397,7 @@ finish_attempt(MongoWrite *write)
 		(!mongo_reply_is_ok(&write->reply) && mongo_failure_is_retryable(&write->failure)))
 		connection->broken = true;
 	write->end = classify_end(write);
+	transport->lock_timed_out = waits && write->failed;
 	if (write->in_transaction)
 	{
 		mongo_session_note_reply(write->session, &write->reply);
@@ -468,8 +572,16 @@ mongo_write_count(MongoWrite *write, int64 documents)
 #define PAUSE_MS			5
 #define LONGEST_PAUSE_MS	50
 
-/* How long to try, unless lock_timeout is set. */
-#define LONGEST_WAIT_MS		10000
+/* mongo_raise_lock_timeout: raises 55P03 for a document that another transaction holds. */
+void
+mongo_raise_lock_timeout(void)
+{
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("canceling statement due to lock timeout"),
+			 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
+}
 
 bool
 mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since, int attempt)
@@ -479,10 +591,7 @@ mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz sin
 	if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), limit))
 	{
 		if (LockTimeout > 0 && failure->code == WRITE_CONFLICT)
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("canceling statement due to lock timeout"),
-					 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
+			mongo_raise_lock_timeout();
 		return false;
 	}
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
