@@ -392,6 +392,20 @@ $mongod->insert('db', 'last', '[{"_id": 1, "v": "\\udbff\\udfff"}]');
 $node->safe_psql('postgres', q(CREATE FOREIGN TABLE last (_id int, v text) SERVER mongodb OPTIONS (database 'db')));
 is($node->safe_psql('postgres', 'SELECT ascii(v) FROM last'), 0x10ffff, 'the last character of Unicode');
 
+# Text forms have one value, whoever reads.
+$mongod->insert('db', 'forms', '[{"_id": 1, "i": "-1 2:03:04", "z": "12:00:00", "d": "[01/02/2024,03/04/2024)", "t": ["[2024-01-01 00:00,2024-01-02 00:00)"]}, {"_id": 2, "i": "x", "d": "x"}]');
+$node->safe_psql('postgres', q(CREATE FOREIGN TABLE forms (_id int, i interval, z timetz, d daterange, t tstzrange[]) SERVER mongodb OPTIONS (database 'db');
+	CREATE TABLE local_forms AS SELECT * FROM forms WHERE _id = 1));
+my $other_settings = "SET TimeZone = 'Asia/Tokyo'; SET DateStyle = 'German, DMY'; SET IntervalStyle = 'sql_standard'; ";
+is($node->safe_psql('postgres', "$other_settings SELECT f = l FROM forms f, local_forms l WHERE f._id = 1"), 't', 'text forms under other settings');
+is($node->safe_psql('postgres', "SET TimeZone = 'UTC'; SELECT i, z, d, t FROM local_forms"),
+	'-1 days +02:03:04|12:00:00+00|[2024-01-02,2024-03-04)|{"[\"2024-01-01 00:00:00+00\",\"2024-01-02 00:00:00+00\")"}', 'text forms');
+foreach my $column ('i', 'd')
+{
+	is($node->safe_psql('postgres', "$other_settings SET client_min_messages = error; DO \$\$ BEGIN PERFORM $column FROM forms WHERE _id = 2; EXCEPTION WHEN data_exception THEN END \$\$;
+		SELECT date '1.2.2024', interval '-1 2:03:04', timetz '12:00:00'") =~ s/\n.*//r, '01.02.2024|-1 2:03:04|12:00:00+09', "the settings after an error in $column");
+}
+
 # A database in another encoding.
 $mongod->insert('db', 'encodings', '[{"_id": 1, "v": "äöü", "d": {"ä": ["ö"]}}, {"_id": 2, "v": "世界", "d": {"世": 1}}]');
 $node->safe_psql('postgres', q(CREATE DATABASE latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0));

@@ -16,6 +16,7 @@
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "pgtime.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -266,6 +267,7 @@ typedef struct TextFormReader
 	FmgrInfo	input;
 	Oid			ioparam;
 	bool		may_fail;		/* are the input function's errors caught? */
+	pg_tz	   *utc;
 } TextFormReader;
 
 void
@@ -277,6 +279,7 @@ mongo_prepare_text_form(MongoReader *reader)
 	getTypeInputInfo(reader->typid, &function, &form->ioparam);
 	fmgr_info(function, &form->input);
 	form->may_fail = OidIsValid(reader->type->typid) || function == F_ENUM_IN;
+	form->utc = pg_tzset("UTC");
 	reader->extra = form;
 }
 
@@ -315,28 +318,55 @@ mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first, Da
 	return fits;
 }
 
+/*
+ * mongo_read_text_form
+ *		Read the type's text form: intervals, dates and times of day under PostgreSQL's default
+ *		settings and in UTC, so that all sessions read the same value.
+ *
+ * The variables of the settings are set directly, as a GUC nest level costs more than most input
+ * functions.
+ */
 bool
 mongo_read_text_form(MONGO_READ_ARGS)
 {
 	TextFormReader *form = reader->extra;
+	int			date_style = DateStyle;
+	int			date_order = DateOrder;
+	int			interval_style = IntervalStyle;
+	pg_tz	   *timezone = session_timezone;
 	uint32		length;
 	const char *bytes = text_bytes(context, iter, NULL, &length);
 	char	   *text;
+	volatile bool fits = true;
 
 	if (bytes == NULL)
 		return false;
 	if (!form->may_fail && context->defers_input)
 		return mongo_mismatch(context, MONGO_UNREAD, iter, NULL);
 	text = pnstrdup(bytes, length);
-	if (!form->may_fail)
-		*value = InputFunctionCall(&form->input, text, form->ioparam,
-								   reader->typmod);
-	else if (!mongo_call_softly(context, &form->input, CStringGetDatum(text),
-								ObjectIdGetDatum(form->ioparam),
-								Int32GetDatum(reader->typmod), value))
-		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, context->remark);
+	PG_TRY();
+	{
+		DateStyle = USE_ISO_DATES;
+		DateOrder = DATEORDER_MDY;
+		IntervalStyle = INTSTYLE_POSTGRES;
+		session_timezone = form->utc;
+		if (!form->may_fail)
+			*value = InputFunctionCall(&form->input, text, form->ioparam, reader->typmod);
+		else
+			fits = mongo_call_softly(context, &form->input, CStringGetDatum(text),
+									 ObjectIdGetDatum(form->ioparam),
+									 Int32GetDatum(reader->typmod), value);
+	}
+	PG_FINALLY();
+	{
+		DateStyle = date_style;
+		DateOrder = date_order;
+		IntervalStyle = interval_style;
+		session_timezone = timezone;
+	}
+	PG_END_TRY();
 	pfree(text);
-	return true;
+	return fits || mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, context->remark);
 }
 
 /* ------------- Arrays, composite types and domains from BSON -------------- */
