@@ -406,6 +406,10 @@ write_point(MONGO_WRITE_ARGS)
 #define NORMAL_TEXT \
 	"{$convert: {input: @1, to: 'string', onError: {$substrBytes: [@1, 0, -1]}}}"
 
+/* $convert does not support a signalling NaN of Decimal128, which $multiply makes quiet. */
+#define NORMAL_DOUBLE \
+	"{$convert: {input: @1, to: 'double', onError: {$toDouble: {$multiply: [@1, 1]}}}}"
+
 /*
  * Some kinds are not keys: numerics that are equal may be read from Doubles that differ
  * after their 15 digits, a uuid from two subtypes of Binary, and a date from any time of
@@ -415,7 +419,7 @@ const MongoKind mongo_kinds[] = {
 	[KIND(OTHER)] = {.class = KIND(OTHER)},
 	[KIND(INTEGER)] = {.class = KIND(INTEGER), .normal_form = "{$toLong: @1}", .compares_raw = true, .is_key = true, .is_told_by_type = true},
 	[KIND(REAL)] = {.class = KIND(DOUBLE)},
-	[KIND(DOUBLE)] = {.class = KIND(DOUBLE), .normal_form = "{$toDouble: @1}", .has_nan = true, .compares_raw = true, .is_key = true},
+	[KIND(DOUBLE)] = {.class = KIND(DOUBLE), .normal_form = NORMAL_DOUBLE, .has_nan = true, .compares_raw = true, .is_key = true},
 	[KIND(NUMERIC)] = {.class = KIND(NUMERIC), .normal_form = "{$toDecimal: @1}", .has_nan = true},
 	[KIND(TEXT)] = {.class = KIND(TEXT), .normal_form = NORMAL_TEXT, .is_key = true, .is_told_by_type = true},
 	[KIND(BOOLEAN)] = {.class = KIND(BOOLEAN), .normal_form = "", .is_key = true, .is_told_by_type = true},

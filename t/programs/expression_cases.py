@@ -4,7 +4,7 @@ CASES has the expressions of each row of src/translate/expression_*.c by the nam
 of its function, and of kinds of nodes by names in lower case.  In an expression,
 columns of one type come as a pair (i4a, i4b), so that values meet each other.
 """
-from bson_values import (array, boolean, date, decimal, double, int32, int64, null, oid,
+from bson_values import (array, boolean, date, decimal, decimal_bits, double, int32, int64, null, oid,
                          string, symbol, undefined)
 
 NAN = float("nan")
@@ -18,12 +18,13 @@ INT8 = INT2 + [int64(9223372036854775807), int64(-9223372036854775808), double(2
                int64(9007199254740993), decimal("9223372036854775807.0")]
 FLOAT8 = [double(0.0), double(-0.0), double(1.5), double(-1.5), double(0.1), double(2.5), double(-2.5), double(3.5),
           double(0.49999999999999994), double(1e300), double(-1e300), double(5e-324), double(NAN), double(INFINITY),
-          double(-INFINITY), int32(3), int64(9007199254740992), decimal("0.25"), null, None]
+          double(-INFINITY), int32(3), int64(9007199254740992), decimal("0.25"), decimal_bits(0x7e00000000000000, 0), null, None]
 NUMERIC = [decimal("0"), decimal("1"), decimal("-1.5"), decimal("0.10"), decimal("2.5"), decimal("-0.5"), double(0.1),
            double(0.1 + 0.2), double(-2.5), int32(7), int64(9223372036854775807), decimal("NaN"), double(NAN),
            decimal("Infinity"), double(-INFINITY), decimal("1234567890123456789012345678901234"),
            decimal("-0.00"), decimal("1E+20"), double(1e20), decimal("-1E+40"), double(1e300),
-           decimal("999999999999999999999999999999999.5"), decimal("1E+3"), decimal("-1.5E-310"), decimal("3E-324"), null, None]
+           decimal("999999999999999999999999999999999.5"), decimal("1E+3"), decimal("-1.5E-310"), decimal("3E-324"),
+           decimal_bits(0x7e00000000000000, 0), null, None]
 MONEY = [decimal("0.00"), decimal("1.10"), decimal("-1.10"), decimal("7.1"), double(7.1), double(0.1 + 0.2), int32(5),
          decimal("1.005"), decimal("-1.005"), decimal("1.015"), double(2.675), decimal("9999999999999.99"), decimal("NaN"),
          decimal("0.0049999999999999999999999999999"), decimal("-0.001"), decimal("1.00499999999999999999999999999999"),
