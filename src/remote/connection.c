@@ -139,6 +139,13 @@ mongo_connection_is_clean(const MongoConnection *connection)
 }
 
 bool
+mongo_connection_is_lost(const MongoConnection *connection)
+{
+	return connection->broken || connection->transport.data_stream == NULL ||
+		mongo_transport_has_failed(&connection->transport);
+}
+
+bool
 mongo_connection_is_on(const MongoConnection *connection, const char *host_and_port)
 {
 	const MongoStream *stream = connection->transport.data_stream;
@@ -244,7 +251,6 @@ mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, 
 		}
 		goes_on = kill.sent;
 	}
-	connection->broken |= separately;
 	return count;
 }
 

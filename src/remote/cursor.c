@@ -330,7 +330,7 @@ receive_next(MongoCursor *cursor)
 	else if (!cursor->lost)
 	{
 		cursor->lease->state = LEASE_IN_FLIGHT;
-		mongo_lease_receive_earlier(cursor->lease, false);
+		mongo_lease_receive_earlier(cursor->lease, reply_ahead(cursor, 0)->request_id, false);
 		received = mongo_receive_or_raise(cursor->lease->connection, reply_ahead(cursor, 0), true);
 		if (cursor->requested == 1 || !received)
 			cursor->lease->state = LEASE_QUIET;
@@ -354,7 +354,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	if (cursor->lost)
 		return;
 	/* behind another scan's request it would depend on that */
-	if (connection != NULL && connection->leases > 1)
+	if (connection != NULL && connection->in_flight > cursor->requested)
 		mongo_lease_put(cursor->lease);
 	else if ((was_opened || cursor->read.is_far) && cursor->id != 0)
 	{
@@ -897,10 +897,6 @@ mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
  *-------------------------------------------------------------------------
  */
 
-/* How many ms closing a cursor waits for a reply: as many as connecting took, within these. */
-#define SHORTEST_DISCARD_WAIT	20
-#define LONGEST_DISCARD_WAIT	500
-
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
@@ -994,7 +990,8 @@ save_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
 
-	mongo_lease_receive_earlier(cursor->lease, false);
+	mongo_lease_receive_earlier(cursor->lease, reply_ahead(cursor, cursor->received)->request_id,
+								false);
 	while (is_pending(cursor))
 		note_saved(cursor, mongo_receive_or_raise(cursor->lease->connection,
 												  reply_ahead(cursor, cursor->received), true));
@@ -1012,24 +1009,28 @@ serve(void *arg)
 
 /*
  * discard_reply
- *		Receives and drops the batch that was requested ahead (MongoLeaseCallbacks).
+ *		Abandons the batch that was requested ahead (MongoLeaseCallbacks).
  *
- * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed, which
- * ends the operation on the server.  Only the reply to a command sent ahead names its cursor, which
- * MongoDB would keep open for ten minutes.
+ * Waits for it briefly, so that the connection can be used again, but not while a transaction is
+ * aborted: on a standby the startup process repeats its signal until the abort is over, and the
+ * last signal would end the session.
  */
 static void
 discard_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
-	int			wait_ms = cursor->lease->state == LEASE_AHEAD ? LONGEST_DISCARD_WAIT :
-		Max(SHORTEST_DISCARD_WAIT, Min(cursor->lease->connection->opening_ms, LONGEST_DISCARD_WAIT));
+	MongoConnection *connection = cursor->lease->connection;
+	int			wait_ms = IsTransactionState() ? mongo_discard_wait(connection) : 0;
 
-	mongo_lease_receive_earlier(cursor->lease, true);
-	while (is_pending(cursor) &&
-		   mongo_receive_within(cursor->lease->connection, reply_ahead(cursor, cursor->received),
-								wait_ms))
+	if (wait_ms > 0)
+		mongo_lease_receive_earlier(cursor->lease, reply_ahead(cursor, cursor->received)->request_id,
+									true);
+	while (is_pending(cursor))
+	{
+		if (!mongo_receive_within(connection, reply_ahead(cursor, cursor->received), wait_ms))
+			break;
 		note_saved(cursor, true);
+	}
 }
 
 static const MongoLeaseCallbacks cursor_callbacks = {

@@ -23,6 +23,8 @@
 
 static void end_all_sessions(int code, Datum arg);
 static void connect_lease(MongoLease *lease, UserMapping *user);
+static bool suits(const MongoLease *lease, const MongoConnection *connection);
+static void finish_parked(int code, Datum arg);
 static MongoConnection *find_idle(MongoLease *lease);
 
 /*-------------------------------------------------------------------------
@@ -30,9 +32,9 @@ static MongoConnection *find_idle(MongoLease *lease);
  *
  * Invariants: a connection is idle, or leased.  Several leases have one connection only while
  * requests wait there for their replies (mongo_lease_share()).  An idle connection is
- * authenticated and has nothing in flight.  A connection whose server or user mapping has changed
- * is "retired": it serves only the cursors that were opened on it, and is closed when none are
- * left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can close
+ * authenticated; it is parked while it has replies in flight that nobody waits for.  A connection
+ * whose server or user mapping has changed is "retired": it serves only the cursors that were
+ * opened on it, and is closed when none are left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can close
  * connections.
  *-------------------------------------------------------------------------
  */
@@ -100,6 +102,7 @@ initialize_pool(void)
 	mongo_register_wait_events();
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_connections, (Datum) 0);
 	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_connections, (Datum) 0);
+	before_shmem_exit(finish_parked, (Datum) 0);
 	on_shmem_exit(leave_limits, (Datum) 0);
 	on_proc_exit(end_all_sessions, (Datum) 0);
 	initialized = true;
@@ -259,57 +262,279 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 #define MOST_ORPHANS	100
 
 /*
- * mongo_lease_leave_cursor
- *		Adds the cursor to the orphans, to be closed later.  If memory runs out, MongoDB closes
- *		it by itself after 10 minutes.
+ * add_orphan
+ *		Adds a cursor to those to be closed later.  If memory runs out, MongoDB closes it by itself
+ *		after 10 minutes.
  */
+static bool
+add_orphan(const RemoteCursor *found)
+{
+	RemoteCursor *cursor = malloc(sizeof(RemoteCursor));
+
+	if (cursor == NULL)
+		return false;
+	*cursor = *found;
+	dlist_push_tail(&orphans, &cursor->node);
+	norphans++;
+	needs_sweep = true;
+	return true;
+}
+
+/* mongo_lease_leave_cursor: makes the lease's cursor an orphan. */
 void
 mongo_lease_leave_cursor(MongoLease *lease)
 {
-	RemoteCursor *cursor = lease->cursor.id != 0 ? malloc(sizeof(RemoteCursor)) : NULL;
 	MongoConnection *home = lease->home;
 
-	if (cursor != NULL)
-	{
-		*cursor = lease->cursor;
-		dlist_push_tail(&orphans, &cursor->node);
-		if (++norphans % MOST_ORPHANS == 0 && home != NULL)
-			kill_orphans(home);
-	}
+	if (lease->cursor.id != 0 && add_orphan(&lease->cursor) && norphans % MOST_ORPHANS == 0 &&
+		home != NULL)
+		kill_orphans(home);
 	forget_cursor(lease);
 }
 
 /*
  * kill_cursor
- *		Has an abandoned cursor closed: over a clean connection to its server, or over an
- *		additional one if a getMore is in flight, or else when the next connection to its
- *		server is leased or swept.
- *
- * If the process exits, there is no later opportunity, so the additional connection closes the
- * cursors of all leases.
+ *		Has an abandoned cursor closed: over a clean connection to its server, or else when the
+ *		next connection to its server is leased or swept.
  */
 static void
 kill_cursor(MongoLease *lease)
 {
 	MongoConnection *own = lease->connection;
 	MongoConnection *other = own;
-	dlist_iter	iter;
 
 	if (own == NULL || !mongo_connection_is_clean(own))
 		other = lease->cursor.id != 0 ? find_idle(lease) : NULL;
 	mongo_lease_leave_cursor(lease);
 	if (other != NULL)
 		kill_orphans(other);
-	needs_sweep |= norphans > 0;
-	/* what is in flight may be the request of another lease */
-	if (own == NULL || own->in_flight == 0 || (own->leases > 1 && lease->state == LEASE_QUIET))
+}
+
+/*-------------------------------------------------------------------------
+ * Parked connections: with replies in flight that nobody waits for.
+ *
+ * A command whose client is gone may still open a cursor, which MongoDB keeps for ten minutes, and
+ * only the reply names it.  So a connection is not closed before it has this reply.  A scan that
+ * ends early waits for it briefly, an abort does not.  If the reply comes soon, the connection is
+ * used again.  If not, it is given up: MongoDB is told to end the command, and the connection is
+ * closed with the reply.
+ *-------------------------------------------------------------------------
+ */
+
+/* How long to wait for a reply before the connection is given up, and before it is closed. */
+#define SHORTEST_DISCARD_WAIT	20
+#define LONGEST_DISCARD_WAIT	500
+#define PARKED_MS				100
+#define GIVEN_UP_MS				10000
+#define LOOK_AGAIN_MS			1000
+#define LAST_WAIT_MS			300 /* of all, as the process exits */
+
+/* How many connections are parked at most. */
+#define MOST_PARKED		16
+
+int
+mongo_discard_wait(const MongoConnection *connection)
+{
+	return Max(SHORTEST_DISCARD_WAIT, Min(connection->opening_ms, LONGEST_DISCARD_WAIT));
+}
+
+/* is_parked: tells whether it has replies in flight that nobody waits for. */
+static bool
+is_parked(const MongoConnection *connection)
+{
+	return connection->leases == 0 && connection->in_flight > 0 &&
+		!mongo_connection_is_lost(connection);
+}
+
+/* note_opened: makes the cursor that an abandoned command has opened an orphan. */
+static void
+note_opened(const MongoConnection *connection, const MongoReply *reply)
+{
+	RemoteCursor cursor = {.umid = connection->umid};
+	bson_iter_t iter;
+	bson_iter_t field;
+	char		names[LONGEST_NAMESPACE];
+	char	   *dot;
+
+	/* the cursors of getMores are known */
+	if (!mongo_reply_find(reply, "cursor", &iter) || !bson_iter_recurse(&iter, &field) ||
+		!bson_iter_find(&field, "firstBatch") ||
+		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "id") ||
+		(cursor.id = bson_iter_as_int64(&field)) == 0 ||
+		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "ns") ||
+		!BSON_ITER_HOLDS_UTF8(&field))
 		return;
-	dlist_foreach(iter, &leases)
+	strlcpy(names, bson_iter_utf8(&field, NULL), sizeof(names));
+	dot = strchr(names, '.');
+	if (dot == NULL)
+		return;
+	*dot = '\0';
+	strlcpy(cursor.database, names, sizeof(cursor.database));
+	strlcpy(cursor.collection, dot + 1, sizeof(cursor.collection));
+	strlcpy(cursor.host_and_port, connection->transport.data_stream->host_and_port,
+			sizeof(cursor.host_and_port));
+	(void) add_orphan(&cursor);
+}
+
+/*
+ * drain
+ *		Receives replies that nobody waits for, up to the request 'next' (0: all).  Returns false if
+ *		one does not come within so many milliseconds, or the connection is lost.  Never raises.
+ */
+static bool
+drain(MongoConnection *connection, uint32 next, int milliseconds)
+{
+	MongoReply *reply;
+
+	while ((reply = mongo_receive_abandoned(connection, next, milliseconds)) != NULL)
 	{
-		if (proc_exit_inprogress)
-			mongo_lease_leave_cursor(dlist_container(MongoLease, node, iter.cur));
+		note_opened(connection, reply);
+		mongo_reply_free(reply);
+		reply->received = 0;
 	}
-	norphans -= mongo_connection_kill_cursors(own, &orphans, true);
+	connection->broken |= connection->given_up && connection->in_flight == 0;
+	return !connection->broken && (next != 0 ? mongo_next_request(connection) == next :
+								   connection->in_flight == 0);
+}
+
+/* mongo_connection_drain: does that with all replies; each may take so many milliseconds. */
+bool
+mongo_connection_drain(MongoConnection *connection, int milliseconds)
+{
+	return drain(connection, 0, milliseconds);
+}
+
+/* kill_running: kills the orphans on its server, over an idle connection or a separate one. */
+static void
+kill_running(MongoConnection *connection)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections)
+	{
+		MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
+
+		if (other->leases == 0)
+			kill_orphans(other);
+	}
+	if (norphans > 0)
+		norphans -= mongo_connection_kill_cursors(connection, &orphans, true);
+}
+
+/*
+ * give_up
+ *		Has MongoDB end the commands of a parked connection.  A getMore ends only if its cursor is
+ *		killed, which may take some time.
+ */
+static void
+give_up(MongoConnection *connection, bool may_wait)
+{
+	if (may_wait)
+		kill_running(connection);
+	if (!connection->given_up)
+		mongo_transport_shut_down(&connection->transport);
+	connection->given_up = true;
+}
+
+/*
+ * park
+ *		Keeps a connection that has replies in flight.  It is given up at once if no timer will.
+ */
+static void
+park(MongoConnection *connection)
+{
+	MongoConnection *oldest = NULL;
+	int			count = 0;
+	dlist_iter	iter;
+
+	connection->idle_since = GetCurrentTimestamp();
+	mongo_connection_show_state(connection);
+	needs_sweep = true;
+	if (!proc_exit_inprogress && (MyBackendType != B_BACKEND || IsTransactionBlock() ||
+								  GetCurrentTransactionNestLevel() > 1))
+		give_up(connection, IsTransactionState());
+	dlist_move_head(&connections, &connection->node);
+	dlist_foreach(iter, &connections)
+	{
+		MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
+
+		if (is_parked(other) && ++count > MOST_PARKED)
+			oldest = other;
+	}
+	if (oldest != NULL)
+		close_connection(oldest);
+}
+
+/*
+ * sweep_parked
+ *		Receives what has come; gives the connection up, and closes it, in time.  Returns when to
+ *		look at it again; 0 if it is not parked any more.
+ */
+static TimestampTz
+sweep_parked(MongoConnection *connection, TimestampTz now)
+{
+	TimestampTz due;
+
+	if (drain(connection, 0, 0) || !is_parked(connection))
+		return 0;
+	due = TimestampTzPlusMilliseconds(connection->idle_since, PARKED_MS);
+	if (now < due && !connection->given_up)
+		return due;
+	give_up(connection, true);
+	due = TimestampTzPlusMilliseconds(connection->idle_since, GIVEN_UP_MS);
+	if (now < due)
+		return Min(due, TimestampTzPlusMilliseconds(now, LOOK_AGAIN_MS));
+	connection->broken = true;
+	return 0;
+}
+
+/* wait_for_parked: waits for a connection that suits the lease, as long as connecting takes. */
+static bool
+wait_for_parked(const MongoLease *lease)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections)
+	{
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if (!is_parked(connection) || connection->given_up || connection->umid != lease->umid ||
+			!suits(lease, connection))
+			continue;
+		if (drain(connection, 0, mongo_discard_wait(connection)))
+			return true;
+		if (is_parked(connection))
+			give_up(connection, true);
+	}
+	return false;
+}
+
+/*
+ * finish_parked
+ *		As the process exits, receives what comes soon, and has the cursors closed.
+ */
+static void
+finish_parked(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LAST_WAIT_MS);
+	bool		is_known;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections)
+	{
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if (mongo_driver_is_entered())
+			return;
+		if (!is_parked(connection))
+			continue;
+		is_known = norphans > 0;
+		give_up(connection, true);
+		if (is_known)
+			continue;
+		(void) drain(connection, 0, TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end));
+		kill_running(connection);
+	}
 }
 
 /* ---------------------- creating and releasing leases ----------------------- */
@@ -465,6 +690,9 @@ find_idle(MongoLease *lease)
 
 		if (connection->leases > 0 || connection->umid != lease->umid)
 			continue;
+		(void) drain(connection, 0, 0);
+		if (is_parked(connection))
+			continue;
 		if (!mongo_connection_is_clean(connection))
 			close_connection(connection);
 		else if (suits(lease, connection) && (found == NULL || connection == lease->home))
@@ -516,7 +744,7 @@ count_connections(const MongoLease *lease, const MongoConnection **last)
 		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
 		if (connection->retired || connection->umid != lease->umid ||
-			connection->read_mode != lease->read_mode)
+			connection->read_mode != lease->read_mode || is_parked(connection))
 			continue;
 		*last = connection;
 		count++;
@@ -687,6 +915,8 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 		}
 		if (policy == MONGO_WAIT_SKIP)
 			return false;
+		if (wait_for_parked(lease))
+			continue;
 		other = policy == MONGO_WAIT_TAKE_OVER ? find_in_flight(lease, true) : NULL;
 		if (other != NULL)
 		{
@@ -740,13 +970,17 @@ first_on(const MongoLease *lease)
 }
 
 void
-mongo_lease_receive_earlier(const MongoLease *lease, bool discards)
+mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id, bool discards)
 {
+	MongoConnection *connection = lease->connection;
 	MongoLease *other;
 
-	while (lease->connection->leases > 1 && (other = first_on(lease)) != lease &&
-		   !(discards && lease->connection->broken))
+	while (connection->leases > 1 && (other = first_on(lease)) != lease &&
+		   !(discards && connection->broken))
 		(discards ? other->callbacks->discard_reply : other->callbacks->save_reply) (other->reader);
+	if (mongo_next_request(connection) != request_id &&
+		!drain(connection, request_id, mongo_discard_wait(connection)))
+		connection->broken = true;
 }
 
 bool
@@ -784,6 +1018,12 @@ mongo_lease_put(MongoLease *lease)
 						 &connection->flushed);
 	if (--connection->leases > 0)
 		return;
+	if (is_parked(connection))
+	{
+		connection->transport.interrupted = false;
+		park(connection);
+		return;
+	}
 	if (!mongo_connection_is_clean(connection) ||
 		(connection->retired && connection->cursors == 0))
 	{
@@ -859,7 +1099,7 @@ is_surplus(const MongoConnection *connection)
 
 		if (other == connection)
 			break;
-		if (other->leases == 0 && other->umid == connection->umid &&
+		if (mongo_connection_is_clean(other) && other->leases == 0 && other->umid == connection->umid &&
 			other->read_mode == connection->read_mode)
 			return true;
 	}
@@ -876,6 +1116,8 @@ mongo_pool_sweep(bool aborted)
 	if (aborted)
 		dlist_foreach_modify(iter, &leases)
 			mongo_lease_release(dlist_container(MongoLease, node, iter.cur));
+	if (proc_exit_inprogress)
+		finish_parked(0, (Datum) 0);
 	if (!needs_sweep)
 		return;
 	needs_sweep = false;
@@ -887,6 +1129,19 @@ mongo_pool_sweep(bool aborted)
 
 		if (connection->leases > 0)
 			continue;
+		if (connection->in_flight > 0 && (due = sweep_parked(connection, now)) != 0)
+		{
+			next = Min(next, due);
+			continue;
+		}
+		if (!mongo_connection_is_clean(connection))
+		{
+			/* it may have been the only one to its server */
+			if (connection->given_up)
+				kill_running(connection);
+			close_connection(connection);
+			continue;
+		}
 		kill_orphans(connection);
 		due = due_time(connection, is_surplus(connection));
 		if (due <= now && connection->cursors == 0)

@@ -157,8 +157,20 @@ extern void mongo_transport_note_violation(struct MongoStream *stream,
 										   const char *violation);
 extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
 
-/* mongo_transport_close: closes the connection, if there is one. */
+/*
+ * mongo_transport_close: closes the connection, if there is one.
+ * mongo_transport_shut_down: closes only our half.  MongoDB takes the client for gone and ends the
+ * command, but its reply still arrives.
+ */
 extern void mongo_transport_close(MongoTransport *transport);
+extern void mongo_transport_shut_down(MongoTransport *transport);
+
+/* mongo_transport_has_failed: tells whether more than an interrupt has broken a wait. */
+static inline bool
+mongo_transport_has_failed(const MongoTransport *transport)
+{
+	return transport->timed_out || transport->wait_error != NULL || transport->memory_missing > 0;
+}
 
 /* mongo_begin_ending, mongo_finish_ending: set one limit for all waits in between. */
 extern void mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms);
@@ -320,12 +332,31 @@ typedef struct MongoServerSession
 	TimestampTz used_at;
 } MongoServerSession;
 
+/* A reply.  Its buffers are reused for the next reply. */
+typedef struct MongoReply
+{
+	MemoryContext context;		/* where the buffers are palloc'd */
+	uint32		request_id;		/* of the request that it replies to */
+	MongoBuffer message;
+	MongoBuffer compressed;		/* the received bytes, if compressed */
+	const uint8 *document;		/* in 'message'; NULL: no reply yet */
+	uint32		length;			/* of the document */
+	MongoUsage *usage;			/* its traffic is added here, if not NULL */
+
+	/* a reply that is not complete */
+	size_t		received;
+	size_t		expected;		/* 0: not known yet */
+	bool		is_compressed;
+	uint64		first_wait;		/* MONGO_COUNT_WAIT_US when it began */
+} MongoReply;
+
 /*
  * One connection, and what is known of its server.
  *
  * Invariant: in_flight counts the requests whose reply has not been received completely.  A
- * connection with in_flight > 0 or 'broken' is closed, never reused.  The pool owns the
- * connection.  Its strings live in 'context', a child of TopMemoryContext that contains it.
+ * connection that nobody has leased, with in_flight > 0, is parked: it is used again when these
+ * replies have been received.  One that is 'broken' is closed.  The pool owns the connection.
+ * Its strings live in 'context', a child of TopMemoryContext that contains it.
  */
 typedef struct MongoConnection
 {
@@ -337,6 +368,8 @@ typedef struct MongoConnection
 	bool		broken;
 	int			in_flight;
 	bool		has_queue;		/* a reply may come without being waited for */
+	MongoReply	abandoned;		/* the next reply, if nobody waits for it */
+	bool		given_up;		/* MongoDB has been told that nobody waits */
 	uint32		last_request_id;
 	uint32		unanswered;		/* requests that asked for no reply */
 	MongoBuffer request;		/* the request being built; malloc'd */
@@ -396,6 +429,16 @@ typedef struct MongoConnection
 	int			longest_message;	/* maxMessageSizeBytes */
 } MongoConnection;
 
+/*
+ * mongo_next_request: returns the request that the next reply answers.  Requests that ask for no
+ * reply are sent only when none is in flight.
+ */
+static inline uint32
+mongo_next_request(const MongoConnection *connection)
+{
+	return connection->last_request_id - connection->in_flight + 1;
+}
+
 /* A document sequence (a section of kind 1 of OP_MSG): successive documents. */
 typedef struct MongoSequence
 {
@@ -417,24 +460,6 @@ typedef struct MongoCommand
 	bool		compress;		/* if there is a compressor; and so is the
 								 * reply */
 } MongoCommand;
-
-/* A reply.  Its buffers are reused for the next reply. */
-typedef struct MongoReply
-{
-	MemoryContext context;		/* where the buffers are palloc'd */
-	uint32		request_id;		/* of the request that it replies to */
-	MongoBuffer message;
-	MongoBuffer compressed;		/* the received bytes, if compressed */
-	const uint8 *document;		/* in 'message'; NULL: no reply yet */
-	uint32		length;			/* of the document */
-	MongoUsage *usage;			/* its traffic is added here, if not NULL */
-
-	/* a reply that is not complete */
-	size_t		received;
-	size_t		expected;		/* 0: not known yet */
-	bool		is_compressed;
-	uint64		first_wait;		/* MONGO_COUNT_WAIT_US when it began */
-} MongoReply;
 
 /* The result of waiting for a reply. */
 typedef enum MongoOutcome
@@ -476,8 +501,8 @@ extern void mongo_check_command_size(const bson_t *command);
  *		the document.
  *
  * mongo_receive_within
- *		Receives an unwanted reply.  If it does not come in so many milliseconds, marks the
- *		connection broken.  Never raises.
+ *		Receives an unwanted reply.  If it does not come in so many milliseconds, the connection
+ *		receives it later.  Never raises.
  *
  * mongo_has_reply
  *		Tells whether a reply has begun to arrive, or the connection is lost.
@@ -486,8 +511,12 @@ extern MongoOutcome mongo_receive(MongoConnection *connection, MongoReply *reply
 								  MongoInterrupts interrupts);
 extern bool mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply,
 								   bool is_cursor);
+extern void mongo_serve_interrupt(MongoConnection *connection, MongoReply *reply, bool is_cursor);
 extern bool mongo_receive_within(MongoConnection *connection, MongoReply *reply,
 								 int milliseconds);
+extern void mongo_reply_abandon(MongoConnection *connection, const MongoReply *reply);
+extern MongoReply *mongo_receive_abandoned(MongoConnection *connection, uint32 next,
+										   int milliseconds);
 extern bool mongo_has_reply(MongoConnection *connection);
 
 /*
@@ -646,7 +675,8 @@ extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mod
  *
  * mongo_connection_run_separately
  *		Runs a command over a separate, short-lived connection to the same server.  Returns
- *		whether it was sent.  Takes 'total_ms' at most.  Never raises.
+ *		whether it was sent.  Takes 'total_ms' at most, or over a slow network twice the time that
+ *		connecting took, up to 700 ms.  Never raises.
  */
 extern bool mongo_connection_reconnect(MongoConnection *connection);
 extern bool mongo_connection_run_separately(const MongoConnection *connection,
@@ -657,9 +687,11 @@ extern bool mongo_connection_ask_separately(const MongoConnection *connection,
 
 /*
  * mongo_connection_is_clean: tells whether a connection may be reused.
+ * mongo_connection_is_lost: tells whether no more replies can be received over it.
  * mongo_connection_is_on: tells whether it is connected to that server.
  */
 extern bool mongo_connection_is_clean(const MongoConnection *connection);
+extern bool mongo_connection_is_lost(const MongoConnection *connection);
 extern bool mongo_connection_is_on(const MongoConnection *connection,
 								   const char *host_and_port);
 
@@ -670,8 +702,9 @@ extern bool mongo_connection_is_on(const MongoConnection *connection,
  *		returns how many cursors these were.  Never raises.
  *
  * Without 'separately', sends the commands over this connection if it is clean, and does not
- * wait.  With it, uses a separate connection, for 300 ms at most.  That is for a connection with
- * a getMore in flight, which MongoDB does not end when its connection closes (seen in 6.0).
+ * wait.  With it, uses a separate connection, for 300 ms or a little longer.  That is for a
+ * connection with a getMore in flight, which MongoDB does not end when its connection closes (seen
+ * in 6.0).
  */
 extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors,
 										  bool separately);
@@ -744,9 +777,9 @@ typedef struct MongoLease MongoLease;
 /*
  * The pool's callbacks into a scan, or into a batch in flight (write_batch.c).  save_reply:
  * receives the outstanding replies into the scan's memory, and calls mongo_lease_put().  serve:
- * sends the queued request with MONGO_WAIT_IN_QUEUE.  discard_reply: waits briefly for the
- * outstanding reply as the lease ends, or another one on its connection, and notes its cursor; must
- * not raise.
+ * sends the queued request with MONGO_WAIT_IN_QUEUE.  discard_reply: abandons the outstanding
+ * replies as the lease ends, or another one on its connection; may wait for them briefly; must not
+ * raise.
  */
 typedef struct MongoLeaseCallbacks
 {
@@ -842,15 +875,22 @@ extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPoli
 /*
  * mongo_lease_share: gives the lease an idle connection, or that of the lease 'first' to send a
  * request behind its own; false if neither is possible.
- * mongo_lease_receive_earlier: has the replies before the lease's own saved.  Raises as save_reply
- * does; or, if it 'discards', does not raise, and may leave the connection broken.
+ * mongo_lease_receive_earlier: has the replies before the lease's own saved, which is that to
+ * 'request_id'.  Raises as save_reply does; or, if it 'discards', does not raise.  May leave the
+ * connection broken, if an earlier reply that nobody waits for does not come soon.
  */
 extern bool mongo_lease_share(MongoLease *lease, const MongoLease *first);
-extern void mongo_lease_receive_earlier(const MongoLease *lease, bool discards);
+extern void mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id,
+										bool discards);
+
+extern bool mongo_connection_drain(MongoConnection *connection, int milliseconds);
+
+/* mongo_discard_wait: how many ms to wait for an unwanted reply: as many as connecting takes. */
+extern int	mongo_discard_wait(const MongoConnection *connection);
 
 /*
  * mongo_lease_note_sent: marks a request as in flight, until the owner sets LEASE_QUIET.
- * mongo_lease_put: returns the connection, which is closed unless it is clean.  Never raises.
+ * mongo_lease_put: returns the connection, which is closed if it is broken.  Never raises.
  * mongo_lease_serve_others: gives free connections to queued leases of the same user mapping.
  */
 extern void mongo_lease_note_sent(MongoLease *lease);

@@ -589,6 +589,13 @@ mongo_transport_close(MongoTransport *transport)
 }
 
 void
+mongo_transport_shut_down(MongoTransport *transport)
+{
+	if (transport->data_stream != NULL)
+		(void) shutdown(transport->data_stream->socket, SHUT_WR);
+}
+
+void
 mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms)
 {
 	transport->ending = (MongoEnding) {

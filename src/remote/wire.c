@@ -653,6 +653,31 @@ mongo_receive(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	return break_off(connection, violation);
 }
 
+/*
+ * mongo_serve_interrupt
+ *		Serves the interrupt that has ended a wait, and raises what it raises.  Returns if the wait
+ *		may go on.  Unless 'is_cursor', nobody waits for the reply after an error.
+ */
+void
+mongo_serve_interrupt(MongoConnection *connection, MongoReply *reply, bool is_cursor)
+{
+	PG_TRY();
+	{
+		CHECK_FOR_INTERRUPTS();
+	}
+	PG_CATCH();
+	{
+		/* a cursor may continue later */
+		if (!is_cursor)
+			mongo_reply_abandon(connection, reply);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (connection->transport.timed_out)
+		connection->broken = true;
+	mongo_raise_wait(connection);
+}
+
 bool
 mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_cursor)
 {
@@ -661,12 +686,7 @@ mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_c
 	const char *violation;
 
 	while ((outcome = receive_reply(connection, reply, MONGO_ANY_INTERRUPT)) == MONGO_INTERRUPTED)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (transport->timed_out)
-			connection->broken = true;
-		mongo_raise_wait(connection);
-	}
+		mongo_serve_interrupt(connection, reply, is_cursor);
 	if (outcome != MONGO_REPLY)
 		mongo_raise_wait(connection);
 	else if (mongo_slow_command_ms >= 0)
@@ -689,22 +709,86 @@ mongo_has_reply(MongoConnection *connection)
 		mongo_stream_has_input(connection->transport.data_stream);
 }
 
-bool
-mongo_receive_within(MongoConnection *connection, MongoReply *reply, int milliseconds)
+/*
+ * mongo_reply_abandon
+ *		Has the connection receive the rest of a reply that nobody will wait for.  Without memory
+ *		for what has been received, marks the connection broken.  Never raises.
+ */
+void
+mongo_reply_abandon(MongoConnection *connection, const MongoReply *reply)
+{
+	MongoReply *rest = &connection->abandoned;
+	const MongoBuffer *from = reply->is_compressed ? &reply->compressed : &reply->message;
+	MongoBuffer *to = reply->is_compressed ? &rest->compressed : &rest->message;
+
+	if (connection->broken || reply->received == 0 || reply->document != NULL)
+		return;
+	rest->context = connection->context;
+	if (!reserve_reply(connection, rest, to, Max(from->capacity, FIRST_REPLY_SIZE), 0))
+		return;
+	memcpy(to->data, from->data, reply->received);
+	rest->document = NULL;
+	rest->request_id = reply->request_id;
+	rest->received = reply->received;
+	rest->expected = reply->expected;
+	rest->is_compressed = reply->is_compressed;
+}
+
+/* receive_by: receives a reply before the limit, if there is one that soon.  Never raises. */
+static bool
+receive_by(MongoConnection *connection, MongoReply *reply, int milliseconds)
 {
 	MongoTransport *transport = &connection->transport;
-	bool		interrupted = transport->interrupted;
 	MongoOutcome outcome;
 
+	if (mongo_connection_is_lost(connection))
+		return false;
+	transport->interrupted = false;
+	connection->has_queue = true;	/* it reads before it waits */
 	mongo_begin_ending(transport, milliseconds, 0);
 	outcome = receive_reply(connection, reply, MONGO_DUE_INTERRUPT);
 	mongo_finish_ending(transport);
-	if (outcome != MONGO_REPLY)
-		connection->broken = true;
-	/* to other leases the connection is lost, which they can mend */
-	if (connection->leases > 1 && transport->memory_missing == 0 && transport->wait_error == NULL)
-		transport->interrupted = interrupted;
+	connection->broken |= outcome == MONGO_BROKEN || transport->timed_out;
+	if (!connection->broken)
+		transport->interrupted = false;
 	return outcome == MONGO_REPLY;
+}
+
+bool
+mongo_receive_within(MongoConnection *connection, MongoReply *reply, int milliseconds)
+{
+	/* an earlier reply may be outstanding */
+	if (mongo_next_request(connection) != reply->request_id)
+		return false;
+	if (receive_by(connection, reply, milliseconds))
+		return true;
+	mongo_reply_abandon(connection, reply);
+	return false;
+}
+
+/*
+ * mongo_receive_abandoned
+ *		Receives the next reply if nobody waits for it: if it is that to a request before 'next',
+ *		which is 0 if nobody waits for any.  Without one, returns NULL; and if it does not come
+ *		within so many milliseconds.  The reply is the connection's.  Never raises.
+ */
+MongoReply *
+mongo_receive_abandoned(MongoConnection *connection, uint32 next, int milliseconds)
+{
+	MongoReply *reply = &connection->abandoned;
+	uint32		oldest = mongo_next_request(connection);
+
+	if (connection->in_flight == 0 || (next != 0 && (int32) (next - oldest) <= 0))
+		return NULL;
+	if (reply->document != NULL || reply->received == 0)
+	{
+		reply->context = connection->context;
+		reply->request_id = oldest;
+		reply->received = reply->expected = 0;
+		reply->is_compressed = false;
+		reply->document = NULL;
+	}
+	return receive_by(connection, reply, milliseconds) ? reply : NULL;
 }
 
 /* ---------------------------- fields of a reply ---------------------------- */

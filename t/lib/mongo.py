@@ -89,6 +89,12 @@ def do_hold(port, count, name=None):
     return True
 
 
+def do_late(port, seconds, name):
+    """Has a proxy pass the commands of this name so much later."""
+    recorders[port].late = {name: seconds}
+    return True
+
+
 def do_held_enough(port):
     """Tells whether they have come, and ends that."""
     return recorders[port].held_enough()

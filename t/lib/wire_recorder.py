@@ -82,7 +82,8 @@ class WireRecorder:
 
     Commands that open and close connections are included with connection_commands=True.
     self.cut() closes all open connections, self.end() also refuses new ones.  self.hold()
-    withholds replies.  With a delay, in seconds, each reply comes later.
+    withholds replies.  With a delay, in seconds, each reply comes later.  self.late has delays of
+    requests by their name.
     """
 
     LONGEST_HOLD = 5            # seconds
@@ -91,6 +92,7 @@ class WireRecorder:
         self.server = (host, port)
         self.delay = delay
         self.left_out = set() if connection_commands else CONNECTION_COMMANDS
+        self.late = {}
         self.commands = []
         self.connections = []
         self.awaited = 0
@@ -156,6 +158,8 @@ class WireRecorder:
 
     def _request(self, message):
         command = command_of(message)
+        if command:
+            time.sleep(self.late.get(next(iter(command)), 0))
         if command and next(iter(command)) not in self.left_out:
             with self.arrived:
                 self.commands.append(command)
