@@ -56,6 +56,7 @@
 #define ABORT_MS			1000
 #define HURRIED_ABORT_MS	100
 #define HURRIED_KILL_MS		300 /* including the time to connect */
+#define KILLED_WAIT_MS		200 /* for the reply to a command that was killed */
 
 /* The wtimeout of a repeated commit, unless the user has set one (Transactions specification). */
 #define REPEATED_WTIMEOUT_MS	10000
@@ -257,24 +258,39 @@ mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 	/* not set earlier, since an error before sending begins no transaction */
 	session->used = true;
 	if (reply->document == NULL)
-		session->reply_lost = connection->broken = true;
+	{
+		session->reply_lost = true;
+		mongo_reply_abandon(connection, reply);
+	}
 	mongo_save_field(&connection->cluster_time, reply, "$clusterTime");
 	mongo_save_field(&session->recovery_token, reply, "recoveryToken");
 }
 
 /*
  * run_in_transaction
- *		Sends a command, waits, and returns whether it succeeded.  Never raises once it is sent.
+ *		Sends a command, waits, and returns whether it succeeded.  With MONGO_ANY_INTERRUPT, raises
+ *		what interrupts raise, and otherwise nothing once the command is sent.
  */
 static bool
 run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
-				   MongoFailure *failure)
+				   MongoInterrupts interrupts, MongoFailure *failure)
 {
 	MongoConnection *connection = session->lease->connection;
 
 	reply->document = NULL;
 	if (mongo_send(connection, command, reply))
-		(void) mongo_receive(connection, reply, MONGO_DUE_INTERRUPT);
+	{
+		bool		lost = session->lost;
+		bool		reply_lost = session->reply_lost;
+
+		/* if serving an interrupt raises */
+		session->used = session->lost = session->reply_lost = true;
+		while (mongo_receive(connection, reply, interrupts) == MONGO_INTERRUPTED &&
+			   interrupts == MONGO_ANY_INTERRUPT)
+			mongo_serve_interrupt(connection, reply, false);
+		session->lost = lost;
+		session->reply_lost = reply_lost;
+	}
 	mongo_session_note_reply(session, reply);
 	if (!mongo_reply_failure(connection, reply, failure))
 		return true;
@@ -299,7 +315,7 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
 			.database = database,
 			.document = command,
 			.fields = mongo_session_fields(session)
-		}, reply, &failure);
+		}, reply, MONGO_ANY_INTERRUPT, &failure);
 
 		/* a failed or interrupted command has ended MongoDB's transaction */
 		session->lost |= !succeeded;
@@ -660,7 +676,7 @@ finish_reading(MongoSession *session)
 	command.fields = commit_fields(session, false);
 	transport = &session->lease->connection->transport;
 	mongo_begin_ending(transport, ABORT_MS, HURRIED_ABORT_MS);
-	(void) run_in_transaction(session, &command, &reply, &failure);
+	(void) run_in_transaction(session, &command, &reply, MONGO_DUE_INTERRUPT, &failure);
 	mongo_finish_ending(transport);
 	session->over = reply.document != NULL;
 }
@@ -712,14 +728,62 @@ warn_of_open_transaction(const MongoSession *session)
 }
 
 /*
+ * send_abort
+ *		Sends abortTransaction, and returns whether MongoDB has answered everything in time.
+ *
+ * It may be sent behind a command whose reply is outstanding, and then is run after it, whatever
+ * delays that command.
+ */
+static bool
+send_abort(MongoSession *session, int milliseconds)
+{
+	MongoConnection *connection = session->lease->connection;
+	MongoTransport *transport = &connection->transport;
+
+	/* these need no memory, unless there is a recovery token */
+	bson_t		document = BSON_INITIALIZER;
+	bson_t		fields = BSON_INITIALIZER;
+	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
+	MongoReply	reply = {.context = CurrentMemoryContext};
+	bool		sent;
+
+	bson_append_template(&document, "{abortTransaction: 1}");
+	append_session(session, &fields);
+	mongo_append_saved_field(&fields, "recoveryToken", &session->recovery_token);
+	transport->interrupted = false;
+	mongo_begin_ending(transport, milliseconds, HURRIED_ABORT_MS);
+	sent = mongo_send(connection, &command, &reply);
+	mongo_finish_ending(transport);
+	bson_destroy(&document);
+	bson_destroy(&fields);
+	return sent && mongo_connection_drain(connection, milliseconds);
+}
+
+/* kill_session: has the server end the session's command and transaction, over another connection. */
+static bool
+kill_session(MongoSession *session, int milliseconds)
+{
+	bson_t		document = BSON_INITIALIZER;
+	MongoCommand command = {.database = "admin",.document = &document};
+	bool		sent;
+
+	bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
+	sent = mongo_connection_run_separately(session->lease->connection, &command, milliseconds);
+	/* the next transaction begins a new session, with new numbers */
+	session->lease->connection->session.lsid = NULL;
+	bson_destroy(&document);
+	return sent;
+}
+
+/*
  * abort_transaction
  *		Has MongoDB abort the transaction; false if MongoDB has not confirmed that in time.
  *
- * An interrupted or lost command may still run, or may have opened an unknown cursor.  Then
- * killSessions is sent instead, over another connection to the same server, which ends the
- * command and the cursor, too.  It is also sent if the connection was lost with the abort, and if
- * a commit has been sent, since killSessions has no effect on a committed transaction.
- * Interrupts are not served, but shorten the wait.
+ * The abort is sent behind a command that was interrupted.  If the replies do not come soon, the
+ * command still runs, and killSessions over another connection ends it.  That may overtake the
+ * command, and is sent again then.  If the connection is lost, or a commit has been sent, only
+ * killSessions is left, which has no effect on a committed transaction.  Interrupts are not
+ * served, but shorten the wait.
  */
 static bool
 abort_transaction(MongoSession *session)
@@ -728,47 +792,24 @@ abort_transaction(MongoSession *session)
 	MongoTransport *transport = &connection->transport;
 	bool		hurried = proc_exit_inprogress || transport->interrupted ||
 		mongo_interrupt_is_due(true);
-
-	/* these need no memory, unless there is a recovery token */
-	bson_t		document = BSON_INITIALIZER;
-	bson_t		fields = BSON_INITIALIZER;
-	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
-	MongoReply	reply = {.context = CurrentMemoryContext};
-	MongoOutcome outcome;
-	bool		ended = false;
-	bool		separately;
+	bool		is_behind = connection->in_flight > 0;
+	int			kill_ms = hurried || is_behind ? HURRIED_KILL_MS : ABORT_MS;
 
 	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
 		connection->broken = true;
-	separately = session->reply_lost || session->maybe_open ||
-		!mongo_connection_is_clean(connection);
-	if (!separately)
+	if (session->maybe_open || mongo_connection_is_lost(connection))
+		return kill_session(session, kill_ms);
+	if (send_abort(session, is_behind ? Min(mongo_discard_wait(connection), HURRIED_ABORT_MS) :
+				   hurried ? HURRIED_ABORT_MS : ABORT_MS))
+		return true;
+	if (connection->broken && !transport->timed_out)
+		return kill_session(session, kill_ms);
+	for (int attempt = 0; attempt < 2 && is_behind && kill_session(session, kill_ms); attempt++)
 	{
-		bson_append_template(&document, "{abortTransaction: 1}");
-		append_session(session, &fields);
-		mongo_append_saved_field(&fields, "recoveryToken", &session->recovery_token);
-		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
-		outcome = mongo_send(connection, &command, &reply) ?
-			mongo_receive(connection, &reply, MONGO_DUE_INTERRUPT) : MONGO_BROKEN;
-		mongo_finish_ending(transport);
-		ended = outcome == MONGO_REPLY;
-		connection->broken |= !ended;
-		separately = outcome == MONGO_BROKEN && !transport->interrupted && !transport->timed_out;
-		bson_reinit(&document);
+		if (mongo_connection_drain(connection, KILLED_WAIT_MS))
+			return true;
 	}
-	if (separately)
-	{
-		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
-		command.fields = NULL;
-		ended = mongo_connection_run_separately(connection, &command,
-												hurried ? HURRIED_KILL_MS : ABORT_MS);
-		/* the next transaction begins a new session, with new numbers */
-		connection->session.lsid = NULL;
-	}
-	bson_destroy(&document);
-	bson_destroy(&fields);
-	mongo_reply_free(&reply);
-	return ended;
+	return false;
 }
 
 /*

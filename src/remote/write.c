@@ -392,8 +392,13 @@ finish_attempt(MongoWrite *write)
 			(void) mongo_end_write(connection, write->lsid, &write->reply);
 	}
 	read_reply(write);
-	/* also after a change of primary, or a shutdown of the server */
-	if (write->failure.lost || mongo_reply_has_label(&write->reply, "RetryableWriteError") ||
+
+	/*
+	 * also after a change of primary, or a shutdown of the server; but an
+	 * abort can be sent behind a command that was interrupted
+	 */
+	if ((write->failure.lost && !write->in_transaction) ||
+		mongo_reply_has_label(&write->reply, "RetryableWriteError") ||
 		(!mongo_reply_is_ok(&write->reply) && mongo_failure_is_retryable(&write->failure)))
 		connection->broken = true;
 	write->end = classify_end(write);
