@@ -564,6 +564,11 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
 		if (connect_once(connection, uri, false, true, &error))
 			return;
 
+		/* on a standby an interrupt may end nothing; see hides_conflict() */
+		CHECK_FOR_INTERRUPTS();
+		if (transport->interrupted && !mongo_transport_has_failed(transport) &&
+			GetCurrentTimestamp() < end)
+			continue;
 		mongo_transport_raise(transport);
 		/* in postgres_fdw's words; waiting for another member would not help */
 		if (transport->out_of_files)
@@ -681,6 +686,7 @@ mongo_connection_reconnect(MongoConnection *connection)
 
 	mongo_transport_close(transport);
 	connection->in_flight = 0;
+	connection->abandoned.received = 0;
 	connection->unanswered = 0;
 	connection->broken = !connect_once(connection, connection->uri, true, true, &error);
 	if (connection->broken)
@@ -746,6 +752,9 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 		mongoc_uri_set_mechanism_properties(uri, &properties);
 	return uri;
 }
+
+/* A login takes five round trips, and more with TLS. */
+#define LONGEST_SEPARATE_MS		700
 
 /* The argument of run_separately() and finish_separate_run(). */
 typedef struct SeparateRun
@@ -817,7 +826,7 @@ mongo_connection_ask_separately(const MongoConnection *connection, const MongoCo
 	SeparateRun run = {
 		.connection = connection,
 		.command = command,
-		.total_ms = total_ms,
+		.total_ms = Max(total_ms, Min(2 * connection->opening_ms, LONGEST_SEPARATE_MS)),
 		.reply.context = CurrentMemoryContext
 	};
 
