@@ -938,32 +938,15 @@ mongo_cursor_ask_now(MongoCursor *cursor)
 static void
 note_unread(MongoCursor *cursor, const MongoReply *reply)
 {
-	bson_iter_t iter;
-	bson_iter_t found;
-	int64		id = 0;
-	char		names[LONGEST_NAMESPACE];
-	char	   *dot;
+	RemoteCursor opened;
 
-	if (bson_iter_init_from_data(&iter, reply->document, reply->length) &&
-		bson_iter_find_descendant(&iter, "cursor.id", &found))
-		id = bson_iter_as_int64(&found);
-	if (id == 0)
+	if (!mongo_reply_cursor(reply, &opened))
 		/* after an error or the last batch no cursor is open any more */
 		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
-	else if (cursor->id == 0 &&
-			 bson_iter_init_from_data(&iter, reply->document, reply->length) &&
-			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
-			 BSON_ITER_HOLDS_UTF8(&found))
-	{
+	else if (cursor->id == 0)
 		/* it is the reply to the command itself */
-		strlcpy(names, bson_iter_utf8(&found, NULL), sizeof(names));
-		dot = strchr(names, '.');
-		if (dot == NULL)
-			return;
-		*dot = '\0';
-		mongo_lease_note_cursor(cursor->lease, cursor->lease->connection, id, names,
-								dot + 1);
-	}
+		mongo_lease_note_cursor(cursor->lease, cursor->lease->connection, opened.id,
+								opened.database, opened.collection);
 }
 
 /* note_saved: records that the next reply has been received, or that the others are lost. */

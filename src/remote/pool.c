@@ -34,8 +34,8 @@ static MongoConnection *find_idle(MongoLease *lease);
  * requests wait there for their replies (mongo_lease_share()).  An idle connection is
  * authenticated; it is parked while it has replies in flight that nobody waits for.  A connection
  * whose server or user mapping has changed is "retired": it serves only the cursors that were
- * opened on it, and is closed when none are left.  Closing neither waits for MongoDB nor raises, so memory context callbacks can close
- * connections.
+ * opened on it, and is closed when none are left.  Closing neither waits for MongoDB nor raises, so
+ * memory context callbacks can close connections.
  *-------------------------------------------------------------------------
  */
 
@@ -351,26 +351,9 @@ static void
 note_opened(const MongoConnection *connection, const MongoReply *reply)
 {
 	RemoteCursor cursor = {.umid = connection->umid};
-	bson_iter_t iter;
-	bson_iter_t field;
-	char		names[LONGEST_NAMESPACE];
-	char	   *dot;
 
-	/* the cursors of getMores are known */
-	if (!mongo_reply_find(reply, "cursor", &iter) || !bson_iter_recurse(&iter, &field) ||
-		!bson_iter_find(&field, "firstBatch") ||
-		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "id") ||
-		(cursor.id = bson_iter_as_int64(&field)) == 0 ||
-		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "ns") ||
-		!BSON_ITER_HOLDS_UTF8(&field))
+	if (!mongo_reply_cursor(reply, &cursor))
 		return;
-	strlcpy(names, bson_iter_utf8(&field, NULL), sizeof(names));
-	dot = strchr(names, '.');
-	if (dot == NULL)
-		return;
-	*dot = '\0';
-	strlcpy(cursor.database, names, sizeof(cursor.database));
-	strlcpy(cursor.collection, dot + 1, sizeof(cursor.collection));
 	strlcpy(cursor.host_and_port, connection->transport.data_stream->host_and_port,
 			sizeof(cursor.host_and_port));
 	(void) add_orphan(&cursor);
@@ -578,58 +561,6 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	lease->callback.arg = lease;
 	MemoryContextRegisterResetCallback(owner, &lease->callback);
 	return lease;
-}
-
-/*
- * replace_if_closed
- *		Replaces the lease's connection if the server has closed it, before a command is sent
- *		that must not be sent twice.  Costs one system call, unless it was used just before.
- */
-static void
-replace_if_closed(MongoLease *lease, UserMapping *user)
-{
-	const MongoConnection *connection = lease->connection;
-
-	if (connection->idle_since != 0 &&
-		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
-								   RECENTLY_USED_MS) &&
-		mongo_has_reply(lease->connection))
-		mongo_lease_renew(lease, user);
-}
-
-/*
- * move_to_primary
- *		Gives the lease a connection to the primary, if the server's read preference has
- *		selected another member.
- */
-static void
-move_to_primary(MongoLease *lease, UserMapping *user)
-{
-	if (lease->connection->takes_writes)
-		return;
-	mongo_lease_put(lease);
-	lease->read_mode = MONGOC_READ_PRIMARY;
-	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
-	replace_if_closed(lease, user);
-}
-
-MongoLease *
-mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
-							  const MongoLeaseCallbacks *callbacks, void *reader)
-{
-	MongoLease *lease = mongo_lease_create(owner, user, callbacks, reader);
-
-	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
-	replace_if_closed(lease, user);
-	move_to_primary(lease, user);
-	return lease;
-}
-
-void
-mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user)
-{
-	mongo_lease_renew(lease, user);
-	move_to_primary(lease, user);
 }
 
 void

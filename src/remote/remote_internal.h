@@ -461,6 +461,21 @@ typedef struct MongoCommand
 								 * reply */
 } MongoCommand;
 
+/* MongoDB's limit is 255 bytes for both names. */
+#define LONGEST_NAMESPACE	256
+
+/* A cursor that is open on a server. */
+typedef struct RemoteCursor
+{
+	dlist_node	node;			/* in the pool's list of orphans, which are
+								 * malloc'd */
+	Oid			umid;			/* of the user mapping that opened it */
+	int64		id;				/* 0: none */
+	char		host_and_port[BSON_HOST_NAME_MAX + 32];
+	char		database[LONGEST_NAMESPACE];
+	char		collection[LONGEST_NAMESPACE];
+} RemoteCursor;
+
 /* The result of waiting for a reply. */
 typedef enum MongoOutcome
 {
@@ -526,6 +541,7 @@ extern bool mongo_has_reply(MongoConnection *connection);
  */
 extern bool mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field);
 extern bool mongo_reply_is_ok(const MongoReply *reply);
+extern bool mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor);
 extern bool mongo_reply_has_label(const MongoReply *reply, const char *label);
 
 /* mongo_reply_free: frees a reply's buffers.  The reply may be used again. */
@@ -643,21 +659,6 @@ extern size_t mongo_trace_fill(const char *prepared, char *buffer, size_t size);
 extern void mongo_trace_append(const char *prepared, bson_t *document);
 
 /* ----------------- connect.c, connection.c: one connection ------------------- */
-
-/* MongoDB's limit is 255 bytes for both names. */
-#define LONGEST_NAMESPACE	256
-
-/* A cursor that is open on a server. */
-typedef struct RemoteCursor
-{
-	dlist_node	node;			/* in the pool's list of orphans, which are
-								 * malloc'd */
-	Oid			umid;			/* of the user mapping that opened it */
-	int64		id;				/* 0: none */
-	char		host_and_port[BSON_HOST_NAME_MAX + 32];
-	char		database[LONGEST_NAMESPACE];
-	char		collection[LONGEST_NAMESPACE];
-} RemoteCursor;
 
 /*
  * mongo_connection_open: opens, authenticates and leases a connection, which stays in the list

@@ -809,6 +809,33 @@ mongo_reply_is_ok(const MongoReply *reply)
 	return mongo_reply_find(reply, "ok", &ok) && bson_iter_as_bool(&ok);
 }
 
+/*
+ * mongo_reply_cursor
+ *		Sets id, database and collection of *cursor, if the reply names a cursor that is open.
+ */
+bool
+mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor)
+{
+	bson_iter_t iter;
+	bson_iter_t field;
+	char		names[LONGEST_NAMESPACE];
+	char	   *dot;
+
+	if (!mongo_reply_find(reply, "cursor", &iter) || !bson_iter_recurse(&iter, &field) ||
+		!bson_iter_find(&field, "id") || (cursor->id = bson_iter_as_int64(&field)) == 0 ||
+		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "ns") ||
+		!BSON_ITER_HOLDS_UTF8(&field))
+		return false;
+	strlcpy(names, bson_iter_utf8(&field, NULL), sizeof(names));
+	dot = strchr(names, '.');
+	if (dot == NULL)
+		return false;
+	*dot = '\0';
+	strlcpy(cursor->database, names, sizeof(cursor->database));
+	strlcpy(cursor->collection, dot + 1, sizeof(cursor->collection));
+	return true;
+}
+
 bool
 mongo_reply_has_label(const MongoReply *reply, const char *label)
 {

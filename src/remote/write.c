@@ -253,6 +253,60 @@ mongo_lasting_at_subtransaction_end(SubXactEvent event)
 	}
 }
 
+/* ------------------------- connections for writes -------------------------- */
+
+/*
+ * replace_if_closed
+ *		Replaces the lease's connection if the server has closed it, before a command is sent
+ *		that must not be sent twice.  Costs one system call, unless it was used just before.
+ */
+static void
+replace_if_closed(MongoLease *lease, UserMapping *user)
+{
+	const MongoConnection *connection = lease->connection;
+
+	if (connection->idle_since != 0 &&
+		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
+								   RECENTLY_USED_MS) &&
+		mongo_has_reply(lease->connection))
+		mongo_lease_renew(lease, user);
+}
+
+/*
+ * move_to_primary
+ *		Gives the lease a connection to the primary, if the server's read preference has
+ *		selected another member.
+ */
+static void
+move_to_primary(MongoLease *lease, UserMapping *user)
+{
+	if (lease->connection->takes_writes)
+		return;
+	mongo_lease_put(lease);
+	lease->read_mode = MONGOC_READ_PRIMARY;
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
+	replace_if_closed(lease, user);
+}
+
+MongoLease *
+mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
+							  const MongoLeaseCallbacks *callbacks, void *reader)
+{
+	MongoLease *lease = mongo_lease_create(owner, user, callbacks, reader);
+
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
+	replace_if_closed(lease, user);
+	move_to_primary(lease, user);
+	return lease;
+}
+
+void
+mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user)
+{
+	mongo_lease_renew(lease, user);
+	move_to_primary(lease, user);
+}
+
 /* ------------------------------- one attempt -------------------------------- */
 
 /* start_attempt: sends the command; finish_attempt() receives its reply. */
