@@ -23,6 +23,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -46,6 +47,7 @@ awaits_value(Node *node, void *context)
  * begin_early
  *		Begins a scan in its own query's snapshot, as the user of that query.
  *
+ * Settings that a function in a value of its command changes do not reach the statement that writes.
  * If that fails, the scan is not begun later.  The error ends the statement that writes.
  */
 static void
@@ -56,6 +58,7 @@ begin_early(MongoScanState *state)
 	MongoAtWork work;
 	Oid			userid;
 	int			security;
+	int			settings = NewGUCNestLevel();
 
 	GetUserIdAndSecContext(&userid, &security);
 	SetUserIdAndSecContext(state->userid, security | SECURITY_LOCAL_USERID_CHANGE);
@@ -85,6 +88,7 @@ begin_early(MongoScanState *state)
 	PopActiveSnapshot();
 	CurrentResourceOwner = old_owner;
 	SetUserIdAndSecContext(userid, security);
+	AtEOXact_GUC(false, settings);
 }
 
 /* names_written: is one of the scan's tables of the collection that is written? */
