@@ -73,12 +73,7 @@ extern List *mongo_bson_type_aliases(uint32 set);
 
 /* --------- Iterating over documents, which may not be valid BSON ----------- */
 
-/*
- * mongo_iter_check_end
- *		Raise 08P01 unless 'iter' is at the end of its document of this length.  To be
- *		called after bson_iter_next() has returned false.
- */
-extern void mongo_iter_check_end(const bson_iter_t *iter, uint32 length);
+extern bool mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length);
 
 /* mongo_iter_descend: set 'child' to enter the document or array at 'iter'; its length. */
 extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);

@@ -111,6 +111,22 @@ $node->safe_psql('postgres', "ALTER FOREIGN TABLE invalid_null ADD COLUMN __mism
 is($session->ask("SELECT __mismatch->0->'value' FROM invalid_null WHERE _id = 4"), '[7, []]', 'an array with other keys');
 unlike(slurp_file($node->logfile), qr/invalid array/, 'without messages of libbson');
 
+# documents that libbson does not accept, though MongoDB stores them
+$node->safe_psql('postgres', qq{CREATE FOREIGN TABLE broken_$_ (_id int, a int, b jsonb, __doc jsonb)
+	SERVER mongodb OPTIONS (database 'db', collection 'broken', type_mismatch '$_')}) foreach qw(error null);
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE broken_skip (_id int, a int, b bytea)
+	SERVER mongodb OPTIONS (database 'db', collection 'broken', type_mismatch 'skip');
+	CREATE FOREIGN TABLE broken_shown (_id int, c bytea OPTIONS (path 'b'), __mismatch jsonb) SERVER mongodb OPTIONS (database 'db', collection 'broken')});
+is($session->ask("SELECT string_agg(a::text, ' ' ORDER BY _id) FROM broken_error"), '0 1 2', 'what comes before is read');
+my (undef, undef, $broken) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT b FROM broken_error WHERE _id = 1");
+like($broken, qr/08P01: could not read field "b" of collection "db\.broken".*_id 1 is not valid BSON/s, 'the error names the document');
+is($session->ask("SELECT string_agg(concat_ws(' ', _id, a, b IS NULL, __doc IS NULL), ', ' ORDER BY _id) FROM broken_null"),
+	'0 0 f f, 1 1 t t, 2 2 t t', "'null'");
+is($session->ask("SELECT string_agg(_id || ' ' || (b = 'ab')::text, ', ') FROM broken_skip"), '0 true', "'skip'");
+is($session->ask("SELECT string_agg(concat_ws(' ', _id, __mismatch), ', ' ORDER BY _id) FROM broken_shown WHERE __mismatch IS NOT NULL"),
+	'1 [{"type": "invalid", "field": "b"}], 2 [{"type": "invalid", "field": "b"}]', '__mismatch');
+is(($node->psql('postgres', "ANALYZE broken_error; CREATE SCHEMA i; IMPORT FOREIGN SCHEMA db LIMIT TO (broken) FROM SERVER mongodb INTO i"))[0], 0, 'ANALYZE and IMPORT');
+
 # Of repeated keys the first one counts, whatever is read and wherever it is tested.
 $node->safe_psql('postgres', qq{CREATE TYPE inner_document AS (b int, c int);
 	CREATE FOREIGN TABLE repeated (_id int, n int, j jsonb, t json OPTIONS (path 'j'), b int OPTIONS (path 'j.b'), first_b int OPTIONS (path 'j.0.b'),

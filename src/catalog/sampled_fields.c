@@ -278,7 +278,8 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 		length = mongo_iter_descend(value, &iter);
 		while (bson_iter_next(&iter))
 			observe_value(sample, field->elements, &iter, nesting);
-		mongo_iter_check_end(&iter, length);
+		if (!mongo_iter_is_at_end(&iter, length))
+			field->kinds |= IMPORT_UNREADABLE;
 		field->kinds |= field->elements->kinds & IMPORT_UNREADABLE;
 	}
 	else if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(value))
@@ -320,7 +321,8 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 		}
 		observe_value(sample, child, iter, nesting);
 	}
-	mongo_iter_check_end(iter, length);
+	if (!mongo_iter_is_at_end(iter, length))
+		parent->kinds |= IMPORT_UNREADABLE;
 }
 
 void

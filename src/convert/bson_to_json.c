@@ -377,7 +377,8 @@ put_container(MongoJsonOutput *output, bson_iter_t *iter, uint32 length, bool ar
 		if (!put_value(output, iter))
 			return false;
 	}
-	mongo_iter_check_end(iter, length);
+	if (!mongo_iter_is_at_end(iter, length))
+		return mongo_mismatch(output->context, MONGO_MISMATCH_BSON, iter, NULL);
 	put_mark(output, array ? JSON_END_ARRAY : JSON_END_OBJECT);
 	return true;
 }

@@ -85,6 +85,7 @@ typedef enum MongoMismatch
 	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
 	MONGO_MISMATCH_SHAPE,		/* a ragged array, an array in a path: 2202E */
 	MONGO_MISMATCH_DOMAIN,		/* violates a domain's constraint: 23514 */
+	MONGO_MISMATCH_BSON,		/* invalid bytes in the document: 08P01 */
 	MONGO_UNREAD				/* no mismatch: reading it was deferred */
 } MongoMismatch;
 
@@ -102,7 +103,8 @@ typedef struct MongoReadContext
 	/* set by mongo_mismatch(); valid if reading has returned false */
 	MongoMismatch mismatch;
 	bson_iter_t value;			/* the value that does not fit, in the
-								 * document that is being read */
+								 * document that is being read; not to be read
+								 * for MONGO_MISMATCH_BSON */
 	const char *remark;			/* another sentence for DETAIL, or NULL */
 } MongoReadContext;
 

@@ -239,6 +239,7 @@ static const struct
 	[MONGO_MISMATCH_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION, "as text"},
 	[MONGO_MISMATCH_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR, "as jsonb"},
 	[MONGO_MISMATCH_DOMAIN] = {ERRCODE_CHECK_VIOLATION, "with the domain's base type"},
+	[MONGO_MISMATCH_BSON] = {ERRCODE_PROTOCOL_VIOLATION, NULL},
 };
 
 /*
@@ -267,6 +268,14 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	const char *json;
 	const char *id = NULL;
 	const char *sentence;
+
+	if (context->mismatch == MONGO_MISMATCH_BSON)
+	{
+		id = column->column.field == NULL && mongo_may_quote(NULL) ?
+			find_id(decoder, column->column.prefix) : NULL;
+		return id == NULL ? "A document is not valid BSON." :
+			psprintf("The document with _id %s is not valid BSON.", id);
+	}
 
 	/* the value's BSON type and beginning, such as String: "abc" */
 	value = mongo_bson_type_name(bson_iter_type(&context->value));
@@ -346,10 +355,12 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 	if (decoder->shown_by == NULL || column->reader->accepts == MONGO_BSON_ANY)
 		return;
 	field = bson_utf8(column->column.path);
-	type = bson_utf8(mongo_bson_type_name(bson_iter_type(&context->value)));
+	type = bson_utf8(context->mismatch == MONGO_MISMATCH_BSON ? "invalid" :
+					 mongo_bson_type_name(bson_iter_type(&context->value)));
 	if (decoder->shown.bson == NULL)
 		decoder->shown = bson_array_create();
-	if (mongo_tables_at_work() != NIL && mongo_may_quote(column->column.name) &&
+	if (context->mismatch != MONGO_MISMATCH_BSON &&
+		mongo_tables_at_work() != NIL && mongo_may_quote(column->column.name) &&
 		mongo_read_value(decoder->shown_by->reader, &alone, &value, &ignored, &isnull))
 		bson_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
 								   *bson_iter_value(&value));
@@ -538,13 +549,14 @@ typedef struct FieldWalk
 	uint32		length;			/* of the document */
 	PathNode  **expected;
 	int			missing;
+	bool		is_broken;		/* by bytes that are not valid BSON */
 } FieldWalk;
 
 static inline FieldWalk
 begin_walk(PathNode *parent, uint32 length)
 {
 	parent->walk++;
-	return (FieldWalk) {parent, length, &parent->first_found, parent->nchildren};
+	return (FieldWalk) {parent, length, &parent->first_found, parent->nchildren, false};
 }
 
 /* next_child: move 'iter' to the next field that is a child, and return that; or NULL. */
@@ -557,7 +569,7 @@ next_child(FieldWalk *walk, bson_iter_t *iter)
 
 		if (!next_field(iter, *walk->expected, &node))
 		{
-			mongo_iter_check_end(iter, walk->length);
+			walk->is_broken = !mongo_iter_is_at_end(iter, walk->length);
 			return NULL;
 		}
 		if (node == NULL)
@@ -604,6 +616,14 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 
 			walk_level(decoder, node, &child, child_length, values, isnull);
 		}
+	}
+	/* the other fields may be behind what cannot be read */
+	for (node = walk.is_broken ? parent->first_child : NULL; node != NULL; node = node->sibling)
+	{
+		MongoReadContext context = {.mismatch = MONGO_MISMATCH_BSON};
+
+		if (node->seen != parent->walk)
+			misfit_below(decoder, node, &context);
 	}
 }
 
@@ -733,6 +753,8 @@ mongo_read_composite(MONGO_READ_ARGS)
 							  &isnull[index]))
 			return false;
 	}
+	if (walk.is_broken)
+		return mongo_mismatch(context, MONGO_MISMATCH_BSON, iter, NULL);
 	*value = HeapTupleGetDatum(heap_form_tuple(composite->tupdesc, values, isnull));
 	return true;
 }
@@ -789,14 +811,14 @@ mongo_report_bad_bson(void)
 }
 
 /*
- * bson_iter_next() returns false both at the end of a document and at invalid bytes.
- * Only the position of the iterator differs.
+ * mongo_iter_is_at_end
+ *		After bson_iter_next() has returned false: is 'iter' at the end of its document of this
+ *		length, and not at invalid bytes?  In the other case nothing can be read from it.
  */
-void
-mongo_iter_check_end(const bson_iter_t *iter, uint32 length)
+bool
+mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length)
 {
-	if (iter->err_off != 0 || iter->off != length - 1)
-		mongo_report_bad_bson();
+	return iter->err_off == 0 && iter->off == length - 1;
 }
 
 uint32

@@ -428,7 +428,8 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 		if (!nested)
 			gathering->count++;
 	}
-	mongo_iter_check_end(&child, length);
+	if (!mongo_iter_is_at_end(&child, length))
+		return mongo_mismatch(context, MONGO_MISMATCH_BSON, iter, NULL);
 
 	if (depth > 0 && count == 0)
 		return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, iter,
@@ -595,7 +596,8 @@ read_coordinates(MongoReadContext *context, const bson_iter_t *iter, Point *poin
 		if (!mongo_read_float8(NULL, context, &child, &numbers[count++]))
 			return false;
 	}
-	mongo_iter_check_end(&child, length);
+	if (!mongo_iter_is_at_end(&child, length))
+		return mongo_mismatch(context, MONGO_MISMATCH_BSON, iter, NULL);
 	if (count != lengthof(numbers))
 		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
 	point->x = DatumGetFloat8(numbers[0]);

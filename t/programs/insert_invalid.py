@@ -1,6 +1,7 @@
 """Inserts values that no driver writes into db.invalid of the MongoDB at this URI: Strings with
 invalid UTF-8, an Array whose keys are not numbers; and a valid String.  Inserts documents with
-repeated keys into db.repeated."""
+repeated keys into db.repeated, and such as libbson refuses, with a Binary of subtype 2 whose inner
+length is wrong, into db.broken."""
 import sys
 
 from bson.raw_bson import RawBSONDocument
@@ -14,6 +15,10 @@ documents = [RawBSONDocument(bson_values.document([
     ("_id", bson_values.int32(number)), ("t", value), ("d", bson_values.string("hidden" if number else "seen"))]))
     for number, value in enumerate(values)]
 MongoClient(sys.argv[1])["db"]["invalid"].insert_many(documents)
+
+MongoClient(sys.argv[1])["db"]["broken"].insert_many(RawBSONDocument(bson_values.document(
+    [("_id", bson_values.int32(number)), ("a", bson_values.int32(number)), ("b", value), ("c", bson_values.int32(number))]))
+    for number, value in enumerate([bson_values.binary_2(b"ab"), bson_values.binary(b"\x05\0\0\0ab", 2), bson_values.binary(b"ab", 2)]))
 
 inner = bson_values.doc(("b", bson_values.int32(2)), ("c", bson_values.int32(0)), ("b", bson_values.int32(1)))
 many = bson_values.doc(*((f"k{n % 100}", bson_values.int32(n)) for n in range(200)))
