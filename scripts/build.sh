@@ -63,7 +63,7 @@ check_driver_calls() {
 	local missing
 	missing=$(nm -D --undefined-only "$WORK/src/mongo_fdw.so" |
 		sed -n 's/.* U \(mongoc_[a-z0-9_]*\).*/\1/p' |
-		grep -Ev '^mongoc_(uri_(get|has|option_is)|(read_prefs|read_concern|write_concern)_(get|is_default)|server_description_(host|id|type|hello_response))' |
+		grep -Ev '^mongoc_(apm_topology_changed_get|uri_(get|has|option_is)|(read_prefs|read_concern|write_concern)_(get|is_default)|server_description_(host|id|type|hello_response))' |
 		while read -r name; do
 			grep -q "^#define $name(" "$WORK/src/include/driver_calls.h" || printf ' %s' "$name"
 		done)

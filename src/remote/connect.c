@@ -83,7 +83,10 @@ set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
 	}
 }
 
-/* connect_socket: connects, waiting at most timeout_ms; returns 0 or an errno. */
+/*
+ * connect_socket: connects, waiting at most timeout_ms; returns 0 or an errno.  With timeout_ms 0
+ * only begins to connect.
+ */
 static int
 connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t address_length,
 			   long timeout_ms)
@@ -95,6 +98,9 @@ connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t ad
 		return 0;
 	if (errno != EINPROGRESS && errno != EINTR && errno != EAGAIN)
 		return errno;
+	stream->is_connecting = timeout_ms == 0;
+	if (stream->is_connecting)
+		return 0;
 	if (!mongo_stream_wait(stream, POLLOUT, timeout_ms) ||
 		getsockopt(stream->socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0)
 		return errno;
@@ -138,10 +144,12 @@ connect_address(MongoTransport *transport, const struct addrinfo *address,
  * connect_host
  *		Tries the addresses of the host one after another, within one timeout for all.
  *
- * If the transport has a peer address, connects to that and looks up no name.
+ * Does not wait for the last address of one of several hosts: libmongoc waits for all hosts
+ * together.  If the transport has a peer address, connects to that and looks up no name.
  */
 static MongoStream *
-connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bson_error_t *error)
+connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bool is_single,
+			 bson_error_t *error)
 {
 	struct sockaddr_un path = {.sun_family = AF_UNIX};
 	struct addrinfo known = {.ai_addr = (struct sockaddr *) &path,.ai_addrlen = sizeof(path)};
@@ -174,7 +182,8 @@ connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bson_err
 	{
 		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 
-		stream = connect_address(transport, each, host->host_and_port, left);
+		stream = connect_address(transport, each, host->host_and_port,
+								 is_single || each->ai_next != NULL ? Max(left, 1) : 0);
 	}
 	if (stream == NULL)
 		set_connect_error(error, host->host_and_port, errno);
@@ -185,7 +194,8 @@ connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bson_err
 
 /*
  * add_tls
- *		Adds TLS on top of 'stream', and returns the TLS stream, which then owns it.
+ *		Adds TLS on top of 'stream', and returns the TLS stream, which then owns it.  libmongoc
+ *		does the handshake.
  *
  * On failure, destroys the stream, sets *error and returns NULL.
  */
@@ -210,13 +220,6 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 	}
 
 	stream->top = top;
-	if (!mongoc_stream_tls_handshake_block(top, host->host,
-										   transport->connect_timeout_ms,
-										   error))
-	{
-		mongoc_stream_destroy(top);
-		return NULL;
-	}
 	return top;
 }
 
@@ -230,7 +233,7 @@ add_tls(MongoTransport *transport, MongoStream *stream,
  * has just found in another member's reply.
  */
 static mongoc_stream_t *
-initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host_list_t *host,
+initiate_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 				void *user_data, bson_error_t *error pg_attribute_unused())
 {
 	MongoTransport *transport = user_data;
@@ -243,7 +246,7 @@ initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host
 	if (transport->interrupted)
 		set_connect_error(&failure, host->host_and_port, ECANCELED);
 	else
-		stream = connect_host(transport, host, &failure);
+		stream = connect_host(transport, host, mongo_uri_is_single(uri), &failure);
 	if (stream != NULL)
 		top = transport->use_tls ? add_tls(transport, stream, host, &failure) : &stream->vtable;
 	if (top != NULL)
@@ -372,6 +375,87 @@ record_server(MongoConnection *connection, const mongoc_client_t *client,
 	connection->identity = mongoc_uri_copy(mongoc_client_get_uri(client));
 }
 
+/*-------------------------------------------------------------------------
+ * The end of libmongoc's scan of the members.
+ *
+ * libmongoc waits for the reply of each member, up to connectTimeoutMS.  It calls note_members()
+ * whenever it learns something of one.  Once a member that suits has replied, the others have as
+ * much time again, and localThresholdMS, within which libmongoc selects at random.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * How long to wait for a member that is preferred to one that has replied: if the read preference
+ * accepts the other one only in its place, or limits the staleness, which takes a comparison.
+ */
+#define PREFERRED_MS	1000
+
+typedef struct MemberScan
+{
+	MongoTransport *transport;
+	const mongoc_uri_t *uri;
+	const mongoc_read_prefs_t *accepted;
+	mongoc_read_prefs_t *preferred; /* without what is accepted in its place */
+	TimestampTz began_at;
+} MemberScan;
+
+/* preferred_of: returns a copy of a read preference, without what it accepts as a second choice. */
+static mongoc_read_prefs_t *
+preferred_of(const mongoc_read_prefs_t *accepted)
+{
+	mongoc_read_mode_t mode = mongoc_read_prefs_get_mode(accepted);
+	mongoc_read_prefs_t *result;
+	bson_iter_t sets;
+	bson_t		first = BSON_INITIALIZER;
+
+	if (mode == MONGOC_READ_PRIMARY || mode == MONGOC_READ_PRIMARY_PREFERRED)
+		return mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+	result = mongoc_read_prefs_copy(accepted);
+	if (mode == MONGOC_READ_SECONDARY_PREFERRED)
+		mongoc_read_prefs_set_mode(result, MONGOC_READ_SECONDARY);
+	if (bson_iter_init(&sets, mongoc_read_prefs_get_tags(accepted)) && bson_iter_next(&sets))
+	{
+		(void) (bson_append_iter) (&first, "0", 1, &sets);
+		mongoc_read_prefs_set_tags(result, &first);
+	}
+	bson_destroy(&first);
+	return result;
+}
+
+/* note_members: libmongoc's callback; must not raise. */
+static void
+note_members(const mongoc_apm_topology_changed_t *event)
+{
+	MemberScan *scan = mongoc_apm_topology_changed_get_context(event);
+	const mongoc_topology_description_t *members =
+		mongoc_apm_topology_changed_get_new_description(event);
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz *enough_at = &scan->transport->enough_at;
+
+	if (mongoc_read_prefs_get_max_staleness_seconds(scan->accepted) <= 0 &&
+		mongoc_topology_description_has_readable_server(members, scan->preferred))
+		*enough_at = Min(*enough_at, now + (now - scan->began_at) +
+						 mongoc_uri_get_option_as_int32(scan->uri, MONGOC_URI_LOCALTHRESHOLDMS, 15) *
+						 INT64CONST(1000));
+	else if (mongoc_topology_description_has_readable_server(members, scan->accepted))
+		*enough_at = Min(*enough_at, TimestampTzPlusMilliseconds(now, PREFERRED_MS));
+}
+
+/* begin_scan: has libmongoc call note_members(). */
+static void
+begin_scan(MemberScan *scan, mongoc_client_t *client, bool primary)
+{
+	mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
+
+	scan->preferred = primary ? mongoc_read_prefs_new(MONGOC_READ_PRIMARY) :
+		preferred_of(mongoc_uri_get_read_prefs_t(scan->uri));
+	scan->accepted = primary ? scan->preferred : mongoc_uri_get_read_prefs_t(scan->uri);
+	scan->began_at = GetCurrentTimestamp();
+	mongoc_apm_set_topology_changed_cb(callbacks, note_members);
+	mongoc_client_set_apm_callbacks(client, callbacks, scan);
+	mongoc_apm_callbacks_destroy(callbacks);
+}
+
 /* ------------------------------- connecting -------------------------------- */
 
 /* adopt_stream: takes over the newest stream to the selected server from libmongoc. */
@@ -424,6 +508,7 @@ reset_failure(MongoTransport *transport)
 	transport->failure[0] = '\0';
 	transport->violation = NULL;
 	transport->reply_code = 0;
+	transport->enough_at = DT_NOEND;
 }
 
 /*
@@ -443,6 +528,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	mongoc_client_t *client;
 	mongoc_server_description_t *found;
 	mongoc_server_description_t *server = NULL;
+	MemberScan	scan = {.transport = transport,.uri = uri};
 	bool		connected;
 	bool		interrupted;
 
@@ -453,15 +539,17 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	if (client == NULL)
 		return false;
 	mongoc_client_set_error_api(client, MONGOC_ERROR_API_VERSION_2);
-	/* for X.509 authentication; the initiator, set last, does the TLS */
+	mongoc_client_set_stream_initiator(client, initiate_stream, transport);
+	/* set last, so that libmongoc does the handshake */
 	if (transport->use_tls)
 		mongoc_client_set_ssl_opts(client, &transport->ssl_options);
-	mongoc_client_set_stream_initiator(client, initiate_stream, transport);
+	begin_scan(&scan, client, primary);
 
 	/* take_timeouts() disables libmongoc's own limit for authentication */
 	transport->wait_limit_ms = transport->connect_timeout_ms;
 	found = mongoc_client_select_server(client, primary,
 										primary ? NULL : mongoc_uri_get_read_prefs_t(uri), error);
+	transport->enough_at = DT_NOEND;
 	if (found != NULL)
 	{
 		/* this call authenticates */
@@ -485,6 +573,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	interrupted = transport->interrupted;
 	transport->interrupted = true;
 	mongoc_client_destroy(client);
+	mongoc_read_prefs_destroy(scan.preferred);
 	transport->interrupted = interrupted;
 	transport->wait_limit_ms = wait_limit_ms;
 	return connected;

@@ -70,6 +70,9 @@ typedef struct MongoTransport
 	bool		out_of_files;	/* no file descriptor was left for a stream */
 	char		failure[400];	/* why attempts to connect failed, or "" */
 	const char *violation;		/* what was wrong with a reply, or NULL */
+	TimestampTz enough_at;		/* when libmongoc's scan of members ends,
+								 * since one that suits has replied; DT_NOEND:
+								 * not yet */
 	int			wait_limit_ms;	/* limit of each wait; 0: none */
 	int			socket_timeout_ms;	/* limit of each wait for the server; 0:
 									 * none */
@@ -113,6 +116,7 @@ typedef struct MongoStream
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
+	bool		is_connecting;	/* nothing has been sent or received yet */
 	int			last_errno;		/* of the last operation; 0 at end of file */
 	WaitEventSet *wait_set;		/* made at the first wait */
 } MongoStream;

@@ -336,6 +336,20 @@ note_wait_failure(MongoStream *stream)
 	}
 }
 
+/* note_connected: notes that a connection has been made, or why it cannot be made. */
+static void
+note_connected(MongoStream *stream)
+{
+	char		text[sizeof(stream->host_and_port) + 100];
+
+	stream->is_connecting = false;
+	if (stream->last_errno == 0)
+		return;
+	snprintf(text, sizeof(text), "could not connect to %s: %s", stream->host_and_port,
+			 strerror(stream->last_errno));
+	mongo_transport_note_failure(stream->transport, text);
+}
+
 /*
  * transfer
  *		Sends or receives, waiting as needed, until 'wanted' bytes of the buffers are moved.
@@ -374,6 +388,8 @@ transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, si
 		while (count < 0 && errno == EINTR);
 
 		stream->last_errno = count < 0 ? errno : 0;
+		if (stream->is_connecting && stream->last_errno != EAGAIN)
+			note_connected(stream);
 		transport->last_failed = count < 0 ? errno != EAGAIN && errno != EWOULDBLOCK :
 			count == 0 && !sends;
 		if (count > 0)
@@ -425,12 +441,17 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	return transfer((MongoStream *) base, true, iov, iovcnt, size, timeout_msec);
 }
 
-/* stream_poll: returns how many streams are ready; an ERROR of PostgreSQL's is kept for later. */
+/*
+ * stream_poll: returns how many streams are ready; an ERROR of PostgreSQL's is kept for later.
+ *
+ * If libmongoc's scan of a replica set or cluster is to end, the silent members' streams fail.
+ */
 static ssize_t
 stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 {
 	MongoTransport *transport = ((MongoStream *) polled[0].stream)->transport;
 	ssize_t		ready = 0;
+	bool		is_enough;
 
 	for (size_t i = 0; i < count; i++)
 	{
@@ -444,8 +465,11 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 		ready += polled[i].revents != 0;
 	}
 	if (ready == 0)
-		ready = wait_on(transport, polled, count, end_after(timeout_msec), MONGO_DUE_INTERRUPT);
-	if (!transport->interrupted)
+		ready = wait_on(transport, polled, count,
+						Min(end_after(timeout_msec), transport->enough_at), MONGO_DUE_INTERRUPT);
+	is_enough = ready == 0 && transport->enough_at != DT_NOEND &&
+		GetCurrentTimestamp() >= transport->enough_at;
+	if (!transport->interrupted && !is_enough)
 		return ready;
 
 	/*
