@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use IO::Socket::INET;
 use MongoFdwTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -370,5 +371,21 @@ like($stderr, qr/could not connect to server "server_\d+"\nDETAIL:  There are to
 cmp_ok($elapsed, '<', 15, '... which is said at once');
 is($small->safe_psql('postgres', "SET enable_async_append = off; $all spread"), '9000|1354500|30|9000',
 	'one after the other: idle connections make room');
+
+# --- a further connection that MongoDB refuses ----------------------------------------
+my $small = MongoFdwTest::Mongod->new(arguments => [ '--maxConns', 20 ]);
+create_server($node, 'small', $small);
+$small->fill('db', 'points', 1000);
+$node->safe_psql('postgres', join(';', 'CREATE TABLE refused (part int, id int) PARTITION BY LIST (part)',
+	map { "CREATE FOREIGN TABLE refused_$_ PARTITION OF refused FOR VALUES IN ($_) SERVER small "
+		  . "OPTIONS (database 'db', collection 'points', pipeline '[{\"\$set\": {\"part\": $_}}]')" } 1 .. 4));
+my $sharing = MongoFdwTest::Session->new($node);
+is($sharing->ask('SELECT count(*) FROM refused_1 WHERE id = 1'), '1', 'a session has a connection');
+my @others = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1:' . $small->port) } 1 .. 30;
+like(MongoFdwTest::Session->new($node)->ask('SELECT count(*) FROM refused_1'), qr/could not connect/, 'MongoDB takes no more');
+my $all = 'SELECT count(*), sum(id) FROM refused WHERE md5(id::text) IS NOT NULL';
+is($sharing->ask($all), '4000|2002000', 'its scans share it') or diag($sharing->{err});
+is($sharing->ask('SELECT count(*) FROM refused_1 a, refused_2 b WHERE md5(a.id::text) = md5(b.id::text)'), '1000', '... also in a join');
+close $_ foreach @others;
 
 done_testing();

@@ -441,9 +441,9 @@ note_members(const mongoc_apm_topology_changed_t *event)
 		*enough_at = Min(*enough_at, TimestampTzPlusMilliseconds(now, PREFERRED_MS));
 }
 
-/* begin_scan: has libmongoc call note_members(). */
+/* watch_members: has libmongoc call note_members(). */
 static void
-begin_scan(MemberScan *scan, mongoc_client_t *client, bool primary)
+watch_members(MemberScan *scan, mongoc_client_t *client, bool primary)
 {
 	mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
 
@@ -543,7 +543,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	/* set last, so that libmongoc does the handshake */
 	if (transport->use_tls)
 		mongoc_client_set_ssl_opts(client, &transport->ssl_options);
-	begin_scan(&scan, client, primary);
+	watch_members(&scan, client, primary);
 
 	/* take_timeouts() disables libmongoc's own limit for authentication */
 	transport->wait_limit_ms = transport->connect_timeout_ms;
@@ -629,16 +629,16 @@ selection_timeout(const mongoc_uri_t *uri)
  * select_and_connect
  *		Connects, retrying until a server is found, the error is final, or time is up.
  *
- * Waiting helps only with replica sets and sharded clusters, which may be electing a primary.
- * Each attempt uses a new libmongoc client, since a client that has failed does not select again
- * for five seconds.
+ * Tries only 'once' if that is true.  Waiting helps only with replica sets and sharded clusters,
+ * which may be electing a primary.  Each attempt uses a new libmongoc client, since a client that
+ * has failed does not select again for five seconds.
  */
 static void
-select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
+select_and_connect(MongoConnection *connection, mongoc_uri_t *uri, bool once)
 {
 	TimestampTz end;
 	MongoTransport *transport = &connection->transport;
-	bool		wait = !mongo_uri_is_single(uri) &&
+	bool		wait = !once && !mongo_uri_is_single(uri) &&
 		!(mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTRYONCE) &&
 		  mongoc_uri_get_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true));
 	int			timeout_ms = selection_timeout(uri);
@@ -683,7 +683,7 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
 
 /* configure_and_connect: reads the options from the catalogs, connects and authenticates. */
 static void
-configure_and_connect(MongoConnection *connection, UserMapping *user)
+configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
 {
 	MongoTransport *transport = &connection->transport;
 	MemoryContext caller_context = MemoryContextSwitchTo(connection->context);
@@ -715,7 +715,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 	mongo_connection_limit_enter(connection, user->userid, options->max_connections,
 								 waits ? selection_timeout(uri) : 0);
 	since = GetCurrentTimestamp();
-	select_and_connect(connection, uri);
+	select_and_connect(connection, uri, once);
 	prepare_read_preference(connection);
 	connection->connected_at = GetCurrentTimestamp();
 	connection->opening_ms = TimestampDifferenceMilliseconds(since, connection->connected_at);
@@ -729,7 +729,8 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 }
 
 MongoConnection *
-mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, dlist_head *list)
+mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, bool once,
+					  dlist_head *list)
 {
 	MemoryContext context;
 	MongoConnection *connection;
@@ -754,7 +755,7 @@ mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, dlist_hea
 	dlist_push_head(list, &connection->node);
 	PG_TRY();
 	{
-		configure_and_connect(connection, user);
+		configure_and_connect(connection, user, once);
 	}
 	PG_CATCH();
 	{

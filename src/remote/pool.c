@@ -22,9 +22,9 @@
 #include "utils/timestamp.h"
 
 static void end_all_sessions(int code, Datum arg);
-static void connect_lease(MongoLease *lease, UserMapping *user);
 static bool suits(const MongoLease *lease, const MongoConnection *connection);
 static void finish_parked(int code, Datum arg);
+static void connect_lease(MongoLease *lease, UserMapping *user, bool once);
 static MongoConnection *find_idle(MongoLease *lease);
 
 /*-------------------------------------------------------------------------
@@ -576,7 +576,7 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 	mongo_lease_put(lease);
 	/* the cause has probably broken the idle ones, too */
 	(void) close_unused(InvalidOid, lease->umid, NULL);
-	connect_lease(lease, user);
+	connect_lease(lease, user, false);
 	mongo_traffic_add(&lease->connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 }
 
@@ -592,14 +592,32 @@ mongo_lease_check_interrupts(MongoLease *lease)
 
 /* --------------------------- choosing a connection ------------------------------ */
 
+/* is_balanced: tells whether the connection is to one of several mongos behind a load balancer. */
+static bool
+is_balanced(const MongoConnection *connection)
+{
+	return connection->identity != NULL &&
+		mongoc_uri_get_option_as_bool(connection->identity, MONGOC_URI_LOADBALANCED, false);
+}
+
+/*
+ * reaches_cursor: tells whether the connection is to the server of the lease's cursor.  Behind a
+ * load balancer only the cursor's own connection is known to be (Load Balancers specification).
+ */
+static bool
+reaches_cursor(const MongoLease *lease, const MongoConnection *connection)
+{
+	return connection == lease->home ||
+		(!connection->retired && !is_balanced(connection) &&
+		 mongo_connection_is_on(connection, lease->cursor.host_and_port));
+}
+
 /* suits: tells whether the lease may use this connection once it is idle. */
 static bool
 suits(const MongoLease *lease, const MongoConnection *connection)
 {
 	if (lease->cursor.id != 0)
-		return connection == lease->home ||
-			(!connection->retired &&
-			 mongo_connection_is_on(connection, lease->cursor.host_and_port));
+		return reaches_cursor(lease, connection);
 
 	/*
 	 * an exclusive lease may last long, so it takes none that a cursor needs
@@ -683,18 +701,6 @@ count_connections(const MongoLease *lease, const MongoConnection **last)
 	return count;
 }
 
-/* may_connect: tells whether to open one more connection, the first or for concurrency. */
-static bool
-may_connect(const MongoLease *lease)
-{
-	const MongoConnection *last;
-	int			count = count_connections(lease, &last);
-
-	return count == 0 ||
-		(count < last->options->async_connections && mongo_may_open_connection() &&
-		 mongo_connection_limit_has_room(last->serverid, last->options->max_connections));
-}
-
 /* hold: gives the lease the connection, and closes orphaned cursors over it. */
 static void
 hold(MongoLease *lease, MongoConnection *connection)
@@ -709,9 +715,10 @@ hold(MongoLease *lease, MongoConnection *connection)
 /*
  * connect_lease
  *		Gives the lease a new connection.  Closes idle ones first if too many files are open.
+ *		'once' is that of mongo_connection_open().
  */
 static void
-connect_lease(MongoLease *lease, UserMapping *user)
+connect_lease(MongoLease *lease, UserMapping *user, bool once)
 {
 	MongoConnection *connection;
 
@@ -721,7 +728,7 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	/* the statement may have begun with another user mapping */
 	user = mongo_user_mapping(user->userid, user->serverid);
 	lease->umid = user->umid;
-	connection = mongo_connection_open(user, lease->read_mode, &connections);
+	connection = mongo_connection_open(user, lease->read_mode, once, &connections);
 	hold(lease, connection);
 }
 
@@ -777,11 +784,10 @@ mongo_lease_serve_others(MongoLease *lease)
  * Returns false, without a connection, if another server was selected.
  */
 static bool
-connect_for_cursor(MongoLease *lease, UserMapping *user)
+connect_for_cursor(MongoLease *lease, UserMapping *user, bool once)
 {
-	connect_lease(lease, user);
-	if (lease->cursor.id == 0 ||
-		mongo_connection_is_on(lease->connection, lease->cursor.host_and_port))
+	connect_lease(lease, user, once);
+	if (lease->cursor.id == 0 || reaches_cursor(lease, lease->connection))
 		return true;
 	mongo_lease_put(lease);
 	return false;
@@ -817,6 +823,53 @@ finish_cursors(const UserMapping *user)
 			return kept->cursors == 0 && kept->leases == 0;
 	}
 	return true;
+}
+
+/*
+ * How long to open no further connection after an attempt has failed, for example by MongoDB's
+ * maxIncomingConnections; and the user mapping that this applies to.
+ */
+#define REFUSED_MS	10000
+
+static TimestampTz refused_until = 0;
+static Oid	refused_umid = InvalidOid;
+
+/*
+ * connect_if_allowed
+ *		Opens the first connection, or one more for concurrency; false, without a connection, if
+ *		there may be no more, if it cannot be opened, or if it does not lead to the lease's cursor.
+ */
+static bool
+connect_if_allowed(MongoLease *lease, UserMapping *user)
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	const MongoConnection *last = NULL;
+	int			count = count_connections(lease, &last);
+	volatile bool connected = false;
+
+	if (count == 0)
+		return connect_for_cursor(lease, user, false);
+	if (count >= last->options->async_connections || !mongo_may_open_connection() ||
+		!mongo_connection_limit_has_room(last->serverid, last->options->max_connections) ||
+		(lease->cursor.id != 0 && is_balanced(last)) ||
+		(refused_umid == lease->umid && GetCurrentTimestamp() < refused_until))
+		return false;
+	PG_TRY();
+	{
+		connected = connect_for_cursor(lease, user, true);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller_context);
+		if (ERRCODE_TO_CATEGORY(geterrcode()) !=
+			ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION))
+			PG_RE_THROW();
+		FlushErrorState();
+		refused_umid = lease->umid;
+		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
+	}
+	PG_END_TRY();
+	return connected;
 }
 
 bool
@@ -857,7 +910,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 		}
 		if (lease->callbacks == NULL && finish_cursors(user))
 			continue;
-		if (may_connect(lease) && connect_for_cursor(lease, user))
+		if (connect_if_allowed(lease, user))
 			return true;
 		if (policy == MONGO_WAIT_IN_QUEUE && count_connections(lease, &last) > 0)
 		{
@@ -870,7 +923,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 		other = find_in_flight(lease, false);
 		if (other != NULL)
 			other->callbacks->save_reply(other->reader);
-		else if (connect_for_cursor(lease, user))
+		else if (connect_for_cursor(lease, user, false))
 			return true;
 		else
 			mongo_report_disconnect(GetForeignServer(user->serverid)->servername);

@@ -667,11 +667,12 @@ extern void mongo_trace_append(const char *prepared, bson_t *document);
 /*
  * mongo_connection_open: opens, authenticates and leases a connection, which stays in the list
  * until it is closed.  With a replica set, waits up to server_selection_timeout_ms for a member
- * that suits the read preference: 'read_mode', or that of the server's options if 0.  Raises
+ * that suits the read preference: 'read_mode', or that of the server's options if 0; but tries only
+ * 'once' if that is true.  Raises
  * 08001, 08P01, 28P01, 57014.
  */
 extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode,
-											  dlist_head *list);
+											  bool once, dlist_head *list);
 
 /*
  * mongo_connection_reconnect
