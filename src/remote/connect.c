@@ -48,6 +48,23 @@ set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 }
 
 /*
+ * mongo_stream_note_connected
+ *		Notes that the first send or receive has ended a connection attempt, and with
+ *		stream->last_errno why it has failed.  Never raises.
+ */
+void
+mongo_stream_note_connected(MongoStream *stream)
+{
+	bson_error_t failure = {0};
+
+	stream->is_connecting = false;
+	if (stream->last_errno == 0)
+		return;
+	set_connect_error(&failure, stream->host_and_port, stream->last_errno);
+	mongo_transport_note_failure(stream->transport, failure.message);
+}
+
+/*
  * set_socket_options
  *		Sets TCP_NODELAY, keepalives and the user timeout of a TCP socket.
  *

@@ -160,6 +160,7 @@ extern void mongo_transport_note_failure(MongoTransport *transport,
 extern void mongo_transport_note_violation(struct MongoStream *stream,
 										   const char *violation);
 extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
+extern void mongo_stream_note_connected(struct MongoStream *stream);
 
 /*
  * mongo_transport_close: closes the connection, if there is one.

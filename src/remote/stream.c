@@ -336,20 +336,6 @@ note_wait_failure(MongoStream *stream)
 	}
 }
 
-/* note_connected: notes that a connection has been made, or why it cannot be made. */
-static void
-note_connected(MongoStream *stream)
-{
-	char		text[sizeof(stream->host_and_port) + 100];
-
-	stream->is_connecting = false;
-	if (stream->last_errno == 0)
-		return;
-	snprintf(text, sizeof(text), "could not connect to %s: %s", stream->host_and_port,
-			 strerror(stream->last_errno));
-	mongo_transport_note_failure(stream->transport, text);
-}
-
 /*
  * transfer
  *		Sends or receives, waiting as needed, until 'wanted' bytes of the buffers are moved.
@@ -389,7 +375,7 @@ transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, si
 
 		stream->last_errno = count < 0 ? errno : 0;
 		if (stream->is_connecting && stream->last_errno != EAGAIN)
-			note_connected(stream);
+			mongo_stream_note_connected(stream);
 		transport->last_failed = count < 0 ? errno != EAGAIN && errno != EWOULDBLOCK :
 			count == 0 && !sends;
 		if (count > 0)
