@@ -360,15 +360,15 @@ typedef struct MongoUnsent
 extern void mongo_unsent_add(MongoUnsent *unsent);
 
 /* A scan, from its beginning to its end.  It may still send commands. */
-typedef struct MongoReader
+typedef struct MongoActiveScan
 {
 	MongoExtent extent;
 	CommandId	command;		/* its snapshot shows writes of earlier ones */
 	/* called before a write that it may see and must not */
-	void		(*before_write) (struct MongoReader *reader, const MongoExtent *written,
+	void		(*before_write) (struct MongoActiveScan *reader, const MongoExtent *written,
 								 MemoryContext statement);
 	MongoListed listed;
-} MongoReader;
+} MongoActiveScan;
 
 extern dlist_head mongo_readers;
 

@@ -47,7 +47,7 @@ awaits_value(Node *node, void *context)
  * begin_early
  *		Begins a scan in its own query's snapshot, as the user of that query.
  *
- * Settings that a function in a value of its command changes do not reach the statement that writes.
+ * Settings that a function in a value of its command changes do not reach the writing statement.
  * If that fails, the scan is not begun later.  The error ends the statement that writes.
  */
 static void
@@ -108,14 +108,14 @@ names_written(const MongoScanState *state, const MongoExtent *written)
 
 /*
  * before_write
- *		Begins a scan that has not been read (MongoReader); notes if it is too late for it to send
+ *		Begins a scan that has not been read (MongoActiveScan); notes if it is too late for it to send
  *		further commands.
  *
  * It is not too late for scans of the query that writes: they see rows that it had to send at once.
  * Nor is it too late if a command might write anywhere, which mostly is elsewhere.
  */
 static void
-before_write(MongoReader *reader, const MongoExtent *written, MemoryContext statement)
+before_write(MongoActiveScan *reader, const MongoExtent *written, MemoryContext statement)
 {
 	MongoScanState *state = (MongoScanState *) reader;
 	EState	   *estate = state->node->ss.ps.state;
@@ -297,7 +297,7 @@ mongo_ahead_send(ForeignScanState *first)
 
 	dlist_foreach(iter, &mongo_readers)
 	{
-		MongoScanState *state = (MongoScanState *) dlist_container(MongoReader, listed.node, iter.cur);
+		MongoScanState *state = (MongoScanState *) dlist_container(MongoActiveScan, listed.node, iter.cur);
 
 		if (!state->may_precede || state->node->ss.ps.state != estate)
 			continue;

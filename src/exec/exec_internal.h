@@ -277,7 +277,7 @@ typedef enum MongoOvertaken
 /* fdw_state of the ForeignScanState. */
 typedef struct MongoScanState
 {
-	MongoReader reader;			/* the first member; not listed under EXPLAIN
+	MongoActiveScan reader;		/* the first member; not listed under EXPLAIN
 								 * without ANALYZE */
 	ForeignScanState *node;
 	MongoScanPlan *plan;

@@ -155,7 +155,7 @@ call_readers(const MongoExtent *extent, CommandId command, MemoryContext stateme
 
 	dlist_foreach(iter, &mongo_readers)
 	{
-		MongoReader *reader = dlist_container(MongoReader, listed.node, iter.cur);
+		MongoActiveScan *reader = dlist_container(MongoActiveScan, listed.node, iter.cur);
 
 		if (reader->command <= command && mongo_extents_meet(&reader->extent, extent))
 			reader->before_write(reader, extent, statement);
