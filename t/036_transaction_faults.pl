@@ -107,11 +107,30 @@ $mongod->fail_command(1, 13, 'commitTransaction');
 ($errors) = run("$write COMMIT;");
 like($errors, qr/42501: could not commit on server "mongodb"/, 'a commit that is refused');
 is_there('||', 'is nowhere');
-$mongod->command('{"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": {"failCommands": '
-	  . '["commitTransaction"], "errorCode": 251, "errorLabels": ["TransientTransactionError"]}}');
-($errors) = run("$write COMMIT;");
-like($errors, qr/ERROR:  40001: could not commit/, 'one that fails for a while');
-is_there('||', 'is nowhere');
+foreach my $case ([ 1, '', qr/^$/, '1||1' ],
+	[ 1, 'INSERT INTO t_mongodb VALUES (2);', qr/ERROR:  40001: could not commit/, '||' ],
+	[ 1000, "SET lock_timeout = '200ms';", qr/ERROR:  40001: could not commit/, '||' ])
+{
+	my ($times, $more, $expected, $rows) = @$case;
+
+	$mongod->command(qq({"configureFailPoint": "failCommand", "mode": {"times": $times}, "data": {"failCommands": )
+		  . '["commitTransaction"], "errorCode": 251, "errorLabels": ["TransientTransactionError"]}}');
+	($errors) = run("$write $more COMMIT;");
+	like($errors, $expected, "one that fails for a while, $times times, after an insert; $more");
+	$mongod->command('{"configureFailPoint": "failCommand", "mode": "off"}');
+	is_there($rows, '... is there only if it was repeated');
+}
+
+# sessions that create one collection at once, which MongoDB reports at the commit only
+my $script = PostgreSQL::Test::Utils::tempdir . '/create.sql';
+PostgreSQL::Test::Utils::append_to_file($script, 'INSERT INTO created VALUES (:client_id)');
+foreach my $round (1 .. 3)
+{
+	$node->safe_psql('postgres', "DROP FOREIGN TABLE IF EXISTS created;
+		CREATE FOREIGN TABLE created (_id int) SERVER mongodb OPTIONS (database 'db', collection 'created$round')");
+	$node->command_ok([ 'pgbench', '-n', '-c', 20, '-t', 1, '-f', $script, 'postgres' ], 'sessions that create a collection');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM created'), 20, '... have all inserted their row');
+}
 
 # nobody knows: only a cancel ends the asking within the half minute; after every other
 # answer libmongoc takes the server for gone
@@ -231,8 +250,8 @@ is($errors, '', 'a transaction that is older than MongoDB allows, and only read,
 is_there('||1', '... so the rest is there');
 ($errors) = run("$reads SELECT pg_sleep(3); SELECT * FROM t_second; COMMIT;");
 like($errors, qr/40001: could not read collection.*HINT:  Retry the transaction/s, '... but of the next read');
-($errors) = run("$write SELECT pg_sleep(3); COMMIT;");
-like($errors, qr/40001: could not commit on server "mongodb"/, '... and of COMMIT where something was written');
+($errors) = run("$write INSERT INTO t_mongodb VALUES (2); SELECT pg_sleep(3); COMMIT;");
+like($errors, qr/40001: could not commit on server "mongodb"/, '... and of COMMIT where more than one insert was sent');
 is_there('||', '... with which all is rolled back');
 $mongod->command('{"setParameter": 1, "transactionLifetimeLimitSeconds": 60}');
 

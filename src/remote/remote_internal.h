@@ -1072,6 +1072,8 @@ struct MongoSession
 								 * have written; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
 	bool		maybe_open;		/* a commit failed; locks may be held for it */
+	MongoCommand *insert;		/* the only command so far, if it is a small
+								 * insert; or NULL */
 };
 
 /*
@@ -1096,6 +1098,7 @@ extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
 extern bson_t *mongo_session_fields(MongoSession *session);
 extern void mongo_session_note_reply(MongoSession *session, const MongoReply *reply);
+extern void mongo_session_note_insert(MongoSession *session, const MongoCommand *command);
 extern int	mongo_session_note_write(MongoSession *session);
 extern bool mongo_session_is_fresh(const MongoSession *session);
 extern void mongo_session_restart(MongoSession *session);

@@ -237,7 +237,9 @@ mongo_session_fields(MongoSession *session)
 
 	check_connection(session);
 	append_session(session, fields);
-	if (!session->used)
+	if (session->used)
+		session->insert = NULL;
+	else
 	{
 		BSON_APPEND_BOOL(fields, "startTransaction", true);
 		if (IsolationUsesXactSnapshot())
@@ -325,6 +327,35 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
 		if (!fresh || !mongo_session_try_again(session, &failure, since, attempt))
 			mongo_raise_failure(message, &failure, NULL);
 	}
+}
+
+/* The most bytes of an insert that is kept. */
+#define KEPT_INSERT_BYTES	65536
+
+/*
+ * mongo_session_note_insert
+ *		Keeps a copy of the transaction's first command, which has succeeded, unless it is large.
+ *
+ * If it stays the only one, a COMMIT that MongoDB refuses can send it again.
+ */
+void
+mongo_session_note_insert(MongoSession *session, const MongoCommand *command)
+{
+	MemoryContext caller_context = MemoryContextSwitchTo(TopTransactionContext);
+	MongoSequence *sequence = palloc(sizeof(MongoSequence));
+
+	*sequence = *command->sequence;
+	if (sequence->size <= KEPT_INSERT_BYTES)
+	{
+		sequence->data = memcpy(palloc(sequence->size), sequence->data, sequence->size);
+		session->insert = palloc(sizeof(MongoCommand));
+		*session->insert = (MongoCommand) {
+			.database = pstrdup(command->database),
+			.document = bson_copy_in(TopTransactionContext, command->document),
+			.sequence = sequence
+		};
+	}
+	MemoryContextSwitchTo(caller_context);
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -627,18 +658,52 @@ refuse_session(const MongoSession *session, bool at_commit)
 			 errhint("Read from MongoDB what may fail before the first write; in READ COMMITTED it can fail then without that.")));
 }
 
-/* commit_session: commits, if the session has written. */
+/*
+ * insert_again
+ *		Sends the only command of a restarted transaction again; returns whether it succeeded.
+ *
+ * It is sent anew after each failure that allows that (mongo_session_try_again()).
+ */
+static bool
+insert_again(MongoSession *session, TimestampTz since, int attempt, MongoFailure *failure)
+{
+	while (mongo_session_try_again(session, failure, since, attempt++))
+	{
+		MongoWrite	write;
+
+		mongo_write_begin(session, session->user, session->lease, session->insert, 0, &write);
+		(void) mongo_write_finish(&write);
+		mongo_lease_check_interrupts(session->lease);
+		if (!write.failed)
+			return true;
+		*failure = write.failure;
+	}
+	return false;
+}
+
+/*
+ * commit_session
+ *		Commits, if the session has written.
+ *
+ * MongoDB reports some conflicts at the commit only: of sessions that create a collection at once,
+ * one commits.  A transaction that has sent nothing but an insert is then repeated.
+ */
 static void
 commit_session(MongoSession *session)
 {
+	TimestampTz since = GetCurrentTimestamp();
 	MongoFailure failure;
 	MongoCommitOutcome outcome;
+	int			attempt = 0;
 
 	if (session->lease == NULL || session->written_level == 0 || !session->used)
 		return;
 
 	/* if this backend is killed now, only MongoDB has the outcome */
-	outcome = commit_transaction(session, &failure);
+	do
+		outcome = commit_transaction(session, &failure);
+	while (outcome == MONGO_NOT_COMMITTED && session->insert != NULL &&
+		   insert_again(session, since, attempt++, &failure));
 	if (outcome == MONGO_COMMITTED)
 	{
 		/*

@@ -542,7 +542,12 @@ send_all(MongoWriteFlight *flight)
 		if (flight->lease->connection != NULL)
 			mongo_lease_check_interrupts(flight->lease);
 		if (!flight->failed)
+		{
+			if (fresh && flight->batch->kind == MONGO_INSERT &&
+				flight->sequence.size == flight->operations.length)
+				mongo_session_note_insert(session, &flight->write.command);
 			return;
+		}
 		if (!fresh || !may_try_again(flight, since, attempt))
 			return;
 		flight->lease = mongo_session_lease(session);
