@@ -169,6 +169,17 @@ is($out, '1', '... and the next one goes over a new connection');
 fail($primary, 'insert', '"errorCode": 10107', 1);
 ($out, $err) = run_sql('INSERT INTO once VALUES (3, 3); SELECT count(*) FROM once');
 is($out, '2', '... but after an error by which it has not begun');
+{
+	my $session = MongoFdwTest::Session->new($node);
+	my $insert = q{SELECT mongo_command('server_once', 'db', '{"insert": "once", "documents": [{}]}') ->> 'n'};
+	is($session->ask($insert), '1', 'mongo_command() writes');
+	$primary->fail_command(9, 10107, 'insert', 'hello', 'isMaster');
+	$session->ask($insert);
+	like($session->{err}, qr/ERROR:  .*10107(?!.*WARNING)/s, '... and fails if no primary can be found afterwards');
+	$primary->unblock_commands;
+	is($session->ask($insert), '1', '... and the session goes on');
+	$session->close;
+}
 
 # ------------------------------- an election ------------------------------------
 

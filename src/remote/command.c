@@ -159,8 +159,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	{
 		mongo_write_begin(session, session->user, lease, &message, 1, &write);
 		(void) mongo_write_finish(&write);
-		if (lease->connection != NULL)
-			mongo_lease_check_interrupts(lease);
+		mongo_lease_check_interrupts(lease);
 		/* an unmet write concern does not undo the change */
 		found = mongo_reply_is_ok(&write.reply) &&
 			mongo_reply_find(&write.reply, "value", &value) && BSON_ITER_HOLDS_DOCUMENT(&value);

@@ -585,6 +585,9 @@ mongo_lease_check_interrupts(MongoLease *lease)
 {
 	MongoConnection *connection = lease->connection;
 
+	/* looking for the primary may have failed */
+	if (connection == NULL)
+		return;
 	if (mongo_slow_command_ms >= 0)
 		mongo_log_slow_request(connection);
 	mongo_raise_wait(connection);

@@ -856,7 +856,8 @@ extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
 
 /*
  * mongo_lease_check_interrupts: logs the last command if it was slow, and raises as
- * mongo_raise_wait() does.  Called after the command's outcome has been recorded.
+ * mongo_raise_wait() does, unless the lease has no connection any more.  Called after the command's
+ * outcome has been recorded.
  */
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 

@@ -539,8 +539,7 @@ send_all(MongoWriteFlight *flight)
 	for (int attempt = 0;; attempt++)
 	{
 		send_operations(flight);
-		if (flight->lease->connection != NULL)
-			mongo_lease_check_interrupts(flight->lease);
+		mongo_lease_check_interrupts(flight->lease);
 		if (!flight->failed)
 		{
 			if (fresh && flight->batch->kind == MONGO_INSERT &&
@@ -587,8 +586,7 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 	caller_context = MemoryContextSwitchTo(flight->context);
 	(void) mongo_write_finish(&flight->write);
 	take_reply(flight);
-	if (flight->lease->connection != NULL)
-		mongo_lease_check_interrupts(flight->lease);
+	mongo_lease_check_interrupts(flight->lease);
 	mongo_lease_put(flight->lease);
 	flight->answered = true;
 	MemoryContextSwitchTo(caller_context);
