@@ -48,6 +48,9 @@ BEGIN
     END;
 END $random$"""
 
+# Without a row there is no value that fails.
+NO_ROW = "UPDATE %s.items SET a = 10 / (SELECT 0) WHERE _id = -12345"
+
 
 class Difference(Exception):
     pass
@@ -247,8 +250,11 @@ class Writes:
             self.execute("ROLLBACK; BEGIN")
         if ending and not self.lasting and self.first_rng.random() < 0.7:
             # commands after a transaction's first one use other code
-            self.execute("DELETE FROM %s.items WHERE _id = -12345" % REMOTE)
+            self.execute(NO_ROW % REMOTE)
         remote = self.run(REMOTE, statement.sql, statement.written)
+        if ending and not self.lasting and remote[0] != "error" and self.first_rng.random() < 0.3:
+            # what has found nothing can be rolled back by itself
+            self.execute("SAVEPOINT found_nothing; %s; ROLLBACK TO found_nothing" % NO_ROW % REMOTE)
         if ending:
             if remote[0] != "error" and local[0] != "error":
                 self.check_tables(statement.sql)
