@@ -409,7 +409,7 @@ mongo_from_utf8(const char *name)
 	return pg_any_to_server(name, (int) strlen(name), PG_UTF8);
 }
 
-/* mongo_has_utf8: does a text of this database have a form in UTF-8?  Not all bytes of SQL_ASCII do. */
+/* mongo_has_utf8: has a text of this database a form in UTF-8?  Not all bytes of SQL_ASCII have. */
 static inline bool
 mongo_has_utf8(const char *text, int length)
 {

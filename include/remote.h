@@ -594,7 +594,7 @@ extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 								  const MongoFindAndModify *command,
 								  const char *context_message, bson_t *document);
 
-/* --------------------------- Starting libmongoc --------------------------- */
+/* ------------------------------ Starting up ------------------------------- */
 
 extern void mongo_register_transaction_callbacks(void);
 

@@ -144,8 +144,7 @@ extern void mongo_append_projection(bson_t *document, const char *key, MongoColu
 /*
  * Can query predicates name the path?  Not if a component is empty or begins with '$', unless
  * it is $id, $ref or $db below another, nor if it has more components than a stored document has
- * levels.  Unlike SQL, a query predicate
- * looks into arrays on the path and at its end.
+ * levels.  Unlike SQL, a query predicate looks into arrays on the path and at its end.
  */
 extern bool mongo_path_is_addressable(const char *path);
 
@@ -1058,9 +1057,9 @@ extern void mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filte
 #define MONGO_RANGES_PER_PARTICIPANT	4
 
 /*
- * Appends the "pipeline" that samples the field's values.  Its first document says in
- * storageStats.capped whether the collection is capped, which has no snapshots.  The stage that
- * gives it fails on a view, which must not be split.  The others are {_id: value}, ascending.
+ * Appends the "pipeline" that samples the field's values.  Its first document reports in
+ * storageStats.capped whether the collection is capped, and so has no snapshots.  The stage that
+ * returns it fails on a view, which must not be split.  The others are {_id: value}, ascending.
  */
 extern void mongo_append_split_pipeline(bson_t *command, const char *collection,
 										const char *field, int sample_size);

@@ -306,26 +306,17 @@ mongo_reads_one_collection(Oid relid)
  *		Asks MongoDB whether the table reads one collection: it has no pipeline, and its collection
  *		is no view.
  *
- * Returns false also if MongoDB does not say.  Raises 08006, and what interrupts raise.
+ * Returns false also if MongoDB does not list the collection.  Raises errors of listing it.
  */
 bool
 mongo_names_collection(UserMapping *user, Oid relid)
 {
 	const MongoTableOptions *options = mongo_table_options(relid);
-	const bson_t *reply;
-	bson_iter_t iter;
-	bson_iter_t type;
+	List	   *listed = options->pipeline != NULL ? NIL :
+		import_list_collections(&(ImportSource) {.user = user,.database = options->database},
+								options->collection);
 
-	if (options->pipeline != NULL)
-		return false;
-	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(options->database),
-							  bson_from_template("{listCollections: 1, nameOnly: true,"
-												 " authorizedCollections: true, filter: {name: @1}}",
-												 bson_utf8(mongo_to_utf8(options->collection))),
-							  NULL);
-	return bson_iter_init(&iter, reply) &&
-		bson_iter_find_descendant(&iter, "cursor.firstBatch.0.type", &type) &&
-		BSON_ITER_HOLDS_UTF8(&type) && strcmp(bson_iter_utf8(&type, NULL), "view") != 0;
+	return listed != NIL && !((ImportCollection *) linitial(listed))->is_view;
 }
 
 /*-------------------------------------------------------------------------

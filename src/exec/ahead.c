@@ -108,8 +108,8 @@ names_written(const MongoScanState *state, const MongoExtent *written)
 
 /*
  * before_write
- *		Begins a scan that has not been read (MongoActiveScan); notes if it is too late for it to send
- *		further commands.
+ *		Begins a scan that has not been read (MongoActiveScan).  Notes if it is too late for the
+ *		scan to send further commands.
  *
  * It is not too late for scans of the query that writes: they see rows that it had to send at once.
  * Nor is it too late if a command might write anywhere, which mostly is elsewhere.

@@ -915,19 +915,16 @@ finish_separate_run(void *argument)
 	bson_free(run->other.request.data);
 }
 
-bool
-mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
-								int total_ms)
-{
-	return mongo_connection_ask_separately(connection, command, total_ms, NULL);
-}
-
 /*
- * mongo_connection_ask_separately
- *		Does the same, and unless it is NULL sets *reply, whose buffers are palloc'd, to the reply.
+ * mongo_connection_run_separately
+ *		Runs a command over a separate, short-lived connection to the same server.  Returns
+ *		whether it was sent.
+ *
+ * Takes 'total_ms' at most, or over a slow network twice the time that connecting took, up to
+ * 700 ms.  Sets *reply, unless that is NULL, to the reply; its buffers are palloc'd.  Never raises.
  */
 bool
-mongo_connection_ask_separately(const MongoConnection *connection, const MongoCommand *command,
+mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
 								int total_ms, MongoReply *reply)
 {
 	SeparateRun run = {

@@ -110,7 +110,7 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
 	bson_append_template(&kill, "{killSessions: [@1]}", bson_document(lsid));
-	if (mongo_connection_run_separately(connection, &command, ASK_MS) &&
+	if (mongo_connection_run_separately(connection, &command, ASK_MS, NULL) &&
 		transport->wait_error == NULL)
 	{
 		transport->interrupted = false;
@@ -143,6 +143,23 @@ mongo_connection_is_lost(const MongoConnection *connection)
 {
 	return connection->broken || connection->transport.data_stream == NULL ||
 		mongo_transport_has_failed(&connection->transport);
+}
+
+bool
+mongo_connection_is_balanced(const MongoConnection *connection)
+{
+	return connection->identity != NULL &&
+		mongoc_uri_get_option_as_bool(connection->identity, MONGOC_URI_LOADBALANCED, false);
+}
+
+#define SHORTEST_DISCARD_WAIT	20
+#define LONGEST_DISCARD_WAIT	500
+
+/* mongo_discard_wait: how many ms to wait for an unwanted reply: as many as connecting took. */
+int
+mongo_discard_wait(const MongoConnection *connection)
+{
+	return Max(SHORTEST_DISCARD_WAIT, Min(connection->opening_ms, LONGEST_DISCARD_WAIT));
 }
 
 bool
@@ -182,7 +199,7 @@ send_kill(void *argument)
 	BSON_APPEND_ARRAY(&kill->command, "cursors", &kill->ids);
 	if (kill->separately)
 	{
-		kill->sent = mongo_connection_run_separately(connection, &message, ASK_MS);
+		kill->sent = mongo_connection_run_separately(connection, &message, ASK_MS, NULL);
 		if (kill->sent || !proc_exit_inprogress)
 			return;
 

@@ -286,6 +286,18 @@ mongo_error_is_retryable(int code)
 	return find_rule(code)->retryable;
 }
 
+/*
+ * mongo_catch_connection_error
+ *		To be called in PG_CATCH(): clears an error of class 08, and throws any other one again.
+ */
+void
+mongo_catch_connection_error(void)
+{
+	if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION))
+		PG_RE_THROW();
+	FlushErrorState();
+}
+
 bool
 mongo_failure_is_of_connection(const MongoFailure *failure)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * pool.c
- *		The pool of this backend's connections, and their leases.
+ *		The pool of this backend's connections, their leases, and the cursors and replies that
+ *		nobody waits for.
  *
  *-------------------------------------------------------------------------
  */
@@ -322,8 +323,6 @@ kill_cursor(MongoLease *lease)
  */
 
 /* How long to wait for a reply before the connection is given up, and before it is closed. */
-#define SHORTEST_DISCARD_WAIT	20
-#define LONGEST_DISCARD_WAIT	500
 #define PARKED_MS				100
 #define GIVEN_UP_MS				10000
 #define LOOK_AGAIN_MS			1000
@@ -331,12 +330,6 @@ kill_cursor(MongoLease *lease)
 
 /* How many connections are parked at most. */
 #define MOST_PARKED		16
-
-int
-mongo_discard_wait(const MongoConnection *connection)
-{
-	return Max(SHORTEST_DISCARD_WAIT, Min(connection->opening_ms, LONGEST_DISCARD_WAIT));
-}
 
 /* is_parked: tells whether it has replies in flight that nobody waits for. */
 static bool
@@ -360,12 +353,12 @@ note_opened(const MongoConnection *connection, const MongoReply *reply)
 }
 
 /*
- * drain
+ * mongo_connection_drain
  *		Receives replies that nobody waits for, up to the request 'next' (0: all).  Returns false if
  *		one does not come within so many milliseconds, or the connection is lost.  Never raises.
  */
-static bool
-drain(MongoConnection *connection, uint32 next, int milliseconds)
+bool
+mongo_connection_drain(MongoConnection *connection, uint32 next, int milliseconds)
 {
 	MongoReply *reply;
 
@@ -378,13 +371,6 @@ drain(MongoConnection *connection, uint32 next, int milliseconds)
 	connection->broken |= connection->given_up && connection->in_flight == 0;
 	return !connection->broken && (next != 0 ? mongo_next_request(connection) == next :
 								   connection->in_flight == 0);
-}
-
-/* mongo_connection_drain: does that with all replies; each may take so many milliseconds. */
-bool
-mongo_connection_drain(MongoConnection *connection, int milliseconds)
-{
-	return drain(connection, 0, milliseconds);
 }
 
 /* kill_running: kills the orphans on its server, over an idle connection or a separate one. */
@@ -421,7 +407,8 @@ give_up(MongoConnection *connection, bool may_wait)
 
 /*
  * park
- *		Keeps a connection that has replies in flight.  It is given up at once if no timer will.
+ *		Limits how many connections are parked, now that this one is.  Gives it up at once if no
+ *		timer will.
  */
 static void
 park(MongoConnection *connection)
@@ -430,13 +417,10 @@ park(MongoConnection *connection)
 	int			count = 0;
 	dlist_iter	iter;
 
-	connection->idle_since = GetCurrentTimestamp();
-	mongo_connection_show_state(connection);
-	needs_sweep = true;
+	connection->transport.interrupted = false;
 	if (!proc_exit_inprogress && (MyBackendType != B_BACKEND || IsTransactionBlock() ||
 								  GetCurrentTransactionNestLevel() > 1))
 		give_up(connection, IsTransactionState());
-	dlist_move_head(&connections, &connection->node);
 	dlist_foreach(iter, &connections)
 	{
 		MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
@@ -458,7 +442,7 @@ sweep_parked(MongoConnection *connection, TimestampTz now)
 {
 	TimestampTz due;
 
-	if (drain(connection, 0, 0) || !is_parked(connection))
+	if (mongo_connection_drain(connection, 0, 0) || !is_parked(connection))
 		return 0;
 	due = TimestampTzPlusMilliseconds(connection->idle_since, PARKED_MS);
 	if (now < due && !connection->given_up)
@@ -484,7 +468,7 @@ wait_for_parked(const MongoLease *lease)
 		if (!is_parked(connection) || connection->given_up || connection->umid != lease->umid ||
 			!suits(lease, connection))
 			continue;
-		if (drain(connection, 0, mongo_discard_wait(connection)))
+		if (mongo_connection_drain(connection, 0, mongo_discard_wait(connection)))
 			return true;
 		if (is_parked(connection))
 			give_up(connection, true);
@@ -515,7 +499,8 @@ finish_parked(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 		give_up(connection, true);
 		if (is_known)
 			continue;
-		(void) drain(connection, 0, TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end));
+		(void) mongo_connection_drain(connection, 0,
+									  TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end));
 		kill_running(connection);
 	}
 }
@@ -595,14 +580,6 @@ mongo_lease_check_interrupts(MongoLease *lease)
 
 /* --------------------------- choosing a connection ------------------------------ */
 
-/* is_balanced: tells whether the connection is to one of several mongos behind a load balancer. */
-static bool
-is_balanced(const MongoConnection *connection)
-{
-	return connection->identity != NULL &&
-		mongoc_uri_get_option_as_bool(connection->identity, MONGOC_URI_LOADBALANCED, false);
-}
-
 /*
  * reaches_cursor: tells whether the connection is to the server of the lease's cursor.  Behind a
  * load balancer only the cursor's own connection is known to be (Load Balancers specification).
@@ -611,7 +588,7 @@ static bool
 reaches_cursor(const MongoLease *lease, const MongoConnection *connection)
 {
 	return connection == lease->home ||
-		(!connection->retired && !is_balanced(connection) &&
+		(!connection->retired && !mongo_connection_is_balanced(connection) &&
 		 mongo_connection_is_on(connection, lease->cursor.host_and_port));
 }
 
@@ -642,7 +619,7 @@ find_idle(MongoLease *lease)
 
 		if (connection->leases > 0 || connection->umid != lease->umid)
 			continue;
-		(void) drain(connection, 0, 0);
+		(void) mongo_connection_drain(connection, 0, 0);
 		if (is_parked(connection))
 			continue;
 		if (!mongo_connection_is_clean(connection))
@@ -854,7 +831,7 @@ connect_if_allowed(MongoLease *lease, UserMapping *user)
 		return connect_for_cursor(lease, user, false);
 	if (count >= last->options->async_connections || !mongo_may_open_connection() ||
 		!mongo_connection_limit_has_room(last->serverid, last->options->max_connections) ||
-		(lease->cursor.id != 0 && is_balanced(last)) ||
+		(lease->cursor.id != 0 && mongo_connection_is_balanced(last)) ||
 		(refused_umid == lease->umid && GetCurrentTimestamp() < refused_until))
 		return false;
 	PG_TRY();
@@ -864,10 +841,7 @@ connect_if_allowed(MongoLease *lease, UserMapping *user)
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(caller_context);
-		if (ERRCODE_TO_CATEGORY(geterrcode()) !=
-			ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION))
-			PG_RE_THROW();
-		FlushErrorState();
+		mongo_catch_connection_error();
 		refused_umid = lease->umid;
 		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
 	}
@@ -966,7 +940,7 @@ mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id, bool dis
 		   !(discards && connection->broken))
 		(discards ? other->callbacks->discard_reply : other->callbacks->save_reply) (other->reader);
 	if (mongo_next_request(connection) != request_id &&
-		!drain(connection, request_id, mongo_discard_wait(connection)))
+		!mongo_connection_drain(connection, request_id, mongo_discard_wait(connection)))
 		connection->broken = true;
 }
 
@@ -995,6 +969,7 @@ mongo_lease_put(MongoLease *lease)
 {
 	MongoConnection *connection = lease->connection;
 	const MongoConnection *last;
+	bool		parked;
 
 	lease->state = LEASE_QUIET;
 	if (connection == NULL)
@@ -1005,14 +980,9 @@ mongo_lease_put(MongoLease *lease)
 						 &connection->flushed);
 	if (--connection->leases > 0)
 		return;
-	if (is_parked(connection))
-	{
-		connection->transport.interrupted = false;
-		park(connection);
-		return;
-	}
-	if (!mongo_connection_is_clean(connection) ||
-		(connection->retired && connection->cursors == 0))
+	parked = is_parked(connection);
+	if (!parked && (!mongo_connection_is_clean(connection) ||
+					(connection->retired && connection->cursors == 0)))
 	{
 		close_connection(connection);
 		return;
@@ -1020,9 +990,10 @@ mongo_lease_put(MongoLease *lease)
 	connection->idle_since = GetCurrentTimestamp();
 	mongo_connection_show_state(connection);
 	dlist_move_head(&connections, &connection->node);
-	if (!connection->options->keep_connections || connection->options->idle_timeout > 0 || connection->retired ||
-		count_connections(lease, &last) > 1)
-		needs_sweep = true;
+	needs_sweep |= parked || connection->retired || !connection->options->keep_connections ||
+		connection->options->idle_timeout > 0 || count_connections(lease, &last) > 1;
+	if (parked)
+		park(connection);
 }
 
 /*-------------------------------------------------------------------------

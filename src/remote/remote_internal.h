@@ -631,6 +631,7 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
 extern bool mongo_error_is_retryable(int code);
 extern bool mongo_failure_is_retryable(const MongoFailure *failure);
 extern bool mongo_failure_is_of_connection(const MongoFailure *failure);
+extern void mongo_catch_connection_error(void);
 extern bool mongo_error_is_interruption(int code);
 extern bool mongo_error_is_lost_cursor(int code);
 extern bool mongo_failure_is_refusal(const MongoFailure *failure);
@@ -668,9 +669,8 @@ extern void mongo_trace_append(const char *prepared, bson_t *document);
 /*
  * mongo_connection_open: opens, authenticates and leases a connection, which stays in the list
  * until it is closed.  With a replica set, waits up to server_selection_timeout_ms for a member
- * that suits the read preference: 'read_mode', or that of the server's options if 0; but tries only
- * 'once' if that is true.  Raises
- * 08001, 08P01, 28P01, 57014.
+ * that suits the read preference: 'read_mode', or that of the server's options if 0.  Tries only
+ * 'once' if that is true.  Raises 08001, 08P01, 28P01, 57014.
  */
 extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode,
 											  bool once, dlist_head *list);
@@ -679,16 +679,9 @@ extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mod
  * mongo_connection_reconnect
  *		Closes the connection and connects to the current primary.  On failure, returns false
  *		with the reason in transport.failure.  Tries once; never raises.
- *
- * mongo_connection_run_separately
- *		Runs a command over a separate, short-lived connection to the same server.  Returns
- *		whether it was sent.  Takes 'total_ms' at most, or over a slow network twice the time that
- *		connecting took, up to 700 ms.  Never raises.
  */
 extern bool mongo_connection_reconnect(MongoConnection *connection);
 extern bool mongo_connection_run_separately(const MongoConnection *connection,
-											const MongoCommand *command, int total_ms);
-extern bool mongo_connection_ask_separately(const MongoConnection *connection,
 											const MongoCommand *command, int total_ms,
 											MongoReply *reply);
 
@@ -696,9 +689,13 @@ extern bool mongo_connection_ask_separately(const MongoConnection *connection,
  * mongo_connection_is_clean: tells whether a connection may be reused.
  * mongo_connection_is_lost: tells whether no more replies can be received over it.
  * mongo_connection_is_on: tells whether it is connected to that server.
+ * mongo_connection_is_balanced: tells whether it is to one of several mongos behind a load
+ * balancer.
  */
 extern bool mongo_connection_is_clean(const MongoConnection *connection);
 extern bool mongo_connection_is_lost(const MongoConnection *connection);
+extern bool mongo_connection_is_balanced(const MongoConnection *connection);
+extern int	mongo_discard_wait(const MongoConnection *connection);
 extern bool mongo_connection_is_on(const MongoConnection *connection,
 								   const char *host_and_port);
 
@@ -847,12 +844,10 @@ extern void mongo_lease_release(void *arg);
 
 /*
  * mongo_lease_renew: replaces a broken connection, closes idle ones of its user mapping, and has
- * the lease's cursor killed.
- * mongo_lease_renew_for_write: does the same, with a connection to the primary.
- * Raise as mongo_connection_open() does; the lease then has no connection.
+ * the lease's cursor killed.  Raises as mongo_connection_open() does; the lease then has no
+ * connection.
  */
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
-extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
 
 /*
  * mongo_lease_check_interrupts: logs the last command if it was slow, and raises as
@@ -891,10 +886,8 @@ extern bool mongo_lease_share(MongoLease *lease, const MongoLease *first);
 extern void mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id,
 										bool discards);
 
-extern bool mongo_connection_drain(MongoConnection *connection, int milliseconds);
-
-/* mongo_discard_wait: how many ms to wait for an unwanted reply: as many as connecting takes. */
-extern int	mongo_discard_wait(const MongoConnection *connection);
+extern bool mongo_connection_drain(MongoConnection *connection, uint32 next,
+								   int milliseconds);
 
 /*
  * mongo_lease_note_sent: marks a request as in flight, until the owner sets LEASE_QUIET.

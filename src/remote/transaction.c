@@ -821,7 +821,7 @@ send_abort(MongoSession *session, int milliseconds)
 	mongo_finish_ending(transport);
 	bson_destroy(&document);
 	bson_destroy(&fields);
-	return sent && mongo_connection_drain(connection, milliseconds);
+	return sent && mongo_connection_drain(connection, 0, milliseconds);
 }
 
 /* kill_session: has the server end the session's command and transaction, over another connection. */
@@ -833,7 +833,8 @@ kill_session(MongoSession *session, int milliseconds)
 	bool		sent;
 
 	bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
-	sent = mongo_connection_run_separately(session->lease->connection, &command, milliseconds);
+	sent = mongo_connection_run_separately(session->lease->connection, &command, milliseconds,
+										   NULL);
 	/* the next transaction begins a new session, with new numbers */
 	session->lease->connection->session.lsid = NULL;
 	bson_destroy(&document);
@@ -871,7 +872,7 @@ abort_transaction(MongoSession *session)
 		return kill_session(session, kill_ms);
 	for (int attempt = 0; attempt < 2 && is_behind && kill_session(session, kill_ms); attempt++)
 	{
-		if (mongo_connection_drain(connection, KILLED_WAIT_MS))
+		if (mongo_connection_drain(connection, 0, KILLED_WAIT_MS))
 			return true;
 	}
 	return false;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write.c
- *		One write: repetition, uncertain outcomes, conflicts.
+ *		One write: its connection, repetition, uncertain outcome, and conflicts.
  *
  *-------------------------------------------------------------------------
  */
@@ -300,13 +300,6 @@ mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 	return lease;
 }
 
-void
-mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user)
-{
-	mongo_lease_renew(lease, user);
-	move_to_primary(lease, user);
-}
-
 /* ------------------------------- one attempt -------------------------------- */
 
 /* start_attempt: sends the command; finish_attempt() receives its reply. */
@@ -358,7 +351,7 @@ read_counters(const MongoWrite *write)
 	bson_append_member(match, "lsid.id", "@1", bson_first(write->lsid));
 	command.document = bson_from_template("{aggregate: 1, pipeline: [{$currentOp: {}}, {$match: @1}], cursor: {}}",
 										  bson_document(match));
-	if (!mongo_connection_ask_separately(write->lease->connection, &command, LOOK_MS, &reply) ||
+	if (!mongo_connection_run_separately(write->lease->connection, &command, LOOK_MS, &reply) ||
 		reply.document == NULL ||
 		!bson_iter_init_from_data(&iter, reply.document, reply.length) ||
 		!bson_iter_find_descendant(&iter, "cursor.firstBatch", &documents) ||
@@ -488,15 +481,13 @@ find_primary(const MongoWrite *write)
 
 	PG_TRY();
 	{
-		mongo_lease_renew_for_write(write->lease, write->user);
+		mongo_lease_renew(write->lease, write->user);
+		move_to_primary(write->lease, write->user);
 	}
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(caller_context);
-		if (ERRCODE_TO_CATEGORY(geterrcode()) !=
-			ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION))
-			PG_RE_THROW();
-		FlushErrorState();
+		mongo_catch_connection_error();
 		return false;
 	}
 	PG_END_TRY();

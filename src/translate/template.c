@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * template.c
- *		Command templates with placeholders for values, and binding them.
+ *		Command templates with placeholders for values, binding them, and what keeps MongoDB from
+ *		reusing plans of $or.
  *
  *-------------------------------------------------------------------------
  */
