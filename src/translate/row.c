@@ -652,6 +652,18 @@ mongo_row_replacement(const MongoRowLayout *layout, const List *assigned, const 
 	return true;
 }
 
+/* may_hide_part: may the column be NULL for a value that does not fit, and that has parts? */
+static bool
+may_hide_part(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	Oid			type = TupleDescAttr(layout->tuple, attnum - 1)->atttypid;
+
+	return (layout->mismatch_attribute != 0 ||
+			mongo_column_options(layout->relid, attnum)->type_mismatch == MONGO_TYPE_MISMATCH_NULL) &&
+		(layout->paths[attnum - 1] == NULL || mongo_is_nested_type(type) ||
+		 getBaseType(type) == JSONOID);
+}
+
 /*
  * mongo_row_after_update
  *		Appends the fields from which the column is read after the update by these operators;
@@ -665,36 +677,31 @@ mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_
 					   const Datum *values, const bool *isnull, const bson_t *update,
 					   bson_t *document)
 {
-	Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
 	const char *path = layout->paths[attnum - 1];
 	bson_t	   *value = bson_create_in(CurrentMemoryContext);
+	bool		is_mismatch = attnum == layout->mismatch_attribute;
 	bool		is_whole = true;
 
 	if (attnum == layout->document_attribute)
 		value = isnull[attnum - 1] ? value : document_members(layout, values);
 	else if (path != NULL && !isnull[attnum - 1])
-		mongo_append_column_value(value, path, path, values[attnum - 1], attribute,
+		mongo_append_column_value(value, path, path, values[attnum - 1],
+								  TupleDescAttr(layout->tuple, attnum - 1),
 								  layout->bson_types[attnum - 1]);
 	if (path != NULL)
 		value = mongo_changed_fields(bson_create_in(CurrentMemoryContext),
 									 bson_from_template("{$set: @1}", bson_document(value)), path, &is_whole);
-	if (attnum == layout->mismatch_attribute)
-		is_whole = false;
-	else if (!is_assigned)
+	if (!is_mismatch && !is_assigned)
 		value = mongo_changed_fields(value, update, path, &is_whole);
-	if (!is_whole && (attnum == layout->mismatch_attribute ? !isnull[attnum - 1] :
-					  isnull[attnum - 1] &&
-					  (layout->mismatch_attribute != 0 ||
-					   mongo_column_options(layout->relid, attnum)->type_mismatch == MONGO_TYPE_MISMATCH_NULL) &&
-					  (path == NULL || mongo_is_nested_type(attribute->atttypid) ||
-					   getBaseType(attribute->atttypid) == JSONOID)))
+	if (is_mismatch ? !isnull[attnum - 1] :
+		!is_whole && isnull[attnum - 1] && may_hide_part(layout, attnum))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot compute column \"%s\" after an UPDATE of another column of its field",
-						NameStr(attribute->attname)),
+						attribute_name(layout, attnum)),
 				 errdetail("RETURNING, a policy, a trigger or a partition's bounds use the column, which is NULL or shows a value that does not fit.")));
 	bson_concat(document, value);
-	return attnum != layout->mismatch_attribute;
+	return !is_mismatch;
 }
 
 /* mongo_has_empty_timestamp: is there one at the top level? */
@@ -702,16 +709,19 @@ bool
 mongo_has_empty_timestamp(const bson_t *document)
 {
 	bson_iter_t iter;
-	uint32		seconds = 1;
-	uint32		increment = 1;
+	uint32		seconds;
+	uint32		increment;
 
 	bson_iter_init(&iter, document);
-	while ((seconds | increment) != 0 && bson_iter_next(&iter))
+	while (bson_iter_next(&iter))
 	{
-		if (BSON_ITER_HOLDS_TIMESTAMP(&iter))
-			bson_iter_timestamp(&iter, &seconds, &increment);
+		if (!BSON_ITER_HOLDS_TIMESTAMP(&iter))
+			continue;
+		bson_iter_timestamp(&iter, &seconds, &increment);
+		if (seconds == 0 && increment == 0)
+			return true;
 	}
-	return (seconds | increment) == 0;
+	return false;
 }
 
 List *
