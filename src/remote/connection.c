@@ -138,6 +138,7 @@ mongo_connection_is_clean(const MongoConnection *connection)
 		!connection->transport.interrupted;
 }
 
+/* mongo_connection_is_lost: tells whether no more replies can be received over it. */
 bool
 mongo_connection_is_lost(const MongoConnection *connection)
 {
@@ -145,6 +146,7 @@ mongo_connection_is_lost(const MongoConnection *connection)
 		mongo_transport_has_failed(&connection->transport);
 }
 
+/* mongo_connection_is_balanced: tells whether it is to a mongos behind a load balancer. */
 bool
 mongo_connection_is_balanced(const MongoConnection *connection)
 {

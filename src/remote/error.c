@@ -298,6 +298,11 @@ mongo_catch_connection_error(void)
 	FlushErrorState();
 }
 
+/*
+ * mongo_failure_is_of_connection
+ *		Tells whether the command has not begun, and may succeed over another connection: the
+ *		member is no primary, or the user was dropped and perhaps created again.
+ */
 bool
 mongo_failure_is_of_connection(const MongoFailure *failure)
 {
@@ -305,6 +310,7 @@ mongo_failure_is_of_connection(const MongoFailure *failure)
 		(failure->code == UNAUTHORIZED && strstr(failure->text, "requires authentication") != NULL);
 }
 
+/* mongo_failure_is_retryable: mongo_error_is_retryable() or mongo_failure_is_of_connection(). */
 bool
 mongo_failure_is_retryable(const MongoFailure *failure)
 {

@@ -565,19 +565,6 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 	mongo_traffic_add(&lease->connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 }
 
-void
-mongo_lease_check_interrupts(MongoLease *lease)
-{
-	MongoConnection *connection = lease->connection;
-
-	/* looking for the primary may have failed */
-	if (connection == NULL)
-		return;
-	if (mongo_slow_command_ms >= 0)
-		mongo_log_slow_request(connection);
-	mongo_raise_wait(connection);
-}
-
 /* --------------------------- choosing a connection ------------------------------ */
 
 /*

@@ -162,11 +162,7 @@ extern void mongo_transport_note_violation(struct MongoStream *stream,
 extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
 extern void mongo_stream_note_connected(struct MongoStream *stream);
 
-/*
- * mongo_transport_close: closes the connection, if there is one.
- * mongo_transport_shut_down: closes only our half.  MongoDB takes the client for gone and ends the
- * command, but its reply still arrives.
- */
+/* mongo_transport_close: closes the connection, if there is one. */
 extern void mongo_transport_close(MongoTransport *transport);
 extern void mongo_transport_shut_down(MongoTransport *transport);
 
@@ -621,9 +617,6 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
  * Classes of MongoDB's error codes.
  *
  * mongo_error_is_retryable: a read may be sent once more (Retryable Reads specification).
- * mongo_failure_is_retryable: the same, or mongo_failure_is_of_connection().
- * mongo_failure_is_of_connection: the command has not begun, and may succeed over another
- * connection: the member is no primary, or the user was dropped and perhaps created again.
  * mongo_error_is_interruption: the command may have done a part of its work.
  * mongo_error_is_lost_cursor: the server has closed the cursor of a getMore.
  * mongo_failure_is_refusal: the server does not do such a thing, so it has done no part of it.
@@ -687,10 +680,7 @@ extern bool mongo_connection_run_separately(const MongoConnection *connection,
 
 /*
  * mongo_connection_is_clean: tells whether a connection may be reused.
- * mongo_connection_is_lost: tells whether no more replies can be received over it.
  * mongo_connection_is_on: tells whether it is connected to that server.
- * mongo_connection_is_balanced: tells whether it is to one of several mongos behind a load
- * balancer.
  */
 extern bool mongo_connection_is_clean(const MongoConnection *connection);
 extern bool mongo_connection_is_lost(const MongoConnection *connection);
@@ -1018,11 +1008,6 @@ extern void mongo_write_count(MongoWrite *write, int64 documents);
 /* mongo_append_update: appends update operators, or a pipeline {"0": stage} as an array. */
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
 
-/*
- * mongo_write_wait: pauses before a transaction's first command is tried again.  'attempt' counts
- * earlier attempts, the first of which began at 'since'.  Returns false after ten seconds, or after
- * lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
- */
 pg_noreturn extern void mongo_raise_lock_timeout(void);
 extern bool mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since,
 							 int attempt);

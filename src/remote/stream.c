@@ -598,6 +598,11 @@ mongo_transport_close(MongoTransport *transport)
 	transport->data_stream = NULL;
 }
 
+/*
+ * mongo_transport_shut_down
+ *		Closes only our half of the connection.  MongoDB then ends the command as if the client had
+ *		disconnected, but its reply still arrives.
+ */
 void
 mongo_transport_shut_down(MongoTransport *transport)
 {

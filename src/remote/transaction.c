@@ -474,7 +474,7 @@ commit_fields(const MongoSession *session, bool again)
 }
 
 /*
- * is_met_by_majority: tells whether a write concern is met if a majority has the commit; that of
+ * is_met_by_majority: tells whether a write concern is met if a majority has the commit.  One of
  * more members, or of members with a tag, need not be.
  */
 static bool
@@ -796,8 +796,8 @@ warn_of_open_transaction(const MongoSession *session)
  * send_abort
  *		Sends abortTransaction, and returns whether MongoDB has answered everything in time.
  *
- * It may be sent behind a command whose reply is outstanding, and then is run after it, whatever
- * delays that command.
+ * It may be sent while the reply to another command is outstanding.  MongoDB runs it after that
+ * one.
  */
 static bool
 send_abort(MongoSession *session, int milliseconds)
@@ -824,7 +824,7 @@ send_abort(MongoSession *session, int milliseconds)
 	return sent && mongo_connection_drain(connection, 0, milliseconds);
 }
 
-/* kill_session: has the server end the session's command and transaction, over another connection. */
+/* kill_session: ends the session's command and transaction over another connection. */
 static bool
 kill_session(MongoSession *session, int milliseconds)
 {
@@ -845,7 +845,7 @@ kill_session(MongoSession *session, int milliseconds)
  * abort_transaction
  *		Has MongoDB abort the transaction; false if MongoDB has not confirmed that in time.
  *
- * The abort is sent behind a command that was interrupted.  If the replies do not come soon, the
+ * The abort is sent after a command that was interrupted.  If the replies do not come soon, the
  * command still runs, and killSessions over another connection ends it.  That may overtake the
  * command, and is sent again then.  If the connection is lost, or a commit has been sent, only
  * killSessions is left, which has no effect on a committed transaction.  Interrupts are not

@@ -889,6 +889,19 @@ mongo_raise_wait(MongoConnection *connection)
 }
 
 void
+mongo_lease_check_interrupts(MongoLease *lease)
+{
+	MongoConnection *connection = lease->connection;
+
+	/* looking for the primary may have failed */
+	if (connection == NULL)
+		return;
+	if (mongo_slow_command_ms >= 0)
+		mongo_log_slow_request(connection);
+	mongo_raise_wait(connection);
+}
+
+void
 mongo_report_disconnect(const char *server_name)
 {
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);

@@ -336,7 +336,7 @@ typedef struct WriteCounters
 	int64		yields;
 } WriteCounters;
 
-/* read_counters: asks for the counters of the session's write; all are 0 if MongoDB tells none. */
+/* read_counters: asks for the counters of the session's write; 0 if MongoDB returns none. */
 static WriteCounters
 read_counters(const MongoWrite *write)
 {
@@ -633,6 +633,13 @@ mongo_raise_lock_timeout(void)
 			 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
 }
 
+/*
+ * mongo_write_wait
+ *		Pauses before a transaction's first command is tried again.
+ *
+ * 'attempt' counts earlier attempts, the first of which began at 'since'.  Returns false after ten
+ * seconds, or after lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
+ */
 bool
 mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since, int attempt)
 {

@@ -559,7 +559,7 @@ mongo_mark_ors(bson_t *filter, bool alone)
 
 	mark_ors(filter, alone, marks);
 
-	/* beside a mark, the whole filter is an AND */
+	/* with a mark, the whole filter is an AND */
 	if (alone && !bson_empty(marks))
 	{
 		bson_reinit(marks);
