@@ -102,6 +102,9 @@ foreach my $case ([ 'divided', 0, '22012' ], [ 'checked', 11, '23514' ], [ 'stor
 	is(run("BEGIN; EXECUTE $name($value, 7); INSERT INTO t_mongodb VALUES (2, 2); ROLLBACK"), '', '... nor in a transaction');
 	like(run("EXECUTE $name($value, 1)"), qr/ERROR:  $error/, '... but for one row');
 }
+$session->ask(q{CREATE FUNCTION is_cancelled() RETURNS int LANGUAGE plpgsql STABLE AS $$ BEGIN RAISE query_canceled; END $$});
+run(q{DO $$ BEGIN BEGIN UPDATE t_mongodb SET v = is_cancelled() WHERE _id = 1; EXCEPTION WHEN query_canceled THEN NULL; END; INSERT INTO places VALUES (1); END $$});
+is($node->safe_psql('postgres', 'SELECT count(*) FROM places'), '1', 'what follows a cancelled value that is caught is committed');
 $set->primary->snapshot;
 is(run('EXECUTE divided(5, 1)'), '', 'one that can be is computed');
 my $sent = $set->primary->changes->{commands};

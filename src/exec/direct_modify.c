@@ -412,7 +412,7 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 	}
 	PG_CATCH();
 	{
-		if (subselect || ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
+		if (subselect)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		failure = CopyErrorData();
@@ -422,7 +422,9 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	if (failure != NULL && finds_row(state))
+	if (failure != NULL &&
+		(ERRCODE_TO_CATEGORY(failure->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION ||
+		 finds_row(state)))
 		ReThrowError(failure);
 	return failure == NULL;
 }
