@@ -351,6 +351,22 @@ foreach my $case ([ 'u', '', '0A000' ], [ 'viewed_u', '', '0A000' ], [ 't', '', 
 	}
 }
 
+# a function in the scan's command cannot take the scan away
+$node->safe_psql('postgres', q{CREATE FUNCTION takes(name refcursor) RETURNS int LANGUAGE plpgsql STABLE AS $$
+	DECLARE r record; BEGIN
+		IF current_setting('my.act') = 'close' THEN CLOSE name; ELSIF current_setting('my.act') = 'fetch' THEN FETCH name INTO r; END IF;
+		RETURN 1; END $$});
+foreach my $case ([ 'close', '24000' ], [ 'fetch', '55000' ])
+{
+	foreach my $schema (sort keys %servers)
+	{
+		fill($schema);
+		my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET search_path = $schema, public; SET my.act = 'none'; BEGIN; " .
+			"DECLARE c CURSOR FOR SELECT _id FROM t WHERE k = takes('c'); SET LOCAL my.act = '$case->[0]'; DELETE FROM t");
+		is(join(' ', $stderr =~ /ERROR:  (\w+)/g), $case->[1], "$schema: a scan that is begun before a DELETE, whose value would $case->[0] its cursor");
+	}
+}
+
 # a subquery that is run again after a write, and again by two commands
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION same(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN i; END $$;

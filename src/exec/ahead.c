@@ -23,6 +23,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "tcop/pquery.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -48,18 +49,22 @@ awaits_value(Node *node, void *context)
  *		Begins a scan in its own query's snapshot, as the user of that query.
  *
  * Settings that a function in a value of its command changes do not reach the writing statement.
- * If that fails, the scan is not begun later.  The error ends the statement that writes.
+ * Nor may such a function fetch from the scan's own cursor, or close it.  If that fails, the scan
+ * is not begun later.  The error ends the statement that writes.
  */
 static void
 begin_early(MongoScanState *state)
 {
 	EState	   *estate = state->node->ss.ps.state;
 	ResourceOwner old_owner = CurrentResourceOwner;
+	bool		waits = state->portal != NULL && state->portal->status == PORTAL_READY;
 	MongoAtWork work;
 	Oid			userid;
 	int			security;
 	int			settings = NewGUCNestLevel();
 
+	if (waits)
+		state->portal->status = PORTAL_ACTIVE;
 	GetUserIdAndSecContext(&userid, &security);
 	SetUserIdAndSecContext(state->userid, security | SECURITY_LOCAL_USERID_CHANGE);
 	CurrentResourceOwner = state->reader.listed.owner;
@@ -80,9 +85,13 @@ begin_early(MongoScanState *state)
 	{
 		state->started = false;
 		state->overtaken = OVERTAKEN;
+		if (waits)
+			state->portal->status = PORTAL_READY;
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	if (waits)
+		state->portal->status = PORTAL_READY;
 	state->unread = true;
 	mongo_end_work(&work);
 	PopActiveSnapshot();
@@ -205,6 +214,7 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 
 	state->node = node;
 	state->userid = GetUserId();
+	state->portal = ActivePortal;
 	state->reader.extent = (MongoExtent) {
 		serverid, mongo_to_utf8(plan->database),
 		plan->reads_one ? mongo_to_utf8(plan->collection) : NULL
