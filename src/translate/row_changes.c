@@ -22,7 +22,9 @@
 
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 /* The deepest path; MongoDB stores documents of 100 levels. */
 #define DEEPEST_PATH	64
@@ -244,6 +246,9 @@ mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum ol
 
 /* --------------- Fields as an update's operators leave them --------------- */
 
+/* MongoDB refuses to add more elements than these for one beyond an array's end. */
+#define MOST_ADDED		1500000
+
 /* compare_paths: a comparator by components; MongoDB adds missing fields in this order. */
 static int
 compare_paths(const ListCell *a, const ListCell *b)
@@ -293,8 +298,15 @@ append_changed(bson_t *result, const bson_t *members, bool is_array, const char 
 
 	check_stack_depth();
 	mongo_append_part(result, members, sizeof(uint32), start);
-	for (int i = bson_count_keys(members); is_array && sets && !found && i < atoi(key); i++)
-		BSON_APPEND_NULL(result, psprintf("%d", i));
+	for (int i = is_array && sets && !found ? bson_count_keys(members) : PG_INT32_MAX, added = 0;
+		 i < atoi(key) && added < MOST_ADDED; i++, added++)
+	{
+		char		number[12];
+
+		CHECK_FOR_INTERRUPTS();
+		pg_ltoa(i, number);
+		BSON_APPEND_NULL(result, number);
+	}
 	if ((rest != NULL || pushes) && (into_array || (found && BSON_ITER_HOLDS_DOCUMENT(&at))))
 	{
 		length = mongo_iter_descend(&at, &into);
@@ -336,6 +348,8 @@ append_changed(bson_t *result, const bson_t *members, bool is_array, const char 
 bson_t *
 mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path, bool *is_whole)
 {
+	MemoryContext caller_context = CurrentMemoryContext;
+	MemoryContext last = NULL;
 	bson_iter_t operator;
 	bson_iter_t operand;
 
@@ -352,15 +366,24 @@ mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path, boo
 		{
 			const char *changed = lfirst(cell);
 			bool		is_part = path == NULL || mongo_path_is_under(changed, path);
+			MemoryContext context;
 			bson_t	   *next;
 
 			if ((!is_part && !mongo_path_is_under(path, changed)) ||
 				!bson_iter_recurse(&operator, &operand) || !bson_iter_find(&operand, changed))
 				continue;
 			*is_whole &= path != NULL && (!is_part || strcmp(path, changed) == 0);
-			next = bson_create_in(CurrentMemoryContext);
+			/* of large documents, only the last is kept */
+			CHECK_FOR_INTERRUPTS();
+			context = AllocSetContextCreate(caller_context, "mongo_fdw changed", ALLOCSET_SMALL_SIZES);
+			MemoryContextSwitchTo(context);
+			next = bson_create_in(context);
 			append_changed(next, fields, false, changed, bson_iter_key(&operator), &operand);
+			MemoryContextSwitchTo(caller_context);
 			fields = next;
+			if (last != NULL)
+				MemoryContextDelete(last);
+			last = context;
 		}
 	}
 	return fields;
