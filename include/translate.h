@@ -975,7 +975,9 @@ extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 
 extern bool mongo_row_replacement(const MongoRowLayout *layout, const List *assigned,
 								  const Datum *values, const bson_t *filter, bson_t *document);
-extern bool mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum,
+extern void mongo_mismatch_after_update(const MongoRowLayout *layout, const bson_t *update,
+										Datum *values, bool *isnull);
+extern void mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum,
 								   bool is_assigned, const Datum *values, const bool *isnull,
 								   const bson_t *update, bson_t *document);
 extern bool mongo_has_empty_timestamp(const bson_t *document);

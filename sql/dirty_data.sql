@@ -119,9 +119,11 @@ SELECT b FROM dirty_field ORDER BY a NULLS FIRST, b DESC LIMIT 1;
 -- a single command that writes
 UPDATE dirty SET v = v + 1 WHERE __mismatch IS NOT NULL AND _id = 4;
 SELECT __doc FROM dirty_documents WHERE __doc->'_id' = '4';
-UPDATE dirty SET v = 4 WHERE __mismatch IS NOT NULL AND _id = 20 RETURNING _id, v;
-UPDATE dirty_null SET v = 7 WHERE _id = 7 RETURNING __mismatch;
-UPDATE dirty_null SET v = 7 WHERE _id = 7 RETURNING v;
+UPDATE dirty SET v = 4 WHERE __mismatch IS NOT NULL AND _id = 20 RETURNING _id, v, __mismatch;
+CREATE FOREIGN TABLE dirty_pair (_id int, v int, w int OPTIONS (path 'other'), __mismatch jsonb)
+	SERVER dirty OPTIONS (database 'mongo_fdw_regress', collection 'dirty', type_mismatch 'null');
+UPDATE dirty_pair SET w = 1 WHERE _id = 7 RETURNING __mismatch;
+UPDATE dirty_null SET v = 7 WHERE _id = 7 RETURNING v, __mismatch;
 ALTER FOREIGN TABLE dirty ALTER v OPTIONS (ADD type_mismatch 'null');
 DELETE FROM dirty WHERE v IS NULL AND _id < 8;
 SELECT count(*) FROM dirty_documents;

@@ -959,13 +959,17 @@ show_changed_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, 
 		AttrNumber	attnum = lfirst_int(cell);
 		MongoRowDecoder **decoder = &state->decoders[attnum - 1];
 
+		if (!is_replaced && strcmp(NameStr(TupleDescAttr(slot->tts_tupleDescriptor, attnum - 1)->attname),
+								   MONGO_MISMATCH_COLUMN) == 0)
+		{
+			mongo_mismatch_after_update(state->layout, update, slot->tts_values, slot->tts_isnull);
+			continue;
+		}
 		if (!is_replaced)
 		{
 			bson_reinit(state->document);
-			if (!mongo_row_after_update(state->layout, attnum, list_member_int(attributes, attnum),
-										slot->tts_values, slot->tts_isnull, update,
-										state->document))
-				continue;
+			mongo_row_after_update(state->layout, attnum, list_member_int(attributes, attnum),
+								   slot->tts_values, slot->tts_isnull, update, state->document);
 		}
 		if (*decoder == NULL)
 			*decoder = mongo_table_decoder_create(state->context, relation, list_make1_int(attnum));

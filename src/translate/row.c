@@ -17,6 +17,8 @@
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -664,22 +666,77 @@ may_hide_part(const MongoRowLayout *layout, AttrNumber attnum)
 		 getBaseType(type) == JSONOID);
 }
 
+/* refuse_unknown: raises an error for a column whose value after an UPDATE is not known. */
+static void
+refuse_unknown(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot compute column \"%s\" after an UPDATE of another column of its field",
+					attribute_name(layout, attnum)),
+			 errdetail("RETURNING, a policy, a trigger or a partition's bounds use the column, which is NULL or shows a value that does not fit.")));
+}
+
+/*
+ * mongo_mismatch_after_update
+ *		Takes the fields out of the value of __mismatch that the update replaces by such as fit.
+ *		Raises 0A000 if it changes a part of one.
+ */
+void
+mongo_mismatch_after_update(const MongoRowLayout *layout, const bson_t *update,
+							Datum *values, bool *isnull)
+{
+	int			i = layout->mismatch_attribute - 1;
+	uint32		kept = 0;
+	JsonbValue *entry;
+
+	while (!isnull[i] &&
+		   (entry = getIthJsonbValueFromContainer(&DatumGetJsonbP(values[i])->root, kept)) != NULL)
+	{
+		JsonbValue	name;
+		const char *field;
+		bool		is_replaced = false;
+		bson_iter_t operator;
+		bson_iter_t operand;
+
+		if (entry->type != jbvBinary ||
+			getKeyJsonValueFromContainer(entry->val.binary.data, "field", strlen("field"), &name) == NULL)
+			elog(ERROR, "malformed value of column \"%s\"", MONGO_MISMATCH_COLUMN);
+		field = mongo_to_utf8(pnstrdup(name.val.string.val, name.val.string.len));
+		bson_iter_init(&operator, update);
+		while (bson_iter_next(&operator) && bson_iter_recurse(&operator, &operand))
+		{
+			while (bson_iter_next(&operand))
+			{
+				if (mongo_path_is_under(field, bson_iter_key(&operand)))
+					is_replaced = true;
+				else if (mongo_path_is_under(bson_iter_key(&operand), field))
+					refuse_unknown(layout, layout->mismatch_attribute);
+			}
+		}
+		if (is_replaced)
+			values[i] = DirectFunctionCall2(jsonb_delete_idx, values[i], Int32GetDatum(kept));
+		else
+			kept++;
+	}
+	isnull[i] = kept == 0;
+}
+
 /*
  * mongo_row_after_update
- *		Appends the fields from which the column is read after the update by these operators;
- *		returns false if its value stays.
+ *		Appends the fields from which the column, which is not __mismatch, is read after the
+ *		update by these operators.
  *
  * Raises the errors of encoding, and 0A000 if a part changes of a value that may not have been
  * read because it does not fit.
  */
-bool
+void
 mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_assigned,
 					   const Datum *values, const bool *isnull, const bson_t *update,
 					   bson_t *document)
 {
 	const char *path = layout->paths[attnum - 1];
 	bson_t	   *value = bson_create_in(CurrentMemoryContext);
-	bool		is_mismatch = attnum == layout->mismatch_attribute;
 	bool		is_whole = true;
 
 	if (attnum == layout->document_attribute)
@@ -691,17 +748,11 @@ mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_
 	if (path != NULL)
 		value = mongo_changed_fields(bson_create_in(CurrentMemoryContext),
 									 bson_from_template("{$set: @1}", bson_document(value)), path, &is_whole);
-	if (!is_mismatch && !is_assigned)
+	if (!is_assigned)
 		value = mongo_changed_fields(value, update, path, &is_whole);
-	if (is_mismatch ? !isnull[attnum - 1] :
-		!is_whole && isnull[attnum - 1] && may_hide_part(layout, attnum))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot compute column \"%s\" after an UPDATE of another column of its field",
-						attribute_name(layout, attnum)),
-				 errdetail("RETURNING, a policy, a trigger or a partition's bounds use the column, which is NULL or shows a value that does not fit.")));
+	if (!is_whole && isnull[attnum - 1] && may_hide_part(layout, attnum))
+		refuse_unknown(layout, attnum);
 	bson_concat(document, value);
-	return !is_mismatch;
 }
 
 /* mongo_has_empty_timestamp: is there one at the top level? */
