@@ -360,7 +360,8 @@ finds_row(const MongoDirectState *state)
 		.database = extent.database,
 		.collection = plan->collection,
 		.command = command,
-		.read_mode = state->options->read_mode,
+		/* a secondary may lag behind */
+		.read_mode = state->options->read_mode == 0 ? 0 : MONGOC_READ_PRIMARY,
 		.comment = state->options->comment,
 		.read_collection = extent.collection
 	});

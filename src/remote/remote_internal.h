@@ -551,12 +551,9 @@ extern void mongo_reply_free(MongoReply *reply);
 /*
  * mongo_report_violation: raises 08P01 for an invalid reply; its connection must not be reused.
  * mongo_report_disconnect: raises 08006 for a lost connection.
- * mongo_raise_wait: raises the error that broke a wait, or 08006 if the wait exceeded
- * socket_timeout_ms.  Returns if it was neither.
  */
 pg_noreturn extern void mongo_report_violation(const char *server_name, const char *detail);
 pg_noreturn extern void mongo_report_disconnect(const char *server_name);
-extern void mongo_raise_wait(MongoConnection *connection);
 
 /*
  * error.c: MongoDB's and libmongoc's errors as PostgreSQL errors.
@@ -628,12 +625,6 @@ extern void mongo_catch_connection_error(void);
 extern bool mongo_error_is_interruption(int code);
 extern bool mongo_error_is_lost_cursor(int code);
 extern bool mongo_failure_is_refusal(const MongoFailure *failure);
-
-/*
- * mongo_log_slow_request: after the reply to a request, logs the command if it took at least
- * mongo_fdw.slow_command_ms, which must not be -1.
- */
-extern void mongo_log_slow_request(MongoConnection *connection);
 
 /*
  * Escapes in the options comment and appname.
@@ -840,9 +831,9 @@ extern void mongo_lease_release(void *arg);
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 
 /*
- * mongo_lease_check_interrupts: logs the last command if it was slow, and raises as
- * mongo_raise_wait() does, unless the lease has no connection any more.  Called after the command's
- * outcome has been recorded.
+ * mongo_lease_check_interrupts: logs the last command if it was slow, and raises the error that
+ * broke its wait, unless the lease has no connection any more.  Called after the command's outcome
+ * has been recorded.
  */
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 

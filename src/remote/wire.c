@@ -21,6 +21,9 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+static void raise_wait(MongoConnection *connection);
+static void log_slow_request(MongoConnection *connection);
+
 /* ----- OP_MSG on a stream that libmongoc connected and authenticated ------ */
 
 #define FLAG_MORE_TO_COME	0x2
@@ -325,7 +328,7 @@ mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 	mongo_check_command_size(command->document);
 	if (mongo_send(connection, command, reply))
 		return true;
-	mongo_raise_wait(connection);
+	raise_wait(connection);
 	return false;
 }
 
@@ -675,7 +678,7 @@ mongo_serve_interrupt(MongoConnection *connection, MongoReply *reply, bool is_cu
 	PG_END_TRY();
 	if (connection->transport.timed_out)
 		connection->broken = true;
-	mongo_raise_wait(connection);
+	raise_wait(connection);
 }
 
 bool
@@ -688,9 +691,9 @@ mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_c
 	while ((outcome = receive_reply(connection, reply, MONGO_ANY_INTERRUPT)) == MONGO_INTERRUPTED)
 		mongo_serve_interrupt(connection, reply, is_cursor);
 	if (outcome != MONGO_REPLY)
-		mongo_raise_wait(connection);
+		raise_wait(connection);
 	else if (mongo_slow_command_ms >= 0)
-		mongo_log_slow_request(connection);
+		log_slow_request(connection);
 	violation = outcome == MONGO_REPLY && !is_cursor ? check_command_reply(reply) :
 		transport->violation;
 	if (violation != NULL)
@@ -865,8 +868,13 @@ mongo_report_violation(const char *server_name, const char *detail)
 			 errdetail("%s", detail)));
 }
 
-void
-mongo_raise_wait(MongoConnection *connection)
+/*
+ * raise_wait
+ *		Raises the error that broke a wait, or 08006 if the wait exceeded socket_timeout_ms.
+ *		Returns if it was neither.
+ */
+static void
+raise_wait(MongoConnection *connection)
 {
 	MongoTransport *transport = &connection->transport;
 
@@ -897,8 +905,8 @@ mongo_lease_check_interrupts(MongoLease *lease)
 	if (connection == NULL)
 		return;
 	if (mongo_slow_command_ms >= 0)
-		mongo_log_slow_request(connection);
-	mongo_raise_wait(connection);
+		log_slow_request(connection);
+	raise_wait(connection);
 }
 
 void
@@ -1015,8 +1023,13 @@ mongo_trace_append(const char *prepared, bson_t *document)
 #define LONGEST_SHOWN		8192
 #define LONGEST_COMMAND		1000000
 
-void
-mongo_log_slow_request(MongoConnection *connection)
+/*
+ * log_slow_request
+ *		After the reply to a request, logs the command if it took at least
+ *		mongo_fdw.slow_command_ms, which must not be -1.
+ */
+static void
+log_slow_request(MongoConnection *connection)
 {
 	const uint8 *document = connection->request.data + BODY_OFFSET;
 	uint64		waited = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US] -

@@ -61,6 +61,17 @@ read_reply(MongoWrite *write)
 }
 
 /*
+ * has_not_begun: tells whether the command was refused because of its connection.  What mongos
+ * passes on may be one shard's refusal.
+ */
+static bool
+has_not_begun(const MongoWrite *write)
+{
+	return !mongo_reply_is_ok(&write->reply) && mongo_failure_is_of_connection(&write->failure) &&
+		strcmp(write->lease->connection->server_type, "Mongos") != 0;
+}
+
+/*
  * classify_end
  *		Returns what is known of the outcome of a write outside of MongoDB's transactions.
  *
@@ -77,7 +88,7 @@ classify_end(const MongoWrite *write)
 		return MONGO_WRITE_ANSWERED;
 	if (write->failure.lost)
 		return MONGO_WRITE_UNKNOWN;
-	if (!mongo_reply_is_ok(&write->reply) && mongo_failure_is_of_connection(&write->failure))
+	if (has_not_begun(write))
 		return MONGO_WRITE_ANSWERED;
 	if (find_write_error(&write->reply, &element) ?
 		write->most < 0 && !mongo_failure_is_refusal(&write->failure) :
@@ -459,7 +470,7 @@ finish_attempt(MongoWrite *write)
 		transport->timed_out = false;	/* the reply came late, but it came */
 	if (interrupted || !write->failed)
 		return false;
-	if (!mongo_reply_is_ok(&write->reply) && mongo_failure_is_of_connection(&write->failure))
+	if (has_not_begun(write))
 		return true;
 	return write->may_repeat && (write->failure.lost ?
 								 transport->violation == NULL && transport->memory_missing == 0 :
