@@ -541,7 +541,7 @@ mark_ors(const bson_t *filter, bool alone, bson_t *marks)
 		}
 		else if ((path = first_path(&fields)) != NULL)
 			bson_append_template(marks, "{@1: {$not: {$size: 2147483647}}}",
-								 bson_utf8(psprintf("%s.%016" INT64_MODIFIER "x", path,
+								 bson_utf8(psprintf("%s.%016" PRIx64, path,
 													hash_of(&branches))));
 	}
 }

@@ -154,7 +154,7 @@ json_of_document(const bson_t *document, Oid type)
 
 /*
  * What JSON becomes is BSON, and written as canonical Extended JSON and read
- * again it is the same BSON.
+ * again it is the same BSON, without keys that are repeated.
  */
 static void
 fuzz_json(const uint8_t *data, size_t size)
@@ -163,6 +163,7 @@ fuzz_json(const uint8_t *data, size_t size)
 	Datum		value;
 	bson_t	   *document = bson_create_in(CurrentMemoryContext);
 	bson_t	   *again = bson_create_in(CurrentMemoryContext);
+	bson_t	   *third = bson_create_in(CurrentMemoryContext);
 	Oid			type;
 
 	if (size < 1 || !is_text(data + 1, size - 1))
@@ -178,7 +179,12 @@ fuzz_json(const uint8_t *data, size_t size)
 	if (value == (Datum) 0)
 		return;
 	mongo_append_json_members(again, value, JSONOID);
-	fuzz_check(bson_equal(document, again), "BSON stays what it is through JSON");
+	fuzz_check(bson_equal(document, again) || again->len < document->len,
+			   "BSON stays what it is through JSON");
+	value = json_of_document(again, JSONOID);
+	fuzz_check(value != (Datum) 0, "it is read again");
+	mongo_append_json_members(third, value, JSONOID);
+	fuzz_check(bson_equal(again, third), "BSON without repeated keys stays what it is");
 	(void) json_of_document(document, JSONBOID);
 }
 
