@@ -131,7 +131,7 @@ my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die
 $session->ask('ALTER SERVER mongodb OPTIONS (SET port \'' . $silent->sockport . "')");
 $session->{in} .= "$point;\n";
 $session->{harness}->pump_nb;
-for (my $deadline = time + 4; $waits !~ /connecting/ && time < $deadline; sleep 0.05)
+for (my $deadline = time + 4; $waits !~ /connecting\|\w/ && time < $deadline; sleep 0.05)
 {
 	$waits = $watch->ask(q{SELECT state, wait_event, host, connected_at FROM mongo_fdw_stat_connections WHERE server_name = 'mongodb'});
 }
