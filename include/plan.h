@@ -96,6 +96,8 @@ extern int	mongo_is_foreign_rel_updatable(Relation rel);
 extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 									 Index resultRelation, int subplan_index);
 
+extern bool mongo_has_exec_param(Node *node, void *context);
+
 /*
  * mongo_install_batched_joins
  *		Makes the planner consider batched joins, executed by these methods.  Called once, by

@@ -335,7 +335,8 @@ static bool
 is_repeated(KeySet *set, const bson_iter_t *iter)
 {
 	uint32	   *slot = key_slot(set, iter->raw, iter->key, bson_iter_key_len(iter));
-	KeySet		full = *set;
+	const uint32 *offsets = set->offsets;
+	uint32		size = set->size;
 
 	if (*slot != 0)
 		return true;
@@ -344,9 +345,9 @@ is_repeated(KeySet *set, const bson_iter_t *iter)
 		return false;
 	set->size *= 4;
 	set->offsets = palloc0(set->size * sizeof(uint32));
-	for (uint32 i = 0; i < full.size; i++)
+	for (uint32 i = 0; i < size; i++)
 	{
-		uint32		key = full.offsets[i];
+		uint32		key = offsets[i];
 
 		if (key != 0)
 			*key_slot(set, iter->raw, key, strlen((const char *) iter->raw + key)) = key;

@@ -370,17 +370,6 @@ finds_row(const MongoDirectState *state)
 	return found;
 }
 
-/* runs_subselect: does it contain the result of a sub-select?  A tree walker. */
-static bool
-runs_subselect(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, runs_subselect, context);
-}
-
 /*
  * compute_update
  *		Computes state->update; false if that fails, or would run a sub-select, and there is no
@@ -393,7 +382,7 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *values = list_copy_tail(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
 										state->template.nparameters);
-	bool		subselect = runs_subselect((Node *) values, NULL);
+	bool		subselect = mongo_has_exec_param((Node *) values, NULL);
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	ErrorData  *failure = NULL;

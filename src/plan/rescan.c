@@ -57,15 +57,15 @@ has_outer_value(Node *node, void *root)
 	return false;
 }
 
-/* has_exec_param: does it contain an executor parameter? */
-static bool
-has_exec_param(Node *node, void *context)
+/* mongo_has_exec_param: does it contain an executor parameter?  A tree walker. */
+bool
+mongo_has_exec_param(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, has_exec_param, context);
+	return expression_tree_walker(node, mongo_has_exec_param, context);
 }
 
 bool
@@ -122,7 +122,7 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 
 		/* other conditions may be true only of one value's rows */
 		translation.known_conditions = NIL;
-		if (list_member_ptr(keys, rinfo) || has_exec_param((Node *) rinfo->clause, NULL) ||
+		if (list_member_ptr(keys, rinfo) || mongo_has_exec_param((Node *) rinfo->clause, NULL) ||
 			mongo_translate_restriction(&translation, baserel, rinfo, match).exactness == MONGO_NOT_SHIPPABLE)
 			continue;
 
@@ -130,7 +130,7 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 		 * documents that no row needs must not cause an error, and a subquery
 		 * may refer to an outer value as well
 		 */
-		if (mongo_cannot_fail(match) && !has_exec_param((Node *) translation.parameters, NULL))
+		if (mongo_cannot_fail(match) && !mongo_has_exec_param((Node *) translation.parameters, NULL))
 			conditions = lappend(conditions, rinfo);
 	}
 	return conditions;
