@@ -271,6 +271,11 @@ typedef struct MongoJsonbState
 	((void) ((state)->result = pushJsonbValue(&(state)->parseState, (token), (value))))
 #endif
 
+/* PostgreSQL 19 computes the places of columns when a tuple descriptor is complete. */
+#if PG_VERSION_NUM < 190000
+#define TupleDescFinalize(description) ((void) (description))
+#endif
+
 /* Is a table, by its index in the range table, a target of the statement? */
 #if PG_VERSION_NUM >= 190000
 #define mongo_is_result_relation(statement, index) \

@@ -183,6 +183,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	for (int i = 0; i < state->nasked; i++)
 		TupleDescInitEntry(state->record, i + 1, NULL,
 						   get_array_type(((MongoHashKey *) list_nth(join->keys, i))->type), -1, 0);
+	TupleDescFinalize(state->record);
 	state->record = BlessTupleDesc(state->record);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
 											   &TTSOpsMinimalTuple);

@@ -1036,6 +1036,7 @@ create_kept(MongoCursor *cursor)
 	TupleDesc	description = CreateTemplateTupleDesc(1);
 
 	TupleDescInitEntry(description, 1, "document", BYTEAOID, -1, 0);
+	TupleDescFinalize(description);
 	cursor->kept_slot = MakeSingleTupleTableSlot(description, &TTSOpsMinimalTuple);
 	CurrentResourceOwner = cursor->listed.owner;
 	cursor->kept = tuplestore_begin_heap(false, false, work_mem);
