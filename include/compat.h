@@ -188,6 +188,13 @@ typedef struct MongoMembers
 #define MONGO_NO_RESTRICTINFO
 #endif
 
+/* PostgreSQL 19 may aggregate before it joins; the rows of such a relation have partial results. */
+#if PG_VERSION_NUM >= 190000
+#define mongo_has_partial_results(rel) IS_GROUPED_REL(rel)
+#else
+#define mongo_has_partial_results(rel) false
+#endif
+
 /* Make a path the last resort, even after paths that settings disable once or several times. */
 #define MONGO_DISABLED_TIMES	1000
 #if PG_VERSION_NUM >= 180000

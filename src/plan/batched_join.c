@@ -615,6 +615,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	}
 	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
 		!mongo_join_type_is_known(type) || !mongo_is_plain_query(root) ||
+		mongo_has_partial_results(joinrel) ||
 		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||
 		outer_path == NULL || outer_path->param_info != NULL)
 		return;

@@ -358,7 +358,8 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 {
 	MemoryContext old_context = mongo_enter_planning(joinrel);
 
-	if (is_left_deep(root, joinrel, outerrel, innerrel, jointype))
+	if (!mongo_has_partial_results(joinrel) &&
+		is_left_deep(root, joinrel, outerrel, innerrel, jointype))
 		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
 	mongo_keep_out_of_workers(joinrel);
 	MemoryContextSwitchTo(old_context);
