@@ -188,6 +188,24 @@ typedef struct MongoMembers
 #define MONGO_NO_RESTRICTINFO
 #endif
 
+/*
+ * PostgreSQL 18 counts what a path has that settings disable.  In PostgreSQL 19 advice for plans
+ * leaves fewer forms to a join than the settings do; a join of another form counts as disabled.
+ */
+#if PG_VERSION_NUM >= 190000
+#define mongo_join_is_advised_against(root, extra) \
+	(((root)->glob->default_pgs_mask & ~(extra)->pgs_mask & PGS_JOIN_ANY) != 0)
+#else
+#define mongo_join_is_advised_against(root, extra) 0
+#endif
+#if PG_VERSION_NUM >= 180000
+#define mongo_join_disabled(path, root, outer, extra) \
+	((path)->disabled_nodes = (outer)->disabled_nodes + \
+	 mongo_join_is_advised_against((root), (extra)))
+#else
+#define mongo_join_disabled(path, root, outer, extra) ((void) (extra))
+#endif
+
 /* PostgreSQL 19 may aggregate before it joins; the rows of such a relation have partial results. */
 #if PG_VERSION_NUM >= 190000
 #define mongo_has_partial_results(rel) IS_GROUPED_REL(rel)

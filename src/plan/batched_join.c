@@ -528,7 +528,8 @@ static const CustomPathMethods path_methods = {
 /* add_path_for: adds the path that looks up these keys. */
 static void
 add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Choice *choice,
-			 const List *other_keys, List *join_clauses, List *other_clauses)
+			 const List *other_keys, List *join_clauses, List *other_clauses,
+			 const JoinPathExtraData *extra)
 {
 	PlannerInfo *root = search->root;
 	MongoBatchedJoin join = {
@@ -566,6 +567,7 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 												 list_concat(values, fields)),
 									  in_order(root, other_clauses));
 	estimate_batched_join(search, joinrel, choice, join_clauses, path);
+	mongo_join_disabled(&path->path, root, search->outer, extra);
 	add_path(joinrel, (Path *) path);
 }
 
@@ -627,7 +629,8 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		root, outer_path, innerrel, Max(ceil(outer_path->rows / MONGO_COST_BATCHED_ROWS), 1)
 	};
 	if (choose_keys(&search, join_clauses, &choice, &other_keys))
-		add_path_for(&search, joinrel, type, &choice, other_keys, join_clauses, other_clauses);
+		add_path_for(&search, joinrel, type, &choice, other_keys, join_clauses, other_clauses,
+					 extra);
 	MemoryContextSwitchTo(old_context);
 }
 
