@@ -21,7 +21,7 @@ sub statistics
 	return $node->safe_psql('postgres',
 		"SELECT reltuples FROM pg_class WHERE relname = '$table' UNION ALL "
 		  . '(SELECT n_distinct FROM pg_stats JOIN pg_attribute ON attrelid = tablename::regclass '
-		  . "AND pg_attribute.attname = pg_stats.attname WHERE tablename = '$table' ORDER BY attnum)");
+		  . "AND pg_attribute.attname = pg_stats.attname WHERE tablename = '$table' ORDER BY pg_attribute.attnum)");
 }
 
 # 10 * 300 rows are sampled of 20000.
