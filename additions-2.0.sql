@@ -1101,3 +1101,11 @@ COMMENT ON FUNCTION mongo_sync_fail(regclass, text) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_step(regclass, integer) IS 'part of mongo_sync()';
 COMMENT ON FUNCTION mongo_sync_end(regclass) IS 'stop keeping a local table in step, and drop its change stream';
 COMMENT ON PROCEDURE mongo_sync(regclass, text, integer, boolean) IS 'bring a local table into step with the collection of a foreign table';
+
+-- The present time of a server's clock, for mongo_fdw.cluster_time.
+CREATE FUNCTION mongo_cluster_time(server name)
+RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION mongo_cluster_time(name) IS 'the present time of a MongoDB server''s clock';

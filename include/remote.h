@@ -391,8 +391,11 @@ extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *ext
 									   CommandId command, MemoryContext statement);
 extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
 
-/* Logs a command before it is sent, if mongo_fdw.log_remote_query is on. */
-extern void mongo_log_command(const char *database, const bson_t *command);
+/*
+ * Logs a command before it is sent, if mongo_fdw.log_remote_query is on.  'at' is the cluster time
+ * that it reads at; 0: none is known.
+ */
+extern void mongo_log_command(const char *database, const bson_t *command, uint64 at);
 
 /* -------------- Running one command, outside of transactions -------------- */
 
@@ -478,6 +481,9 @@ typedef struct MongoRead
 	int			max_wait;		/* ms to wait at the present for a first event */
 	bool		split_events;	/* events may come in fragments */
 	bool		compress;		/* if MongoDB can; not in transactions */
+	bool		at_time;		/* obeys mongo_fdw.cluster_time */
+	uint64		at;				/* the cluster time to read at, unless at_time
+								 * is set and obeyed; 0: none */
 	mongoc_read_mode_t read_mode;	/* outside of MongoDB transactions; 0:
 									 * that of the server's options */
 	const char *comment;		/* a table's own, with the escapes of
@@ -565,6 +571,42 @@ extern void mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *fir
  *		Idempotent; accepts NULL.
  */
 extern void mongo_cursor_close(MongoCursor *cursor);
+
+/* -------------------------- Reads at a time (read_time.c) ------------------ */
+
+/* A cluster time is seconds << 32 | number within the second. */
+typedef struct MongoReadTime
+{
+	uint64		at;				/* that all reads see; 0: MongoDB chooses it */
+	uint64		after;			/* if it does: not before this one; 0: any */
+	int			failure;		/* MongoDB's code of the last read that
+								 * failed; 0: none did */
+} MongoReadTime;
+
+extern MongoReadTime *mongo_bind_reads(MongoReadTime *time);
+extern bool mongo_reads_at_time(uint64 *time);
+extern void mongo_refuse_write_at_time(void);
+extern uint64 mongo_present_time(UserMapping *user);
+
+/*-------------------------------------------------------------------------
+ * Change streams that stay open (event_stream.c).
+ *-------------------------------------------------------------------------
+ */
+
+typedef struct MongoEventStream MongoEventStream;
+
+extern MongoEventStream *mongo_event_stream_open(MemoryContext context, UserMapping *user,
+												 const char *database, const bson_t *command,
+												 int *failure);
+extern void mongo_event_stream_request(MongoEventStream *stream, int max_wait, int batch_size);
+extern bool mongo_event_stream_is_requested(const MongoEventStream *stream);
+extern bool mongo_event_stream_is_ready(MongoEventStream *stream);
+extern pgsocket mongo_event_stream_socket(MongoEventStream *stream);
+extern void mongo_event_stream_receive(MongoEventStream *stream, int *failure);
+extern const uint8 *mongo_event_stream_next(MongoEventStream *stream, uint32 *length);
+extern uint64 mongo_event_stream_mark(const MongoEventStream *stream);
+extern bool mongo_event_stream_is_closed(const MongoEventStream *stream);
+extern void mongo_event_stream_close(MongoEventStream *stream);
 
 /* --------- Changing or deleting one document and returning it ------------- */
 

@@ -40,6 +40,7 @@ static const char *const refused_members[] = {
 PG_FUNCTION_INFO_V1(mongo_fdw_version);
 PG_FUNCTION_INFO_V1(mongo_command);
 PG_FUNCTION_INFO_V1(mongo_aggregate);
+PG_FUNCTION_INFO_V1(mongo_cluster_time);
 
 /* -------------------- Commands and stages that only read -------------------- */
 
@@ -446,6 +447,12 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	bson_append_template(command, "{cursor: {}}");
 	if (!PG_ARGISNULL(4))
 		append_options(command, PG_GETARG_DATUM(4));
+	if (stage != NULL)
+		mongo_refuse_write_at_time();
+	if (mongo_reads_at_time(NULL) && bson_has_field(command, "readConcern"))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("mongo_aggregate() takes no \"readConcern\" while mongo_fdw.cluster_time is set")));
 
 	mongo_begin_command(user, database, stage != NULL);
 	if (stage == NULL)
@@ -454,7 +461,8 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 			.database = MemoryContextStrdup(context, database),
 			.collection = MemoryContextStrdup(context, collection != NULL ? collection :
 											  "$cmd.aggregate"),
-			.command = command
+			.command = command,
+			.at_time = true
 		});
 
 	mongo_run_write_command(context, user, database, command,
@@ -536,6 +544,15 @@ mongo_aggregate(PG_FUNCTION_ARGS)
 
 	mongo_row_decode(state->decoder, document, length, &result, &isnull);
 	SRF_RETURN_NEXT(funcctx, result);
+}
+
+/* mongo_cluster_time(server name) -> text: the present time of MongoDB's clock. */
+Datum
+mongo_cluster_time(PG_FUNCTION_ARGS)
+{
+	UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
+
+	PG_RETURN_TEXT_P(cstring_to_text(mongo_format_cluster_time(mongo_present_time(user))));
 }
 
 /* mongo_in_transaction_block: does the statement run in a transaction block?  For mongo_sync(). */

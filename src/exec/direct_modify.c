@@ -354,7 +354,7 @@ finds_row(const MongoDirectState *state)
 	if (plan->simple_collation)
 		bson_append_template(command, "{collation: {locale: 'simple'}}");
 	mongo_before_read(&extent, GetCurrentCommandId(false));
-	mongo_log_command(plan->database, command);
+	mongo_log_command(plan->database, command, 0);
 	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
 		.user = state->user,
 		.database = extent.database,
@@ -466,7 +466,7 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	if (!bound_part(state, "filter", &filter))
 		elog(ERROR, "command has no filter");
 	if (mongo_log_remote_query)
-		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
+		mongo_log_command(plan->database, command_document(state, state->filter, state->update), 0);
 	if (!plan->returns)
 	{
 		mongo_writer_add(writer, &filter, state->update);

@@ -238,11 +238,12 @@ typedef struct MongoSharedScan MongoSharedScan;
 
 /*
  * Returns the plan's 'command' with the condition of the next range of the shared scan, in the
- * current memory context; NULL if all ranges have been taken.  First splits the collection, by a
+ * current memory context; NULL if all ranges have been taken.  Sets *at to the cluster time of the
+ * snapshot that all ranges are read in; 0: there is none.  First splits the collection, by a
  * command, or waits until another participant has done that.
  */
 extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan,
-								UserMapping *user, const bson_t *command);
+								UserMapping *user, const bson_t *command, uint64 *at);
 
 /* -------------------- scan.c: a foreign scan in execution --------------------- */
 
@@ -257,6 +258,7 @@ typedef struct MongoScanRun
 	bool		widened;		/* MongoDB tests less than the exact
 								 * conditions; PostgreSQL tests the rest */
 	bson_t	   *command;		/* as sent; NULL: none */
+	uint64		at;				/* MongoRead's */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 	List	   *ahead;			/* of the plan's next commands, sent with the
 								 * first */

@@ -61,8 +61,8 @@ is_no_condition(const bson_iter_t *match)
  *		Tells whether this command, {count: collection, query: filter}, may replace the
  *		pipeline that counts the same.
  *
- * MongoDB refuses count in transactions.  Without a condition it would count by the collection's
- * metadata, which may be inexact.
+ * MongoDB refuses count in transactions and at a cluster time.  Without a condition it would count
+ * by the collection's metadata, which may be inexact.
  */
 static bool
 takes_count(UserMapping *user, const bson_t *command)
@@ -70,7 +70,7 @@ takes_count(UserMapping *user, const bson_t *command)
 	bson_iter_t query;
 
 	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
-		mongo_session_for_read(user) == NULL;
+		mongo_session_for_read(user) == NULL && !mongo_reads_at_time(NULL);
 }
 
 /*-------------------------------------------------------------------------
@@ -500,8 +500,11 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 {
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
+	uint64		at = state->run.at;
 
-	mongo_log_command(plan->database, command);
+	if (!plan->is_stream)
+		(void) mongo_reads_at_time(&at);
+	mongo_log_command(plan->database, command, at);
 	return mongo_cursor_open(state->run.context, &(MongoRead) {
 		.user = state->user,
 		.database = state->reader.extent.database,
@@ -511,6 +514,8 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 		.batch_size = plan->fetch_size,
 		.batches_grow = plan->batches_grow,
 		.is_stream = plan->is_stream,
+		.at_time = !plan->is_stream,
+		.at = at,
 		.max_wait = plan->max_wait,
 		.split_events = plan->split_events,
 		.compress = plan->compresses,
@@ -573,13 +578,14 @@ static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
 	bool		sends_all = state->plan->sends_all && state->run.number == 0 &&
-		!node->ss.ps.async_capable && mongo_session_for_read(state->user) == NULL;
+		!node->ss.ps.async_capable && mongo_session_for_read(state->user) == NULL &&
+		!mongo_reads_at_time(NULL);
 	List	   *others;
 
 	if (state->shared != NULL)
 	{
 		bson_t	   *range = mongo_take_range(state->shared, state->plan, state->user,
-											 state->run.command);
+											 state->run.command, &state->run.at);
 
 		if (range == NULL)
 			return;

@@ -63,8 +63,7 @@ struct MongoSharedScan
 
 	/* valid and constant once 'progress' is SPLIT */
 	int			nranges;
-	uint32		cluster_seconds;	/* of the snapshot; 0: none */
-	uint32		cluster_increment;
+	uint64		at;				/* the cluster time of the snapshot; 0: none */
 	uint32		points_length;
 	uint8		points[POINTS_CAPACITY];
 
@@ -198,8 +197,9 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 	const char *read_concern = mongo_read_concern(GetForeignServer(user->serverid));
 	bson_iter_t iter;
 	bson_iter_t capped;
+	uint32_t	seconds;
+	uint32_t	increment;
 
-	shared->cluster_seconds = shared->cluster_increment = 0;
 	if (read_concern != NULL && pg_strcasecmp(read_concern, "majority") != 0 &&
 		pg_strcasecmp(read_concern, "snapshot") != 0)
 		return;
@@ -209,8 +209,10 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 		return;
 	if (bson_iter_init_find(&iter, reply, "operationTime") &&
 		BSON_ITER_HOLDS_TIMESTAMP(&iter))
-		bson_iter_timestamp(&iter, &shared->cluster_seconds,
-							&shared->cluster_increment);
+	{
+		bson_iter_timestamp(&iter, &seconds, &increment);
+		shared->at = (uint64) seconds << 32 | increment;
+	}
 }
 
 /* split_collection: computes the split points, and puts them into shared memory. */
@@ -226,9 +228,10 @@ split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 
 	shared->nranges = 1;
 	shared->points_length = 0;
+	shared->at = 0;
 	append_split_command(plan, scan_command, SAMPLES_PER_RANGE * shared->wanted_ranges,
 						 command);
-	mongo_log_command(plan->database, command);
+	mongo_log_command(plan->database, command, 0);
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(plan->database),
 							  command, NULL);
 	if (!bson_iter_init(&iter, reply) ||
@@ -308,20 +311,6 @@ both(const bson_iter_t *filter, const bson_t *range)
 	return bson_document(result);
 }
 
-/* append_snapshot: appends the read concern for the snapshot, if there is one. */
-static void
-append_snapshot(bson_t *command, const MongoSharedScan *shared)
-{
-	bson_value_t time = {
-		.value_type = BSON_TYPE_TIMESTAMP,
-		.value.v_timestamp = {shared->cluster_seconds, shared->cluster_increment}
-	};
-
-	if (shared->cluster_seconds != 0)
-		bson_append_template(command, "{readConcern: {level: 'snapshot', atClusterTime: @1}}",
-							 time);
-}
-
 /* range_condition: returns the next range's condition, {} for all; NULL if there are no more. */
 static bson_t *
 range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descending)
@@ -344,7 +333,7 @@ range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descend
 
 bson_t *
 mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
-				 const bson_t *command)
+				 const bson_t *command, uint64 *at)
 {
 	bson_t	   *result;
 	bson_t	   *condition;
@@ -371,7 +360,7 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 	}
 	if (!done)
 		bson_append_member(result, "filter", "@1", both(NULL, condition));
-	append_snapshot(result, shared);
+	*at = shared->at;
 	return result;
 }
 

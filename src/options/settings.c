@@ -26,6 +26,8 @@ bool		mongo_is_preloaded = false;
 int			mongo_slow_command_ms = -1;
 int			mongo_sync_interval = 0;
 char	   *mongo_hint = "";
+uint64		mongo_time_setting = 0;
+static char *cluster_time_text = "";
 
 static const struct
 {
@@ -67,6 +69,58 @@ static const struct
 	&mongo_log_remote_query, PGC_SUSET},
 };
 
+/* ------------------------- Texts of cluster times ------------------------- */
+
+/*
+ * mongo_format_cluster_time
+ *		Returns a time of MongoDB's clock, palloc'd: ten digits of seconds since 1970, a colon, and
+ *		ten digits of a number within the second.  Such texts sort as the times do.
+ */
+char *
+mongo_format_cluster_time(uint64 time)
+{
+	return psprintf("%010u:%010u", (uint32) (time >> 32), (uint32) time);
+}
+
+/*
+ * mongo_parse_cluster_time
+ *		Returns the time of such a text, seconds << 32 | number; 0 if it is none.  Accepts fewer
+ *		digits, as in "1764381605:3", too.  Never raises.
+ */
+uint64
+mongo_parse_cluster_time(const char *text)
+{
+	uint64		parts[2] = {0, 0};
+
+	for (int i = 0; i < 2; i++)
+	{
+		int			digits = 0;
+
+		for (; *text >= '0' && *text <= '9' && digits < 10; digits++)
+			parts[i] = parts[i] * 10 + (*text++ - '0');
+		if (digits == 0 || parts[i] > PG_UINT32_MAX || *text != (i == 0 ? ':' : '\0'))
+			return 0;
+		text++;
+	}
+	return parts[0] << 32 | parts[1];
+}
+
+static bool
+check_cluster_time(char **value, void **extra pg_attribute_unused(),
+				   GucSource source pg_attribute_unused())
+{
+	if (**value == '\0' || mongo_parse_cluster_time(*value) != 0)
+		return true;
+	GUC_check_errhint("A time is like \"1764381605:0000000003\", as mongo_cluster_time() returns it.");
+	return false;
+}
+
+static void
+assign_cluster_time(const char *value, void *extra pg_attribute_unused())
+{
+	mongo_time_setting = mongo_parse_cluster_time(value);
+}
+
 /*
  * mongo_define_settings
  *		Define the mongo_fdw.* settings.  Called once, by _PG_init().
@@ -96,6 +150,13 @@ mongo_define_settings(void)
 							   "Sets the index that MongoDB must use for reading.",
 							   "An index's name, or its keys as JSON; overrides the option hint of tables.",
 							   &mongo_hint, mongo_hint, PGC_USERSET, 0, NULL, NULL, NULL);
+
+	/* only for superusers: old documents may not be meant for all */
+	DefineCustomStringVariable("mongo_fdw.cluster_time",
+							   "Sets the time of MongoDB's clock as of which collections are read.",
+							   "A time that mongo_cluster_time() has returned; empty to read the present.",
+							   &cluster_time_text, cluster_time_text, PGC_SUSET, 0,
+							   check_cluster_time, assign_cluster_time, NULL);
 
 	MarkGUCPrefixReserved("mongo_fdw");
 }

@@ -186,8 +186,15 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 }
 
 void
-mongo_log_command(const char *database, const bson_t *command)
+mongo_log_command(const char *database, const bson_t *command, uint64 at)
 {
+	if (mongo_log_remote_query && at != 0)
+	{
+		bson_t	   *copy = bson_copy_in(CurrentMemoryContext, command);
+
+		mongo_append_time(copy, "atClusterTime", at);
+		command = copy;
+	}
 	if (mongo_log_remote_query)
 		ereport(mongo_query_log_level(),
 				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),

@@ -42,8 +42,6 @@ static dlist_head open_cursors;
  *
  * If all documents are wanted over a network, two getMores are in flight, and from the first batch
  * on: MongoDB prepares a batch while another one is on its way.  The last one then finds no cursor.
- *
- * Replies are not trusted: each length is checked against what contains it before it is used.
  *-------------------------------------------------------------------------
  */
 
@@ -89,12 +87,16 @@ struct MongoCursor
 	uint32		command_length;
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
 
+	/* of a read at a time */
+	bool		at_time;		/* obeys mongo_fdw.cluster_time */
+	uint64		at;				/* 0: none, or not chosen yet */
+	List	   *names;			/* the collections that it reads, to be
+								 * checked (read_time.c); NIL: only its own,
+								 * by a find */
+
 	/* of a change stream */
 	uint64		present;		/* time of the first reply, a Timestamp */
 	TimestampTz wait_until;		/* for the first event; 0: no longer */
-	const uint8 *token;			/* the position behind the last batch, a
-								 * document in its reply; NULL: none */
-	uint32		token_length;
 	bson_t	   *event;			/* joined from fragments; NULL: none yet */
 	bool		lacks_fragments;	/* 'event' does */
 
@@ -115,8 +117,7 @@ struct MongoCursor
 	MongoReply	replies[1 + MOST_REQUESTED];	/* the current one and the
 												 * next ones, in a ring */
 	int			current;
-	const uint8 *position;		/* of the next element of the batch */
-	const uint8 *end;			/* of the batch's elements */
+	MongoBatch	batch;			/* the rest of the current one */
 	const uint8 *whole_reply;	/* the next document, if reply_field is used */
 
 	/* for reading to the end before a write */
@@ -204,68 +205,32 @@ grow_batches(MongoCursor *cursor, bool is_next)
 		return;
 	now = GetCurrentTimestamp();
 	if (is_next && cursor->read.batch_size <= INT_MAX / 2 &&
-		cursor->end - cursor->position <= LARGEST_GROWN_BATCH / 2 &&
+		cursor->batch.end - cursor->batch.position <= LARGEST_GROWN_BATCH / 2 &&
 		!TimestampDifferenceExceeds(cursor->batch_at, now, SLOW_BATCH_MS))
 		cursor->read.batch_size *= 2;
 	cursor->batch_at = now;
 }
 
-/*
- * take_cursor_document
- *		Reads {firstBatch | nextBatch, id, ns}.
- */
+/* take_cursor: reads {firstBatch | nextBatch, id, ns}. */
 static void
-take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
+take_cursor(MongoCursor *cursor, const bson_iter_t *field)
 {
-	bson_iter_t iter;
-	bool		has_batch = false;
-	bool		is_next = false;
-	bool		has_id = false;
-	int64		id = 0;
+	MongoBatch *batch = &cursor->batch;
+	const char *violation = mongo_batch_read(batch, field);
 
-	if (!bson_iter_init_from_data(&iter, data, length))
-		report_invalid_reply(cursor, "The cursor is not a document.");
-
-	cursor->token = NULL;
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if ((strcmp(key, "firstBatch") == 0 || strcmp(key, "nextBatch") == 0) &&
-			BSON_ITER_HOLDS_ARRAY(&iter))
-		{
-			uint32_t	batch_length;
-			const uint8_t *batch;
-
-			bson_iter_array(&iter, &batch_length, &batch);
-			if (batch == NULL || batch_length < 5)
-				report_invalid_reply(cursor, "The batch is too short.");
-			cursor->position = batch + 4;
-			cursor->end = batch + batch_length - 1; /* the array's NUL */
-			has_batch = true;
-			is_next = key[0] == 'n';
-		}
-		else if (strcmp(key, "id") == 0 && BSON_ITER_HOLDS_INT(&iter))
-		{
-			id = bson_iter_as_int64(&iter);
-			has_id = true;
-		}
-		else if (strcmp(key, "ns") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
-			note_namespace(cursor, bson_iter_utf8(&iter, NULL));
-		else if (strcmp(key, "postBatchResumeToken") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
-			bson_iter_document(&iter, &cursor->token_length, &cursor->token);
-	}
-	if (!has_batch || !has_id)
-		report_invalid_reply(cursor, "The reply has no cursor with id and batch.");
-	if (id != 0 && cursor->ns_collection == NULL)
+	if (violation != NULL)
+		report_invalid_reply(cursor, violation);
+	if (batch->ns != NULL)
+		note_namespace(cursor, batch->ns);
+	if (batch->id != 0 && cursor->ns_collection == NULL)
 		report_invalid_reply(cursor, "The cursor has no namespace.");
 
-	if (id != cursor->id)
-		mongo_lease_note_cursor(cursor->lease, connection_of(cursor), id,
+	if (batch->id != cursor->id)
+		mongo_lease_note_cursor(cursor->lease, connection_of(cursor), batch->id,
 								cursor->ns_database, cursor->ns_collection);
-	cursor->id = id;
-	if (id != 0)
-		grow_batches(cursor, is_next);
+	cursor->id = batch->id;
+	if (cursor->id != 0)
+		grow_batches(cursor, batch->is_next);
 }
 
 /*
@@ -278,8 +243,6 @@ static bool
 take_cursor_reply(MongoCursor *cursor, bool may_retry)
 {
 	const MongoReply *reply = &cursor->replies[cursor->current];
-	const uint8 *document;
-	uint32_t	length;
 	MongoFailure failure;
 	bson_iter_t field;
 
@@ -309,10 +272,9 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 		cursor->whole_reply = reply->document;
 		return true;
 	}
-	if (!mongo_reply_find(reply, "cursor", &field) || !BSON_ITER_HOLDS_DOCUMENT(&field))
+	if (!mongo_reply_find(reply, "cursor", &field))
 		report_invalid_reply(cursor, "The reply has no cursor.");
-	bson_iter_document(&field, &length, &document);
-	take_cursor_document(cursor, document, length);
+	take_cursor(cursor, &field);
 	return true;
 }
 
@@ -356,7 +318,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	/* behind another scan's request it would depend on that */
 	if (connection != NULL && connection->in_flight > cursor->requested)
 		mongo_lease_put(cursor->lease);
-	else if ((was_opened || cursor->read.is_far) && cursor->id != 0)
+	else if ((was_opened || cursor->read.is_far) && cursor->id != 0 && cursor->names == NIL)
 	{
 		if (connection == NULL && !send_request(cursor, MONGO_WAIT_SKIP))
 			return;
@@ -370,52 +332,16 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	}
 }
 
-/*
- * token_time: returns the time of the last batch's resume token, as of a Timestamp: seconds and
- * a number in these.  It follows 0x82 in the token's hexadecimal text; of any other it is the
- * latest.
- */
-static uint64
-token_time(const MongoCursor *cursor)
-{
-	bson_iter_t data;
-	char		digits[2 + 16 + 1] = "";
-
-	if (cursor->token != NULL &&
-		bson_iter_init_from_data(&data, cursor->token, cursor->token_length) &&
-		bson_iter_find(&data, "_data") && BSON_ITER_HOLDS_UTF8(&data))
-		strlcpy(digits, bson_iter_utf8(&data, NULL), sizeof(digits));
-	return strncmp(digits, "82", 2) == 0 ? strtou64(digits + 2, NULL, 16) : PG_UINT64_MAX;
-}
-
-/*
- * next_in_batch
- *		Returns the document of the element at *position, and moves that to the next element: type
- *		byte, key, document.
- */
+/* next_in_batch: returns the next document of a batch, NULL at its end. */
 static const uint8 *
-next_in_batch(MongoCursor *cursor, const uint8 **position, uint32 *length)
+next_in_batch(MongoCursor *cursor, MongoBatch *batch, uint32 *length)
 {
-	const uint8 *p = *position;
-	const uint8 *end = cursor->end;
-	const uint8 *key_end;
-	uint32		document_length;
+	const char *violation;
+	const uint8 *document = mongo_batch_next(batch, length, &violation);
 
-	if (*p++ != BSON_TYPE_DOCUMENT)
-		report_invalid_reply(cursor, "An element of the batch is not a document.");
-	key_end = memchr(p, '\0', end - p);
-	if (key_end == NULL || end - key_end - 1 < 5)
-		report_invalid_reply(cursor, "An element of the batch is too short.");
-	p = key_end + 1;
-	document_length = get_length(p);
-	if (document_length < 5 || document_length > (size_t) (end - p))
-		report_invalid_reply(cursor, "A document does not end within its batch.");
-	if (p[document_length - 1] != '\0')
-		report_invalid_reply(cursor, "A document is not terminated.");
-
-	*position = p + document_length;
-	*length = document_length;
-	return p;
+	if (violation != NULL)
+		report_invalid_reply(cursor, violation);
+	return document;
 }
 
 /*
@@ -441,13 +367,13 @@ fragments_to_come(const uint8 *document, uint32 length, bson_t *view)
 static bool
 ends_within_event(MongoCursor *cursor)
 {
-	const uint8 *position = cursor->position;
+	MongoBatch	rest = cursor->batch;
 	const uint8 *document = NULL;
 	uint32		length;
 	bson_t		view;
 
-	while (position != cursor->end)
-		document = next_in_batch(cursor, &position, &length);
+	while (rest.position != rest.end)
+		document = next_in_batch(cursor, &rest, &length);
 	return document == NULL ? cursor->lacks_fragments : fragments_to_come(document, length, &view) > 0;
 }
 
@@ -494,8 +420,8 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 static void
 follow_stream(MongoCursor *cursor)
 {
-	bool		is_empty = cursor->position == cursor->end;
-	uint64		reached = token_time(cursor);
+	bool		is_empty = cursor->batch.position == cursor->batch.end;
+	uint64		reached = PG_UINT64_MAX;
 	bson_t		token;
 	const bson_t *position;
 	MemoryContext old_context;
@@ -503,6 +429,7 @@ follow_stream(MongoCursor *cursor)
 	uint32_t	seconds;
 	uint32_t	increment;
 
+	(void) mongo_batch_time(&cursor->batch, &reached);
 	if (!cursor->opened)
 	{
 		cursor->present = 0;
@@ -523,13 +450,24 @@ follow_stream(MongoCursor *cursor)
 
 	/* the lease still knows the server's cursor, and has it closed */
 	cursor->id = 0;
-	if (cursor->token == NULL || !bson_view(&token, cursor->token, cursor->token_length))
+	if (cursor->batch.token == NULL || !bson_view(&token, cursor->batch.token, cursor->batch.token_length))
 		return;
 	old_context = MemoryContextSwitchTo(cursor->context);
 	position = bson_from_template("{_id: @1, operationType: 'position', clusterTime: @2}",
 								  bson_document(&token), bson_date((int64) (reached >> 32) * 1000));
 	cursor->whole_reply = bson_get_data(position);
 	MemoryContextSwitchTo(old_context);
+}
+
+/* first_name: returns the collection that the command names, in UTF-8; "" if it names none. */
+static const char *
+first_name(const MongoCursor *cursor)
+{
+	bson_iter_t iter;
+
+	return cursor->command != NULL &&
+		bson_iter_init_from_data(&iter, cursor->command, cursor->command_length) &&
+		bson_iter_next(&iter) && BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : "";
 }
 
 /* begin_again: resets the cursor to one whose command has not been sent. */
@@ -539,7 +477,7 @@ begin_again(MongoCursor *cursor)
 	cursor->id = 0;
 	cursor->sent = cursor->opened = cursor->lost = false;
 	cursor->requested = cursor->received = 0;
-	cursor->position = cursor->end = NULL;
+	cursor->batch.position = cursor->batch.end = NULL;
 	cursor->ahead_at = 0;
 }
 
@@ -552,6 +490,32 @@ is_too_old(MongoCursor *cursor)
 	cursor->ahead_at = 0;
 	return sent_at != 0 && cursor->id != 0 && cursor->command != NULL &&
 		TimestampDifferenceExceeds(sent_at, GetCurrentTimestamp(), LONGEST_AHEAD_MS);
+}
+
+/*
+ * check_collections
+ *		After a batch of a read at a time, makes sure that it is of the collections that there were.
+ *		Raises 55000 otherwise.
+ *
+ * A request that needs this check is never sent ahead, so no other scan takes over the connection,
+ * and the same member is asked.
+ */
+static void
+check_collections(MongoCursor *cursor)
+{
+	if (!cursor->opened && !cursor->batch.has_time && cursor->batch.position == cursor->batch.end)
+		mongo_report_missing_at_time(cursor->read.database, cursor->read.collection);
+
+	/*
+	 * MongoDB holds on to the collection of an open cursor, but not to those
+	 * of its stages
+	 */
+	if (list_length(cursor->names) <= cursor->opened)
+		return;
+	if (cursor->lease->connection == NULL ||
+		!mongo_check_collections(cursor->lease->connection, cursor->read.database, cursor->names,
+								 cursor->at))
+		report_disconnect(cursor);
 }
 
 /*
@@ -589,6 +553,8 @@ receive_batch(MongoCursor *cursor)
 		send_next(cursor, true);
 	}
 
+	if (cursor->at_time)
+		check_collections(cursor);
 	if (cursor->read.is_stream)
 		follow_stream(cursor);
 	/* getMores after the last one find no cursor */
@@ -596,7 +562,7 @@ receive_batch(MongoCursor *cursor)
 		(void) receive_next(cursor);
 	was_opened = cursor->opened;
 	cursor->opened = true;
-	if (cursor->position != cursor->end || cursor->id == 0)
+	if (cursor->batch.position != cursor->batch.end || cursor->id == 0)
 		forget_command(cursor);
 	ask_ahead(cursor, was_opened);
 }
@@ -679,6 +645,13 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	};
 	cursor->userid = GetUserId();
 	cursor->tables = list_copy(mongo_tables_at_work());
+	cursor->at = read->at;
+	cursor->at_time = read->at_time && mongo_reads_at_time(&cursor->at);
+	if (cursor->at_time && (read->read_collection == NULL || bson_has_field(read->command, "pipeline")))
+	{
+		cursor->names = mongo_collections_read(read->user, read->database, read->command);
+		cursor->read.is_far &= cursor->names == NIL;
+	}
 	mongo_list_add(&open_cursors, &cursor->listed);
 	MemoryContextSwitchTo(old_context);
 	return cursor;
@@ -711,9 +684,9 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 
 	while (document == NULL)
 	{
-		if (cursor->position != cursor->end)
+		if (cursor->batch.position != cursor->batch.end)
 		{
-			document = next_in_batch(cursor, &cursor->position, length);
+			document = next_in_batch(cursor, &cursor->batch, length);
 			if (cursor->read.split_events)
 				document = join_fragments(cursor, document, length);
 			continue;
@@ -749,7 +722,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 bool
 mongo_cursor_is_exhausted(const MongoCursor *cursor)
 {
-	return cursor->position == cursor->end && cursor->whole_reply == NULL && cursor->nkept == 0 &&
+	return cursor->batch.position == cursor->batch.end && cursor->whole_reply == NULL && cursor->nkept == 0 &&
 		!cursor->kept_incomplete && has_fetched_all(cursor);
 }
 
@@ -773,7 +746,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->id = 0;
 	cursor->requested = cursor->received = 0;
 	cursor->lost = false;
-	cursor->position = cursor->end = cursor->whole_reply = NULL;
+	cursor->batch.position = cursor->batch.end = cursor->whole_reply = NULL;
 	mongo_reply_free(&cursor->last_reply);
 	if (cursor->kept != NULL)
 	{
@@ -807,7 +780,8 @@ next_request(MongoCursor *cursor, bson_t *view)
 		if (!bson_view(view, cursor->command, cursor->command_length))
 			elog(ERROR, "invalid command document");
 		return (MongoCommand) {
-			.database = cursor->read.database,.document = view,.compress = cursor->read.compress
+			.database = cursor->read.database,.document = view,.at = cursor->at,
+			.compress = cursor->read.compress
 		};
 	}
 	get_more = bson_create_in(scratch_context(cursor));
@@ -834,6 +808,20 @@ forget_command(MongoCursor *cursor)
 	cursor->command = NULL;
 }
 
+/* reach_time: has the server reach the time to read at; false if the connection is lost. */
+static bool
+reach_time(MongoCursor *cursor)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(scratch_context(cursor));
+	uint64		at = mongo_reach_time(cursor->lease->connection, cursor->read.database,
+									  first_name(cursor), cursor->at);
+
+	MemoryContextSwitchTo(old_context);
+	if (at != 0)
+		cursor->at = at;
+	return at != 0;
+}
+
 /*
  * send_next
  *		Sends the next request.  If 'again', or if the connection is lost before a document has
@@ -846,14 +834,17 @@ send_next(MongoCursor *cursor, bool again)
 	{
 		MongoCommand command;
 		bson_t		view;
+		bool		reached;
 
 		if (again)
 		{
 			begin_again(cursor);
 			mongo_lease_renew(cursor->lease, cursor->read.user);
 		}
+		reached = !cursor->at_time || cursor->sent || reach_time(cursor);
 		command = next_request(cursor, &view);
-		if (mongo_send_or_raise(cursor->lease->connection, &command,
+		if (reached &&
+			mongo_send_or_raise(cursor->lease->connection, &command,
 								reply_ahead(cursor, cursor->requested)))
 			break;
 		if (again || cursor->command == NULL)
@@ -884,8 +875,8 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 void
 mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
 {
-	if (cursor->sent || cursor->session != NULL || cursor->command_length > LARGEST_AHEAD ||
-		!mongo_lease_share(cursor->lease, first->lease))
+	if (cursor->sent || cursor->session != NULL || cursor->at_time ||
+		cursor->command_length > LARGEST_AHEAD || !mongo_lease_share(cursor->lease, first->lease))
 		return;
 	send_next(cursor, false);
 	cursor->lease->state = LEASE_AHEAD;
@@ -897,13 +888,21 @@ mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
  *-------------------------------------------------------------------------
  */
 
+/* waits_itself: tells whether the next request is sent only when its reply is awaited. */
+static bool
+waits_itself(const MongoCursor *cursor)
+{
+	return cursor->at_time && (!cursor->sent || cursor->names != NIL);
+}
+
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
 	MongoConnection *connection;
 
-	if (cursor->position != cursor->end || cursor->whole_reply != NULL || cursor->nkept > 0 ||
-		cursor->session != NULL || cursor->received > 0 || cursor->lost || has_fetched_all(cursor))
+	if (cursor->batch.position != cursor->batch.end || cursor->whole_reply != NULL || cursor->nkept > 0 ||
+		cursor->session != NULL || waits_itself(cursor) || cursor->received > 0 || cursor->lost ||
+		has_fetched_all(cursor))
 		return true;
 	if (cursor->requested == 0 && !send_request(cursor, MONGO_WAIT_IN_QUEUE))
 		return false;
@@ -926,7 +925,7 @@ mongo_cursor_socket(MongoCursor *cursor)
 void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
-	if (cursor->requested == 0 && cursor->session == NULL)
+	if (cursor->requested == 0 && cursor->session == NULL && !waits_itself(cursor))
 		(void) send_request(cursor, MONGO_WAIT_TAKE_OVER);
 }
 
@@ -1072,7 +1071,7 @@ fetch_any(MongoCursor *cursor, uint32 *length)
 	while ((document = fetch_next(cursor, length)) == NULL && cursor->read.others != NIL)
 	{
 		begin_again(cursor);
-		mongo_log_command(cursor->read.database, linitial(cursor->read.others));
+		mongo_log_command(cursor->read.database, linitial(cursor->read.others), cursor->at);
 		copy_command(cursor, linitial(cursor->read.others));
 		cursor->read.others = list_delete_first(cursor->read.others);
 	}

@@ -216,6 +216,30 @@ static const EvaluationRule evaluation_rules[] =
 	{"unrecognized time zone identifier", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 };
 
+/* Errors of reads at a time (read_time.c), by code and a part of the message. */
+static const struct
+{
+	int			code;
+	const char *part;
+	int			sqlstate;
+	const char *hint;
+}			time_rules[] =
+{
+	{50, "", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,	/* MaxTimeMSExpired */
+	"A majority of the replica set's members may not have reached mongo_fdw.cluster_time yet, or the member that is read; or the option max_time_ms is too short."},
+	{72, MONGO_TIME_TO_COME, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,	/* InvalidOptions */
+	"The time in mongo_fdw.cluster_time has yet to come. mongo_cluster_time() returns the present one."},
+	{72, "", ERRCODE_FEATURE_NOT_SUPPORTED, "Reading at a time takes MongoDB 5.0 or newer."},
+	{123, "", ERRCODE_FEATURE_NOT_SUPPORTED,	/* NotAReplicaSet */
+	"Make it a replica set, which may have one member."},
+	{239, "", ERRCODE_SNAPSHOT_TOO_OLD, /* SnapshotTooOld */
+	"MongoDB keeps earlier states for 300 seconds, or as long as its parameter minSnapshotHistoryWindowInSeconds says. Set mongo_fdw.cluster_time to a later time."},
+	{246, "capped collections", ERRCODE_FEATURE_NOT_SUPPORTED,	/* SnapshotUnavailable */
+	"MongoDB reads a capped collection only at present."},
+	{246, "", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, /* SnapshotUnavailable */
+	"The collection has been created, dropped or renamed since, or the time is before MongoDB's. Set mongo_fdw.cluster_time to a later time."},
+};
+
 /*
  * Messages by which a server rejects a part of the query language that it does not know.
  * 'feature' is the feature to disable if the message names none.
@@ -473,6 +497,14 @@ classify(int code, const char *text, const char **hint)
 	const EvaluationRule *evaluation = find_evaluation_rule(code, text);
 
 	*hint = NULL;
+	for (size_t i = 0; mongo_reads_at_time(NULL) && i < lengthof(time_rules); i++)
+	{
+		if (time_rules[i].code == code && strstr(text, time_rules[i].part) != NULL)
+		{
+			*hint = time_rules[i].hint;
+			return time_rules[i].sqlstate;
+		}
+	}
 	if (evaluation != NULL)
 	{
 		*hint = evaluation->hint;
@@ -695,6 +727,7 @@ mongo_raise_failure(const char *message, const MongoFailure *failure, const char
 	int			sqlstate;
 	bool		may_quote;
 
+	mongo_note_failure_at_time(code);
 	/* MongoDB also calls transient what no repetition would do */
 	if (failure->lost || (failure->transient && !mongo_failure_is_refusal(failure)))
 	{

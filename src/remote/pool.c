@@ -476,6 +476,21 @@ wait_for_parked(const MongoLease *lease)
 	return false;
 }
 
+/* release_leases: releases the leases of change streams, or all others. */
+static void
+release_leases(bool dedicated)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &leases)
+	{
+		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
+
+		if ((lease->connection != NULL && lease->connection->is_dedicated) == dedicated)
+			mongo_lease_release(lease);
+	}
+}
+
 /*
  * finish_parked
  *		As the process exits, receives what comes soon, and has the cursors closed.
@@ -487,6 +502,7 @@ finish_parked(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	bool		is_known;
 	dlist_iter	iter;
 
+	release_leases(true);
 	dlist_foreach(iter, &connections)
 	{
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
@@ -514,10 +530,7 @@ mongo_lease_release(void *arg)
 
 	if (!OidIsValid(lease->umid))
 		return;
-
-	/*
-	 * if the process exits from within libmongoc, nothing is sent or returned
-	 */
+	/* when a process exits within libmongoc, nothing is sent or returned */
 	if (lease->state >= LEASE_IN_FLIGHT && !mongo_driver_is_entered())
 		(void) mongo_protect(lease->callbacks->discard_reply, lease->reader);
 	if (!mongo_driver_is_entered())
@@ -585,10 +598,7 @@ suits(const MongoLease *lease, const MongoConnection *connection)
 {
 	if (lease->cursor.id != 0)
 		return reaches_cursor(lease, connection);
-
-	/*
-	 * an exclusive lease may last long, so it takes none that a cursor needs
-	 */
+	/* an exclusive lease may last long: it takes none that a cursor needs */
 	return !connection->retired && connection->read_mode == lease->read_mode &&
 		(lease->callbacks != NULL || connection->cursors == 0);
 }
@@ -647,7 +657,7 @@ find_in_flight(const MongoLease *lease, bool ahead_only)
 /*
  * count_connections
  *		Counts the connections of the lease's user mapping and read preference that are not
- *		retired; sets *last to one of them.
+ *		retired, nor a change stream's; sets *last to one of them.
  */
 static int
 count_connections(const MongoLease *lease, const MongoConnection **last)
@@ -659,7 +669,7 @@ count_connections(const MongoLease *lease, const MongoConnection **last)
 	{
 		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (connection->retired || connection->umid != lease->umid ||
+		if (connection->retired || connection->is_dedicated || connection->umid != lease->umid ||
 			connection->read_mode != lease->read_mode || is_parked(connection))
 			continue;
 		*last = connection;
@@ -962,7 +972,7 @@ mongo_lease_put(MongoLease *lease)
 	if (connection == NULL)
 		return;
 	lease->connection = NULL;
-	connection->in_transaction = false;
+	connection->in_transaction = connection->is_dedicated = false;
 	mongo_activity_flush(lease->activity, &connection->transport.traffic,
 						 &connection->flushed);
 	if (--connection->leases > 0)
@@ -1059,8 +1069,7 @@ mongo_pool_sweep(bool aborted)
 	dlist_mutable_iter iter;
 
 	if (aborted)
-		dlist_foreach_modify(iter, &leases)
-			mongo_lease_release(dlist_container(MongoLease, node, iter.cur));
+		release_leases(false);
 	if (proc_exit_inprogress)
 		finish_parked(0, (Datum) 0);
 	if (!needs_sweep)

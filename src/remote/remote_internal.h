@@ -399,6 +399,8 @@ typedef struct MongoConnection
 	int			cursors;		/* opened on it and still being read */
 	bool		in_transaction; /* is used by the MongoDB transaction of the
 								 * current transaction */
+	bool		is_dedicated;	/* to a change stream, which outlives
+								 * transactions */
 
 	/* elements to append to a command; NULL: none */
 	bson_t	   *read_preference;	/* $readPreference */
@@ -421,6 +423,7 @@ typedef struct MongoConnection
 	int			compression_level;
 	MongoServerSession session;
 	MongoSavedField cluster_time;	/* the last one received */
+	uint64		reached;		/* a time that it has, for reads at a time */
 	bool		is_standalone;	/* so it lacks transactions */
 	bool		takes_writes;	/* writes may be sent to it; false: it is a
 								 * secondary */
@@ -458,6 +461,8 @@ typedef struct MongoCommand
 								 * $readPreference and readConcern, if the
 								 * command takes them */
 	const MongoSequence *sequence;	/* NULL: none */
+	uint64		at;				/* the cluster time to read at, in place of
+								 * the connection's readConcern; 0: none */
 	bool		compress;		/* if there is a compressor; and so is the
 								 * reply */
 } MongoCommand;
@@ -1075,6 +1080,43 @@ extern void mongo_session_restart(MongoSession *session);
 extern bool mongo_session_try_again(MongoSession *session, const MongoFailure *failure,
 									TimestampTz since, int attempt);
 extern void mongo_session_settle(const UserMapping *user);
+
+/* --------------------- batch.c: documents in a reply -------------------------- */
+
+/* The rest of a batch; pointers are into the reply. */
+typedef struct MongoBatch
+{
+	const uint8 *position;		/* of the next element */
+	const uint8 *end;			/* of the elements */
+	int64		id;				/* of the cursor; 0: nothing is left there */
+	const char *ns;				/* its namespace; NULL: none */
+	const uint8 *token;			/* the position behind the batch in a change
+								 * stream, a document; NULL: none */
+	uint32		token_length;
+	bool		is_next;		/* it is not the first one */
+	bool		has_time;		/* it was read at a cluster time */
+} MongoBatch;
+
+extern const char *mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor);
+extern const uint8 *mongo_batch_next(MongoBatch *batch, uint32 *length, const char **violation);
+extern bool mongo_batch_time(const MongoBatch *batch, uint64 *time);
+
+/* ----------------------- read_time.c: reads at a time ------------------------- */
+
+/* MongoDB's message on a time that it has not yet heard of. */
+#define MONGO_TIME_TO_COME	"must not be greater than the current clusterTime"
+
+#define MONGO_NAMESPACE_NOT_FOUND	26
+
+extern void mongo_note_failure_at_time(int code);
+pg_noreturn extern void mongo_refuse_transaction_at_time(void);
+pg_noreturn extern void mongo_report_missing_at_time(const char *database, const char *collection);
+extern void mongo_append_time(bson_t *command, const char *name, uint64 time);
+extern uint64 mongo_reach_time(MongoConnection *connection, const char *database,
+							   const char *collection, uint64 at);
+extern List *mongo_collections_read(UserMapping *user, const char *database, const bson_t *command);
+extern bool mongo_check_collections(MongoConnection *connection, const char *database,
+									const List *names, uint64 at);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 

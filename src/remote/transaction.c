@@ -988,6 +988,8 @@ at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 				 errmsg("cannot PREPARE a transaction that has operated on MongoDB foreign tables")));
 	end_sessions(event);
 	mongo_lasting_at_end(event);
+	if (event == XACT_EVENT_ABORT)
+		(void) mongo_bind_reads(NULL);
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
 		event == XACT_EVENT_PREPARE || event == XACT_EVENT_PARALLEL_COMMIT ||
 		event == XACT_EVENT_PARALLEL_ABORT)
@@ -1100,6 +1102,7 @@ mongo_session_for_write(UserMapping *user)
 	MongoSession *session = find_session(user);
 	MongoWriteFlight *flight;
 
+	mongo_refuse_write_at_time();
 	if (session == NULL)
 		session = create_session(user);
 	refuse_session(session, false);
@@ -1115,11 +1118,17 @@ MongoSession *
 mongo_session_for_read(UserMapping *user)
 {
 	MongoSession *session = find_session(user);
+	bool		at_time = mongo_reads_at_time(NULL);
 
-	if (session == NULL && IsolationUsesXactSnapshot())
+	/* a time is a snapshot, too */
+	if (session == NULL && IsolationUsesXactSnapshot() && !at_time)
 		session = create_session(user);
 	mongo_session_settle(user);
 	if (session == NULL)
+		return NULL;
+	if (at_time && session->lease != NULL)
+		mongo_refuse_transaction_at_time();
+	if (at_time)
 		return NULL;
 	refuse_session(session, false);
 	if (IsolationUsesXactSnapshot())

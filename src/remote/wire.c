@@ -203,6 +203,7 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 	const CommandRule *rule = find_command_rule(bson_empty(document) ? "" :
 												(const char *) bson_get_data(document) + 5);
 	const bson_t *added[2] = {command->fields, NULL};
+	bson_t		time = BSON_INITIALIZER;	/* small, so nothing is allocated */
 	const MongoSequence *sequence = command->sequence;
 	size_t		name_size = sequence != NULL ? strlen(sequence->name) + 1 : 0;
 	size_t		sequence_size = sequence != NULL ? sequence->size : 0;
@@ -219,8 +220,13 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 	if (command->fields == NULL)
 	{
 		added[0] = rule->read_preference ? connection->read_preference : NULL;
-		if (rule->read_concern && connection->read_concern != NULL &&
-			!bson_has_field(document, "readConcern"))
+		if (command->at != 0)
+		{
+			mongo_append_time(&time, "atClusterTime", command->at);
+			added[1] = &time;
+		}
+		else if (rule->read_concern && connection->read_concern != NULL &&
+				 !bson_has_field(document, "readConcern"))
 			added[1] = connection->read_concern;
 	}
 	/* the user's own comment is not replaced */
