@@ -5,7 +5,7 @@
 #
 #	packaging/build_deb.sh FOLDER		where the packages shall be
 #
-# PG_SUPPORTED_VERSIONS="17 18" names majors.
+# PG_SUPPORTED_VERSIONS="18 19" names majors.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$1

@@ -634,10 +634,10 @@ mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	MongoModifyState *updating = rinfo->ri_FdwState;
 	ListCell   *cell;
 
-	if (plan != NULL && plan->onConflictAction == ONCONFLICT_UPDATE)
+	if (plan != NULL && plan->onConflictAction > ONCONFLICT_NOTHING)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
+				 errmsg("ON CONFLICT on foreign tables supports DO NOTHING only")));
 	/* rows that it inserts cannot be told from rows that it moves */
 	foreach(cell, plan == NULL || plan->mergeActionLists == NIL ? NIL :
 			(List *) linitial(plan->mergeActionLists))

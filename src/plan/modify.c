@@ -215,10 +215,10 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	List	   *attributes = NIL;
 
 	reject_pipeline_table(entry->relid, plan->operation);
-	if (plan->onConflictAction == ONCONFLICT_UPDATE)
+	if (plan->onConflictAction > ONCONFLICT_NOTHING)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
+				 errmsg("ON CONFLICT on foreign tables supports DO NOTHING only")));
 	if (plan->operation == CMD_INSERT)
 		mongo_refuse_returned_system_columns(plan->returningLists, resultRelation, entry->relid);
 	if (plan->operation == CMD_UPDATE)
