@@ -69,8 +69,8 @@ OBJS += t/faults/inject_fault.o
 FAULT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,connect sendmsg recvmsg WaitEventSetWait bson_mem_set_vtable)
 endif
 
-EXTENSION = mongo_fdw
-DATA = mongo_fdw--1.0.sql
+EXTENSION = mongo_fdw sync/mongo_sync
+DATA = mongo_fdw--1.0.sql sync/mongo_sync--1.0.sql
 DATA_built = mongo_fdw--2.0.sql mongo_fdw--1.0--2.0.sql mongo_fdw--1.1--2.0.sql
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
 

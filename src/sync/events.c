@@ -1,0 +1,551 @@
+/*-------------------------------------------------------------------------
+ *
+ * events.c
+ *		A group's change stream, which stays open between units of work.
+ *
+ * The stream says which documents have changed, and until which cluster time all changes are
+ * known.  That time is the one before the mark of a reply (postBatchResumeToken): a batch may end
+ * within the events of one time.  After an empty reply behind events it is at least the last
+ * event's time, but not on mongos, which merges streams.  A reply's operationTime says nothing: it
+ * is taken after the stream has been read.
+ *
+ * A position is bound to MongoDB's history by the last event before it, which has to be shown
+ * again whenever the stream is opened, and by the replica set's id if it may be read.  Otherwise a
+ * server that was restored or initiated anew would be taken for the same one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sync_internal.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+/* MongoDB's code if the oplog does not reach back to a time */
+#define HISTORY_LOST		286
+
+/* In place of a code: the position is one of another server's. */
+#define ANOTHER_HISTORY		(-1)
+
+/* ---------------------------- Single commands ----------------------------- */
+
+/* timestamp_at: a Timestamp as 64 bits; 0 if the value is none. */
+static uint64
+timestamp_at(const bson_iter_t *iter)
+{
+	uint32		seconds;
+	uint32		increment;
+
+	if (!BSON_ITER_HOLDS_TIMESTAMP(iter))
+		return 0;
+	bson_iter_timestamp(iter, &seconds, &increment);
+	return ((uint64) seconds << 32) | increment;
+}
+
+/*
+ * sync_present
+ *		Returns MongoDB's present cluster time, of the member that 'user' is connected to.  Raises
+ *		0A000 on a standalone server, which has none.
+ */
+uint64
+sync_present(UserMapping *user)
+{
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, "admin",
+											bson_from_template("{ping: 1}", bson_null()),
+											"could not read the cluster time");
+	bson_iter_t iter;
+	uint32		seconds;
+	uint32		increment;
+
+	if (!bson_iter_init_find(&iter, reply, "operationTime") || !BSON_ITER_HOLDS_TIMESTAMP(&iter))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("server \"%s\" is not a replica set", GetForeignServer(user->serverid)->servername),
+				 errhint("Change streams need one: start mongod with --replSet, and run replSetInitiate. One member is enough.")));
+	bson_iter_timestamp(&iter, &seconds, &increment);
+	return ((uint64) seconds << 32) | increment;
+}
+
+/* sync_replica_set: the id of a replica set's configuration, in hexadecimal; NULL if it may not be read. */
+char *
+sync_replica_set(UserMapping *user)
+{
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, "admin",
+											bson_from_template("{replSetGetConfig: 1}", bson_null()), NULL);
+	bson_iter_t iter;
+	bson_iter_t id;
+	char		text[25];
+
+	if (!bson_iter_init(&iter, reply) ||
+		!bson_iter_find_descendant(&iter, "config.settings.replicaSetId", &id) ||
+		!BSON_ITER_HOLDS_OID(&id))
+		return NULL;
+	bson_oid_to_string(bson_iter_oid(&id), text);
+	return pstrdup(text);
+}
+
+/*
+ * sync_snapshot_time
+ *		Returns a cluster time that a majority of the members has, at which a collection can be read.
+ *		Raises 42P01 if there is no such collection.
+ */
+uint64
+sync_snapshot_time(UserMapping *user, const char *database, const char *collection)
+{
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, database,
+											bson_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}, readConcern: {level: 'snapshot'}}",
+															   bson_utf8(collection)),
+											"could not read the collection at a cluster time");
+	bson_iter_t iter;
+	bson_iter_t time;
+	uint64		result = 0;
+
+	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.atClusterTime", &time))
+		result = timestamp_at(&time);
+	if (result == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("there is no collection \"%s.%s\"", mongo_printable(database), mongo_printable(collection)),
+				 errhint("Names of collections are case-sensitive. Insert a first document, or create the collection.")));
+	return result;
+}
+
+/*
+ * sync_collection_identity
+ *		Returns a collection's UUID in hexadecimal, palloc'd; NULL if there is none of that name.
+ *
+ * Raises 42809 for views, time series and capped collections, which have no change stream or no
+ * snapshots.
+ */
+char *
+sync_collection_identity(UserMapping *user, const char *database, const char *collection)
+{
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, database,
+											bson_from_template("{listCollections: 1, filter: {name: @1}}", bson_utf8(collection)),
+											"could not list the collection");
+	bson_iter_t iter;
+	bson_iter_t found;
+	bson_subtype_t subtype;
+	uint32		length;
+	const uint8 *bytes;
+	char	   *result;
+
+	if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found))
+		return NULL;
+	if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &found) ||
+		!BSON_ITER_HOLDS_BINARY(&found))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s.%s\" is a view or a time series collection", mongo_printable(database), mongo_printable(collection)),
+				 errhint("They have no change stream. Synchronize the collection that is below them, with the option pipeline.")));
+	bson_iter_binary(&found, &subtype, &length, &bytes);
+	result = palloc(2 * length + 1);
+	hex_encode((const char *) bytes, length, result);
+	result[2 * length] = '\0';
+	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.capped", &found) &&
+		bson_iter_as_bool(&found))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s.%s\" is a capped collection", mongo_printable(database), mongo_printable(collection)),
+				 errhint("MongoDB cannot read it at a cluster time.")));
+	return result;
+}
+
+/* ------------------------------- The store -------------------------------- */
+
+static void
+close_run(void *run)
+{
+	sync_run_close(run);
+}
+
+/* sync_run_create: what this process keeps of a group, in a child of a memory context. */
+SyncRun *
+sync_run_create(int group, MemoryContext parent)
+{
+	MemoryContext context = AllocSetContextCreate(parent, "mongo_sync group",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	SyncRun    *run = palloc0(sizeof(SyncRun));
+	TupleDesc	descriptor = CreateTemplateTupleDesc(4);
+
+	run->group = group;
+	run->context = context;
+	TupleDescInitEntry(descriptor, 1, "time", INT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, 2, "collection", TEXTOID, -1, 0);
+	TupleDescInitEntry(descriptor, 3, "operation", TEXTOID, -1, 0);
+	TupleDescInitEntry(descriptor, 4, "key", BYTEAOID, -1, 0);
+	run->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+	run->callback = (MemoryContextCallback) {.func = close_run,.arg = run};
+	MemoryContextRegisterResetCallback(context, &run->callback);
+	MemoryContextSwitchTo(old_context);
+	return run;
+}
+
+/* sync_run_close: closes the stream and forgets its events.  Does not raise; idempotent. */
+void
+sync_run_close(SyncRun *run)
+{
+	ExecClearTuple(run->slot);
+	run->has_slot = false;
+	if (run->events != NULL)
+		tuplestore_end(run->events);
+	run->events = NULL;
+	if (run->stream_context != NULL)
+		MemoryContextDelete(run->stream_context);
+	run->stream_context = NULL;
+	run->stream = NULL;
+	run->collections = NULL;
+	run->known_until = run->last_event = run->mark = 0;
+	run->is_at_end = false;
+}
+
+/* bson_timestamp: 64 bits as a Timestamp. */
+static bson_value_t
+bson_timestamp(uint64 time)
+{
+	return (bson_value_t) {
+		.value_type = BSON_TYPE_TIMESTAMP,
+		.value.v_timestamp = {(uint32) (time >> 32), (uint32) time}
+	};
+}
+
+/* A change event's fields. */
+typedef struct Event
+{
+	uint64		time;
+	const char *operation;
+	const char *collection;		/* ns.coll; NULL: of a database */
+	const char *to;				/* to.coll, or NULL */
+	bson_iter_t key;			/* documentKey._id */
+	bool		has_key;
+} Event;
+
+/* read_event: reads the fields; raises 08P01 for what is no event. */
+static void
+read_event(const uint8 *data, uint32 length, Event *event)
+{
+	bson_t		document;
+	bson_iter_t iter;
+	bson_iter_t field;
+
+	*event = (Event) {0};
+	if (!bson_view(&document, data, length))
+		mongo_report_bad_bson();
+	if (bson_iter_init_find(&iter, &document, "clusterTime"))
+		event->time = timestamp_at(&iter);
+	if (bson_iter_init_find(&iter, &document, "operationType") && BSON_ITER_HOLDS_UTF8(&iter))
+		event->operation = bson_iter_utf8(&iter, NULL);
+	if (bson_iter_init(&iter, &document) && bson_iter_find_descendant(&iter, "ns.coll", &field) &&
+		BSON_ITER_HOLDS_UTF8(&field))
+		event->collection = bson_iter_utf8(&field, NULL);
+	if (bson_iter_init(&iter, &document) && bson_iter_find_descendant(&iter, "to.coll", &field) &&
+		BSON_ITER_HOLDS_UTF8(&field))
+		event->to = bson_iter_utf8(&field, NULL);
+	event->has_key = bson_iter_init(&iter, &document) &&
+		bson_iter_find_descendant(&iter, "documentKey._id", &event->key);
+	if (event->time == 0 || event->operation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a change event has no clusterTime or operationType")));
+}
+
+/* store_event: adds an event of a document, or of what has become of a collection. */
+static void
+store_event(SyncRun *run, const Event *event, const char *collection)
+{
+	bool		is_of_document = event->has_key &&
+		(strcmp(event->operation, "insert") == 0 || strcmp(event->operation, "update") == 0 ||
+		 strcmp(event->operation, "replace") == 0 || strcmp(event->operation, "delete") == 0);
+	Datum		values[4] = {Int64GetDatum((int64) event->time)};
+	bool		isnull[4] = {false, collection == NULL, is_of_document, !is_of_document};
+
+	if (collection != NULL)
+		values[1] = CStringGetTextDatum(collection);
+	if (is_of_document)
+	{
+		bson_t	   *key = bson_create_in(CurrentMemoryContext);
+
+		bson_append_iter(key, "_id", 3, &event->key);
+		values[3] = PointerGetDatum(cstring_to_text_with_len((const char *) bson_get_data(key), key->len));
+	}
+	else
+		values[2] = CStringGetTextDatum(event->operation);
+	tuplestore_putvalues(run->events, run->slot->tts_tupleDescriptor, values, isnull);
+}
+
+/* take_batch: stores the events of the last reply, and notes until when all are known. */
+static void
+take_batch(SyncRun *run)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync event",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(scratch);
+	const uint8 *data;
+	uint32		length;
+	uint64		until;
+
+	run->is_at_end = true;
+	while ((data = mongo_event_stream_next(run->stream, &length)) != NULL)
+	{
+		Event		event;
+
+		CHECK_FOR_INTERRUPTS();
+		read_event(data, length, &event);
+		store_event(run, &event, event.collection);
+		/* another collection gets, or had, the name of one of ours */
+		if (event.to != NULL)
+			store_event(run, &event, event.to);
+		run->last_event = event.time;
+		run->is_at_end = false;
+		MemoryContextReset(scratch);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(scratch);
+
+	run->mark = mongo_event_stream_mark(run->stream);
+	until = run->mark > 0 ? run->mark - 1 : 0;
+	if ((run->is_at_end || mongo_event_stream_is_closed(run->stream)) && !mongo_event_stream_is_merged(run->stream))
+		until = Max(until, run->last_event);
+	run->known_until = Max(run->known_until, until);
+}
+
+/* ------------------------------- The stream ------------------------------- */
+
+/* listed_collections: the collections of all members that are not stopped, as an array; *names is a text. */
+static bson_t *
+listed_collections(const SyncGroup *group, int *count, char **names)
+{
+	BsonArray	array = bson_array_create();
+	StringInfoData text;
+	List	   *seen = NIL;
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	foreach(cell, group->members)
+	{
+		const SyncMember *member = lfirst(cell);
+		ListCell   *other;
+		bool		is_new = member->state != SYNC_STOPPED;
+
+		foreach(other, seen)
+			is_new = is_new && strcmp(lfirst(other), member->collection) != 0;
+		if (!is_new)
+			continue;
+		seen = lappend(seen, unconstify(char *, member->collection));
+		bson_array_append(&array, bson_utf8(member->collection));
+		appendStringInfo(&text, "%s\n", member->collection);
+	}
+	*count = list_length(seen);
+	*names = text.data;
+	return array.bson;
+}
+
+/* stream_command: the aggregate that opens the stream at a time. */
+static bson_t *
+stream_command(const SyncGroup *group, uint64 start, int batch_size, char **names)
+{
+	int			count;
+	bson_t	   *collections = listed_collections(group, &count, names);
+	BsonArray	pipeline = bson_array_create();
+
+	bson_array_append_template(&pipeline, "{$changeStream: {startAtOperationTime: @1}}", bson_timestamp(start));
+	/* "to": $out and convertToCapped rename a temporary collection to a member's name */
+	if (count != 1)
+		bson_array_append_template(&pipeline,
+								   "{$match: {$or: [{'ns.coll': {$in: @1}}, {'to.coll': {$in: @1}},"
+								   " {operationType: {$in: ['dropDatabase', 'invalidate']}}]}}",
+								   bson_array(collections));
+	bson_array_append_template(&pipeline, "{$project: {operationType: 1, documentKey: 1, ns: 1, to: 1, clusterTime: 1}}",
+							   bson_null());
+	/* a stream of one collection needs privileges on that alone */
+	return bson_from_template("{aggregate: @1, pipeline: @2, cursor: {batchSize: @3}}",
+							  count == 1 ? bson_first(collections) : bson_int32(1),
+							  bson_array(pipeline.bson), bson_int32(batch_size));
+}
+
+pg_noreturn static void
+report_another_history(SyncRun *run, const SyncGroup *group)
+{
+	run->failure = ANOTHER_HISTORY;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("MongoDB has another history than the tables of \"%s\" were copied from", group->name),
+			 errdetail("It was restored, or its replica set was initiated anew."),
+			 errhint("CALL mongo_sync.recopy() for each of the tables copies them again.")));
+}
+
+/* is_same_event: tells whether a change event is the group's last one. */
+static bool
+is_same_event(const bson_t *last, const Event *event)
+{
+	bson_iter_t iter;
+	bool		same = bson_iter_init_find(&iter, last, "time") && timestamp_at(&iter) == event->time;
+
+	same = same && bson_iter_init_find(&iter, last, "collection") && event->collection != NULL &&
+		strcmp(bson_iter_utf8(&iter, NULL), event->collection) == 0;
+	if (same && bson_iter_init_find(&iter, last, "key"))
+	{
+		bson_t	   *one = bson_create_in(CurrentMemoryContext);
+		bson_t	   *other = bson_create_in(CurrentMemoryContext);
+
+		bson_append_iter(one, "", 0, &iter);
+		if (event->has_key)
+			bson_append_iter(other, "", 0, &event->key);
+		same = bson_equal(one, other);
+	}
+	return same;
+}
+
+/*
+ * check_history
+ *		Has MongoDB show the last event again.  Raises 55000 if it does not.
+ */
+static void
+check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
+{
+	MemoryContext context;
+	MongoEventStream *stream;
+	bson_iter_t time;
+	bool		found = false;
+	bool		is_past = false;
+	char	   *names;
+
+	char	   *replica_set = sync_replica_set(user);
+
+	if (sync_present(user) < group->position ||
+		(replica_set != NULL && group->replica_set != NULL && strcmp(replica_set, group->replica_set) != 0))
+		report_another_history(run, group);
+	if (group->last_event == NULL || !bson_iter_init_find(&time, group->last_event, "time"))
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync history", ALLOCSET_DEFAULT_SIZES);
+	stream = mongo_event_stream_open(context, user, group->database,
+									 stream_command(group, timestamp_at(&time), 100, &names), &run->failure);
+	while (!found && !is_past)
+	{
+		const uint8 *data;
+		uint32		length;
+
+		CHECK_FOR_INTERRUPTS();
+		while (!found && !is_past && (data = mongo_event_stream_next(stream, &length)) != NULL)
+		{
+			Event		event;
+
+			read_event(data, length, &event);
+			found = is_same_event(group->last_event, &event);
+			is_past = event.time > timestamp_at(&time);
+		}
+		is_past = is_past || mongo_event_stream_is_closed(stream) ||
+			mongo_event_stream_mark(stream) > timestamp_at(&time) + 1;
+		if (!found && !is_past)
+		{
+			mongo_event_stream_request(stream, 100, 100);
+			mongo_event_stream_receive(stream, &run->failure);
+		}
+	}
+	MemoryContextDelete(context);
+	if (!found)
+		report_another_history(run, group);
+}
+
+/*
+ * sync_run_open
+ *		Opens the stream behind the group's position, and receives its first batch.
+ *
+ * Raises 55000 for another history, and MongoDB's errors, with their code in run->failure.
+ */
+void
+sync_run_open(SyncRun *run, SyncGroup *group)
+{
+	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	MemoryContext old_context;
+	char	   *names;
+	bson_t	   *command = stream_command(group, group->position + 1, SYNC_BATCH, &names);
+
+	sync_run_close(run);
+	run->failure = 0;
+	check_history(run, group, user);
+	/* no child: children are deleted before close_run() is called */
+	run->stream_context = AllocSetContextCreate(TopMemoryContext, "mongo_sync stream", ALLOCSET_DEFAULT_SIZES);
+	run->stream = mongo_event_stream_open(run->stream_context, user, group->database, command, &run->failure);
+	run->collections = MemoryContextStrdup(run->stream_context, names);
+	run->position = group->position;
+	run->known_until = group->position;
+
+	old_context = MemoryContextSwitchTo(run->stream_context);
+	run->events = tuplestore_begin_heap(false, true, work_mem);
+	MemoryContextSwitchTo(old_context);
+	take_batch(run);
+}
+
+/* sync_run_is_lost: tells whether the last error says that the changes behind the position are gone. */
+bool
+sync_run_is_lost(const SyncRun *run)
+{
+	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY;
+}
+
+/* sync_run_is_current: tells whether the stream is open for this group as it is now. */
+bool
+sync_run_is_current(const SyncRun *run, const SyncGroup *group)
+{
+	char	   *names;
+	int			count;
+
+	(void) listed_collections(group, &count, &names);
+	return run->stream != NULL && !mongo_event_stream_is_closed(run->stream) &&
+		run->position == group->position && strcmp(run->collections, names) == 0;
+}
+
+/*
+ * sync_run_receive
+ *		Receives the next batch; MongoDB waits up to so many milliseconds for a first event.
+ */
+void
+sync_run_receive(SyncRun *run, SyncGroup *group pg_attribute_unused(), int max_wait)
+{
+	run->failure = 0;
+	mongo_event_stream_request(run->stream, max_wait, SYNC_BATCH);
+	mongo_event_stream_receive(run->stream, &run->failure);
+	take_batch(run);
+}
+
+/*
+ * sync_run_next
+ *		Takes the next event up to a time; false if there is none.  The event is in the current
+ *		memory context.
+ */
+bool
+sync_run_next(SyncRun *run, uint64 until, SyncEvent *event)
+{
+	bool		isnull;
+	Datum		value;
+
+	if (run->events == NULL)
+		return false;
+	if (!run->has_slot && !tuplestore_gettupleslot(run->events, true, true, run->slot))
+	{
+		tuplestore_clear(run->events);
+		return false;
+	}
+	run->has_slot = true;
+	*event = (SyncEvent) {.time = (uint64) DatumGetInt64(slot_getattr(run->slot, 1, &isnull))};
+	if (event->time > until)
+		return false;
+	value = slot_getattr(run->slot, 2, &isnull);
+	event->collection = isnull ? NULL : TextDatumGetCString(value);
+	value = slot_getattr(run->slot, 3, &isnull);
+	event->operation = isnull ? NULL : TextDatumGetCString(value);
+	value = slot_getattr(run->slot, 4, &isnull);
+	event->key = isnull ? NULL : DatumGetByteaPCopy(value);
+	run->has_slot = false;
+	ExecClearTuple(run->slot);
+	tuplestore_trim(run->events);
+	return true;
+}

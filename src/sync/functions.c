@@ -1,0 +1,625 @@
+/*-------------------------------------------------------------------------
+ *
+ * functions.c
+ *		The procedures and functions of the extension mongo_sync.
+ *
+ * Names are looked up with the caller's search_path and rights, once, and OIDs are used from then
+ * on.  The caller must have the rights of the local tables' owner.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sync_internal.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
+#include "fmgr.h"
+#include "foreign/fdwapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+#include "utils/wait_event.h"
+
+PG_FUNCTION_INFO_V1(mongo_sync_sync);
+PG_FUNCTION_INFO_V1(mongo_sync_sync_schema);
+PG_FUNCTION_INFO_V1(mongo_sync_recopy);
+PG_FUNCTION_INFO_V1(mongo_sync_pause);
+PG_FUNCTION_INFO_V1(mongo_sync_resume);
+PG_FUNCTION_INFO_V1(mongo_sync_stop);
+PG_FUNCTION_INFO_V1(mongo_sync_cluster_time);
+
+/* How long a call waits for other sessions before it looks again. */
+#define BUSY_MS		20
+
+/* ------------------------- Beginning and ending --------------------------- */
+
+/* begin_procedure: refuses a transaction block, and connects to SPI. */
+static void
+begin_procedure(FunctionCallInfo fcinfo, const char *name)
+{
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run in a transaction block or function", name),
+				 errhint("It commits each batch together with its position. Run CALL by itself.")));
+	PreventCommandIfReadOnly(name);
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	SPI_commit();
+	XactIsoLevel = XACT_READ_COMMITTED;
+}
+
+/* next_transaction: commits, and begins the next transaction. */
+static void
+next_transaction(void)
+{
+	SPI_commit();
+	XactIsoLevel = XACT_READ_COMMITTED;
+}
+
+/* owner_of: the owner of a table whose rights the caller must have. */
+static Oid
+owner_of(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("the table does not exist any more")));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	if (!has_privs_of_role(GetUserId(), owner))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+	return owner;
+}
+
+/* own_group: the group of a synchronized table that the caller may control; locks it if asked. */
+static SyncGroup *
+own_group(Oid local, bool lock)
+{
+	SyncGroup  *group;
+
+	(void) owner_of(local);
+	group = sync_group_of(local);
+	if (group == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" is not synchronized", get_rel_name(local)),
+				 errhint("CALL mongo_sync.sync() begins to synchronize it.")));
+	if (lock)
+	{
+		(void) sync_group_lock(group->id, true);
+		group = sync_group_of(local);
+	}
+	return group;
+}
+
+/* --------------------------- The local tables ----------------------------- */
+
+/* create_local: creates the local table with the foreign table's columns, for the caller. */
+static Oid
+create_local(Oid foreign, const char *schema, const char *name)
+{
+	Relation	relation = relation_open(foreign, AccessShareLock);
+	SyncRights	rights;
+	StringInfoData sql;
+	const char *separator = "";
+	List	   *keys = sync_key_columns(foreign);
+	ListCell   *cell;
+	const char *qualified = quote_qualified_identifier(schema, name);
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "CREATE TABLE %s (", qualified);
+	for (int i = 0; i < RelationGetDescr(relation)->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), i);
+		Oid			collation = attribute->attcollation;
+
+		if (attribute->attisdropped || mongo_is_pseudo_column(NameStr(attribute->attname)))
+			continue;
+		appendStringInfo(&sql, "%s%s %s", separator, quote_identifier(NameStr(attribute->attname)),
+						 format_type_extended(attribute->atttypid, attribute->atttypmod,
+											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+		if (OidIsValid(collation) && collation != get_typcollation(attribute->atttypid))
+			appendStringInfo(&sql, " COLLATE %s", sync_collation_name(collation));
+		separator = ", ";
+	}
+	relation_close(relation, NoLock);
+	appendStringInfoString(&sql, ", PRIMARY KEY (");
+	foreach(cell, keys)
+		appendStringInfo(&sql, "%s%s", cell == list_head(keys) ? "" : ", ", quote_identifier(lfirst(cell)));
+	appendStringInfoString(&sql, "))");
+
+	sync_rights_take(&rights, GetUserId());
+	if (SPI_execute(sql.data, false, 0) < 0)
+		elog(ERROR, "could not create table %s", qualified);
+	sync_rights_return(&rights);
+	return get_relname_relid(name, get_namespace_oid(schema, false));
+}
+
+/* find_or_create_local: the local table of this name, as the caller sees it. */
+static Oid
+find_or_create_local(Oid foreign, RangeVar *name)
+{
+	Oid			local = RangeVarGetRelid(name, NoLock, true);
+	char	   *hint = NULL;
+	char	   *refusal;
+	Oid			schema;
+
+	if (OidIsValid(local))
+		return local;
+	refusal = sync_refusal(foreign, InvalidOid, GetUserId(), &hint);
+	if (refusal != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
+	schema = RangeVarGetCreationNamespace(name);
+	return create_local(foreign, get_namespace_name(schema), name->relname);
+}
+
+/* has_rows: tells whether the table has rows, with its owner's rights. */
+static bool
+has_rows(Oid relid, Oid owner)
+{
+	SyncRights	rights;
+	bool		result;
+
+	sync_rights_take(&rights, owner);
+	if (SPI_execute(psprintf("SELECT FROM %s LIMIT 1", sync_qualified_name(relid)), false, 0) < 0)
+		elog(ERROR, "could not read the table");
+	result = SPI_processed > 0;
+	sync_rights_return(&rights);
+	return result;
+}
+
+/* ------------------------------ New members ------------------------------- */
+
+/* create_group: stores a new group of an owner, at MongoDB's present time. */
+static SyncGroup *
+create_group(const char *name, Oid owner, Oid foreign, Oid source_schema, Oid local_schema)
+{
+	const MongoTableOptions *options = mongo_table_options(foreign);
+	Oid			server = GetForeignTable(foreign)->serverid;
+	UserMapping *user = mongo_user_mapping(owner, server);
+	const char *database = mongo_to_utf8(options->database);
+	uint64		position = sync_snapshot_time(user, database, mongo_to_utf8(options->collection));
+
+	(void) sync_run("INSERT INTO mongo_sync.groups (id, name, source_schema, local_schema, installation, database, owner, server, remote_database, position, seen_at, replica_set)"
+					" SELECT COALESCE(pg_catalog.max(id), 0) OPERATOR(pg_catalog.+) 1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10 FROM mongo_sync.groups RETURNING id",
+					SYNC_TEXT(name), SYNC_OID(source_schema), SYNC_OID(local_schema), SYNC_INT8(sync_installation()),
+					SYNC_OID(MyDatabaseId), SYNC_OID(owner), SYNC_OID(server), SYNC_TEXT(database), SYNC_INT8(position),
+					SYNC_TEXT(sync_replica_set(user)));
+	return sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
+}
+
+/*
+ * add_member
+ *		Adds a table to a group that is locked, and stores what is to be copied.
+ */
+static void
+add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
+{
+	const MongoTableOptions *options = mongo_table_options(foreign);
+	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	SyncMember *member = palloc0(sizeof(SyncMember));
+	SyncRights	rights;
+
+	*member = (SyncMember) {
+		.target = local,.local = local,.foreign = foreign,.state = SYNC_STOPPED,.reason = "not copied yet",
+		.collection = mongo_to_utf8(options->collection),.deleted_at = deleted_at
+	};
+	if (GetForeignTable(foreign)->serverid != group->server ||
+		strcmp(mongo_to_utf8(options->database), group->database) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign table \"%s\" is of another server or database than the other tables of \"%s\"",
+						get_rel_name(foreign), group->name),
+				 errhint("A group is of collections of one database, as it has one change stream. Give tables => '{...}', or synchronize the table by itself.")));
+	sync_member_forget(local);
+	(void) sync_run("INSERT INTO mongo_sync.members (target, local_table, foreign_table, group_id, state, reason, collection, read_until, deleted_at)"
+					" VALUES ($1, $1, $2, $3, 'stopped', $4, $5, 0, $6::text::name)",
+					SYNC_OID(local), SYNC_OID(foreign), SYNC_INT4(group->id), SYNC_TEXT(member->reason),
+					SYNC_TEXT(member->collection), SYNC_TEXT(deleted_at));
+	group->members = lappend(group->members, member);
+	if (has_rows(local, group->owner))
+	{
+		sync_copy_again(group, member);
+		return;
+	}
+	sync_lock_tables(list_make1(member));
+	sync_rights_take(&rights, group->owner);
+	sync_table_open(group, member);
+	sync_rights_return(&rights);
+	sync_copy_begin(group, member, user);
+}
+
+/* check_pair: raises why the two tables cannot be synchronized for the owner. */
+static void
+check_pair(Oid foreign, Oid local, Oid owner)
+{
+	char	   *hint = NULL;
+	char	   *refusal;
+
+	LockRelationOid(Min(foreign, local), AccessShareLock);
+	LockRelationOid(Max(foreign, local), AccessShareLock);
+	refusal = sync_refusal(foreign, local, owner, &hint);
+	if (refusal != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
+}
+
+/* lock_groups: keeps other sessions from adding groups or members until the transaction's end. */
+static void
+lock_groups(void)
+{
+	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
+}
+
+/* ------------------------------ Working on it ----------------------------- */
+
+/* report: tells what a call has done. */
+static void
+report(const SyncGroup *group, uint64 units)
+{
+	(void) sync_run("SELECT pg_catalog.sum(rows_copied)::bigint, pg_catalog.sum(rows_inserted OPERATOR(pg_catalog.+) rows_updated OPERATOR(pg_catalog.+) rows_deleted)::bigint,"
+					" pg_catalog.count(*) FROM mongo_sync.members WHERE group_id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
+	ereport(NOTICE,
+			(errmsg("\"%s\" equals MongoDB at cluster time %s", group->name, mongo_format_cluster_time(group->position)),
+			 errdetail("%lld tables in " UINT64_FORMAT " transactions; since the beginning %lld rows were copied, and %lld changed.",
+					   (long long) DatumGetInt64(sync_result(0, 3, NULL)), units,
+					   (long long) DatumGetInt64(sync_result(0, 1, NULL)), (long long) DatumGetInt64(sync_result(0, 2, NULL)))));
+}
+
+/* report_stopped: raises 55000 if a member of the group is stopped. */
+static void
+report_stopped(const SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		const SyncMember *member = lfirst(cell);
+
+		if (member->state == SYNC_STOPPED)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table %s is not synchronized any more: %s", sync_qualified_name(member->local), member->reason),
+					 errhint("CALL mongo_sync.recopy('%s') copies it again; follow => true in mongo_sync.sync() does that by itself whenever another collection gets the name.",
+							 sync_qualified_name(member->local))));
+	}
+}
+
+static void
+wait_a_little(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, BUSY_MS, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * work
+ *		Copies what is to be copied of a group, and applies its changes up to the present time of
+ *		MongoDB, a transaction after another.  Raises the error that ends it.
+ */
+static void
+work(int id)
+{
+	SyncRun    *run = sync_run_create(id, CurrentMemoryContext);
+	SyncGroup  *group = sync_group_load(id);
+	uint64		present = sync_present(mongo_user_mapping(group->owner, group->server));
+	uint64		units = 0;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context;
+
+	for (;;)
+	{
+		SyncResult	copied;
+		SyncResult	result = SYNC_DONE;
+
+		CHECK_FOR_INTERRUPTS();
+		next_transaction();
+		MemoryContextReset(context);
+		old_context = MemoryContextSwitchTo(context);
+		copied = sync_run_unit(run, sync_copy_unit, 0);
+		if (copied == SYNC_DONE || copied == SYNC_FAILED)
+			next_transaction();
+		if (copied != SYNC_FAILED)
+			result = sync_run_unit(run, sync_step, 1);
+		next_transaction();
+		MemoryContextSwitchTo(context);
+		units++;
+		if (copied == SYNC_FAILED || result == SYNC_FAILED)
+			ThrowErrorData(run->error);
+		group = sync_group_load(id);
+		MemoryContextSwitchTo(old_context);
+		if (group == NULL || result == SYNC_PAUSED)
+		{
+			ereport(NOTICE, (errmsg("the synchronization is paused or was stopped")));
+			break;
+		}
+		if (!sync_is_copying(group) &&
+			(group->position >= present || (result == SYNC_AT_PRESENT && run->mark >= present)))
+		{
+			report_stopped(group);
+			report(group, units);
+			break;
+		}
+		if (copied != SYNC_DONE && result != SYNC_DONE)
+			wait_a_little();
+	}
+	MemoryContextDelete(run->context);
+}
+
+/* ------------------------------- Procedures ------------------------------- */
+
+/*
+ * mongo_sync.sync(foreign_table regclass, local_table text, follow boolean, deleted_at name)
+ *		Synchronizes a table: the first call creates and copies it, each one applies what has changed.
+ */
+Datum
+mongo_sync_sync(PG_FUNCTION_ARGS)
+{
+	Oid			foreign;
+	Oid			local;
+	Oid			owner;
+	RangeVar   *name;
+	SyncGroup  *group;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("mongo_sync.sync() needs a foreign table, and the name of a local one")));
+	foreign = PG_GETARG_OID(0);
+	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(1)));
+	begin_procedure(fcinfo, "mongo_sync.sync()");
+	local = find_or_create_local(foreign, name);
+	owner = owner_of(local);
+	check_pair(foreign, local, owner);
+	lock_groups();
+	group = sync_group_of(local);
+	if (group == NULL)
+	{
+		group = create_group(sync_qualified_name(local), owner, foreign, InvalidOid, InvalidOid);
+		add_member(group, foreign, local, PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)));
+	}
+	else if (sync_group_member(group, local)->foreign != foreign)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("table \"%s\" is synchronized with another foreign table, \"%s\"", get_rel_name(local),
+						get_rel_name(sync_group_member(group, local)->foreign)),
+				 errhint("SELECT mongo_sync.stop('%s') gives up its position.", sync_qualified_name(local))));
+	if (!PG_ARGISNULL(2))
+		(void) sync_run("UPDATE mongo_sync.groups SET follow = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+						SYNC_INT4(group->id), SYNC_BOOL(PG_GETARG_BOOL(2)));
+	work(group->id);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* is_listed: tells whether a name is in an array of names; true without one. */
+static bool
+is_listed(ArrayType *only, const char *name)
+{
+	Datum	   *names;
+	int			count;
+
+	if (only == NULL)
+		return true;
+	deconstruct_array(only, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &names, NULL, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (strcmp(NameStr(*DatumGetName(names[i])), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* foreign_tables: the foreign tables of ours in a schema, without change streams, by name. */
+static List *
+foreign_tables(Oid schema, ArrayType *only)
+{
+	uint64		count = sync_run("SELECT oid FROM pg_catalog.pg_class WHERE relnamespace OPERATOR(pg_catalog.=) $1 AND relkind OPERATOR(pg_catalog.=) 'f' ORDER BY relname",
+								 SYNC_OID(schema));
+	List	   *all = NIL;
+	List	   *tables = NIL;
+	ListCell   *cell;
+
+	for (uint64 row = 0; row < count; row++)
+		all = lappend_oid(all, DatumGetObjectId(sync_result(row, 1, NULL)));
+	foreach(cell, all)
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		LockRelationOid(relid, AccessShareLock);
+		if (get_rel_name(relid) != NULL && is_listed(only, get_rel_name(relid)) && sync_is_ours(relid) &&
+			mongo_table_options(relid)->change_stream == NULL)
+			tables = lappend_oid(tables, relid);
+	}
+	return tables;
+}
+
+/*
+ * mongo_sync.sync_schema(foreign_schema text, local_schema text, tables name[], follow boolean)
+ *		Synchronizes all foreign tables of a schema as one group.
+ */
+Datum
+mongo_sync_sync_schema(PG_FUNCTION_ARGS)
+{
+	Oid			source;
+	Oid			schema;
+	ArrayType  *only = PG_ARGISNULL(2) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(2);
+	SyncGroup  *group = NULL;
+	const char *schema_name;
+	ListCell   *cell;
+	List	   *tables;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("mongo_sync.sync_schema() needs the schema of the foreign tables, and that of the local ones")));
+	source = get_namespace_oid(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
+	schema_name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	schema = get_namespace_oid(schema_name, false);
+	begin_procedure(fcinfo, "mongo_sync.sync_schema()");
+	tables = foreign_tables(source, only);
+	if (tables == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("schema \"%s\" has no such foreign table of mongo_fdw", get_namespace_name(source)),
+				 errhint("IMPORT FOREIGN SCHEMA creates them.")));
+	if (sync_run("SELECT id FROM mongo_sync.groups WHERE source_schema OPERATOR(pg_catalog.=) $1 AND local_schema OPERATOR(pg_catalog.=) $2"
+				 " AND database OPERATOR(pg_catalog.=) $3 AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
+				 SYNC_OID(source), SYNC_OID(schema), SYNC_OID(MyDatabaseId)) > 0)
+	{
+		int			id = DatumGetInt32(sync_result(0, 1, NULL));
+
+		(void) sync_group_lock(id, true);
+		group = sync_group_load(id);
+	}
+	foreach(cell, tables)
+	{
+		Oid			foreign = lfirst_oid(cell);
+		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1));
+		Oid			owner = owner_of(local);
+		SyncGroup  *other = sync_group_of(local);
+
+		check_pair(foreign, local, group == NULL ? owner : group->owner);
+		if (other != NULL && (group == NULL || other->id != group->id))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("table \"%s\" is already synchronized by itself or in another group", get_rel_name(local)),
+					 errhint("SELECT mongo_sync.stop('%s') first, or leave it out by tables => '{...}'.", sync_qualified_name(local))));
+		if (other != NULL)
+			continue;
+		lock_groups();
+		if (group == NULL)
+			group = create_group(schema_name, owner, foreign, source, schema);
+		add_member(group, foreign, local, NULL);
+	}
+	if (!PG_ARGISNULL(3))
+		(void) sync_run("UPDATE mongo_sync.groups SET follow = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+						SYNC_INT4(group->id), SYNC_BOOL(PG_GETARG_BOOL(3)));
+	work(group->id);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * mongo_sync.recopy(local_table regclass)
+ *		Copies a table's collection again, beside it, and replaces the rows that differ in one commit.
+ */
+Datum
+mongo_sync_recopy(PG_FUNCTION_ARGS)
+{
+	Oid			local = PG_GETARG_OID(0);
+	SyncGroup  *group;
+	SyncMember *member;
+
+	begin_procedure(fcinfo, "mongo_sync.recopy()");
+	group = own_group(local, true);
+	member = sync_group_member(group, local);
+	check_pair(member->foreign, local, group->owner);
+	if (sync_position_is_lost(group))
+		sync_begin_again(group);
+	if (has_rows(local, group->owner))
+		sync_copy_again(group, member);
+	else
+	{
+		SyncRights	rights;
+
+		member->definition = NULL;
+		sync_lock_tables(list_make1(member));
+		sync_rights_take(&rights, group->owner);
+		sync_table_open(group, member);
+		sync_rights_return(&rights);
+		sync_copy_begin(group, member, mongo_user_mapping(group->owner, group->server));
+	}
+	work(group->id);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* set_paused: pauses or resumes the group of a table. */
+static Datum
+set_paused(FunctionCallInfo fcinfo, bool paused)
+{
+	SyncGroup  *group;
+
+	PreventCommandIfReadOnly("mongo_sync.pause()");
+	SPI_connect();
+	group = own_group(PG_GETARG_OID(0), true);
+	(void) sync_run("UPDATE mongo_sync.groups SET paused = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+					SYNC_INT4(group->id), SYNC_BOOL(paused));
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* mongo_sync.pause(local_table regclass): keeps the position of a table's group, and stands still. */
+Datum
+mongo_sync_pause(PG_FUNCTION_ARGS)
+{
+	return set_paused(fcinfo, true);
+}
+
+/* mongo_sync.resume(local_table regclass): goes on where the group was paused. */
+Datum
+mongo_sync_resume(PG_FUNCTION_ARGS)
+{
+	return set_paused(fcinfo, false);
+}
+
+/*
+ * mongo_sync.stop(local_table regclass)
+ *		Has a table leave its group, and gives up its position.  The table and its rows stay.
+ */
+Datum
+mongo_sync_stop(PG_FUNCTION_ARGS)
+{
+	Oid			local = PG_GETARG_OID(0);
+	SyncGroup  *group;
+	ListCell   *cell;
+	int			left = 0;
+
+	PreventCommandIfReadOnly("mongo_sync.stop()");
+	SPI_connect();
+	group = own_group(local, true);
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->local != local)
+			left++;
+		else if (member->target != local)
+			sync_copy_drop_table(member->target);
+		else
+			sync_member_forget(local);
+	}
+	if (left == 0)
+		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* mongo_sync.cluster_time(): the time whose changes are being written, in a trigger; NULL elsewhere. */
+Datum
+mongo_sync_cluster_time(PG_FUNCTION_ARGS)
+{
+	if (sync_applied_time == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(mongo_format_cluster_time(sync_applied_time)));
+}

@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.c
+ *		What the engine stores: the rows of groups, members, ranges and documents.
+ *
+ * The statements are constants over tables of the schema mongo_sync, in which only superusers can
+ * create anything.  They run as the extension's owner.  A group's row is locked by who applies
+ * its changes, up to the transaction's end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sync_internal.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+/* As they are stored, in the order of SyncState. */
+static const char *const state_names[] = {
+	"copying", "catching up", "synchronized", "stopped"
+};
+
+/* ----------------------- Statements about the state ----------------------- */
+
+/* sync_text: a parameter of type text; NULL is NULL. */
+SyncValue
+sync_text(const char *string)
+{
+	return string == NULL ? SYNC_NULL(TEXTOID) : SYNC_DATUM(TEXTOID, CStringGetTextDatum(string));
+}
+
+/*
+ * sync_extension_owner
+ *		Returns the owner of the extension, who must be a superuser.  Raises 55000 without it.
+ */
+Oid
+sync_extension_owner(void)
+{
+	Oid			extension = get_extension_oid("mongo_sync", true);
+	Relation	relation;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			owner = InvalidOid;
+
+	relation = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(relation, ExtensionOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		owner = ((Form_pg_extension) GETSTRUCT(tuple))->extowner;
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+
+	if (!OidIsValid(owner) || !superuser_arg(owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the extension mongo_sync does not exist, or its owner is no superuser"),
+				 errhint("A superuser installs it by CREATE EXTENSION mongo_sync.")));
+	return owner;
+}
+
+/*
+ * sync_run_values
+ *		Runs a statement about the state as the extension's owner, within SPI.  Returns how many
+ *		rows it has returned or changed; sync_result() reads those returned.
+ */
+uint64
+sync_run_values(const char *sql, const SyncValue *values, int nvalues)
+{
+	Oid			types[16];
+	Datum		datums[16];
+	char		nulls[16 + 1] = "";
+	SyncRights	rights;
+	int			result;
+
+	Assert(nvalues <= (int) lengthof(types));
+	for (int i = 0; i < nvalues; i++)
+	{
+		types[i] = values[i].type;
+		datums[i] = values[i].value;
+		nulls[i] = values[i].isnull ? 'n' : ' ';
+	}
+	sync_rights_take(&rights, sync_extension_owner());
+	result = SPI_execute_with_args(sql, nvalues, types, datums, nulls, false, 0);
+	if (result < 0)
+		elog(ERROR, "mongo_sync could not read or write its state: %s", SPI_result_code_string(result));
+	sync_rights_return(&rights);
+	return SPI_processed;
+}
+
+/* sync_result: a value of the last statement's result; columns are numbered from 1. */
+Datum
+sync_result(uint64 row, int column, bool *isnull)
+{
+	bool		ignored;
+
+	return SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column,
+						 isnull != NULL ? isnull : &ignored);
+}
+
+/* sync_result_text: the same of a text; NULL for NULL. */
+char *
+sync_result_text(uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = sync_result(row, column, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/* sync_installation: the number that active rows have in this database. */
+int64
+sync_installation(void)
+{
+	(void) sync_run("SELECT last_value FROM mongo_sync.installation");
+	return DatumGetInt64(sync_result(0, 1, NULL));
+}
+
+/* -------------------------------- Groups ---------------------------------- */
+
+/* load_members: reads the members of a group, in the order of their targets. */
+static void
+load_members(SyncGroup *group)
+{
+	uint64		count = sync_run("SELECT target, local_table, foreign_table, state, reason, collection, identity, definition,"
+								 " read_until, deleted_at::text,"
+								 " EXISTS (SELECT FROM mongo_sync.unfit u WHERE u.target OPERATOR(pg_catalog.=) m.target)"
+								 " FROM mongo_sync.members m WHERE group_id OPERATOR(pg_catalog.=) $1 ORDER BY target",
+								 SYNC_INT4(group->id));
+
+	for (uint64 row = 0; row < count; row++)
+	{
+		SyncMember *member = palloc0(sizeof(SyncMember));
+		char	   *state = sync_result_text(row, 4);
+
+		member->target = DatumGetObjectId(sync_result(row, 1, NULL));
+		member->local = DatumGetObjectId(sync_result(row, 2, NULL));
+		member->foreign = DatumGetObjectId(sync_result(row, 3, NULL));
+		for (member->state = 0; member->state < SYNC_STOPPED; member->state++)
+		{
+			if (strcmp(state_names[member->state], state) == 0)
+				break;
+		}
+		member->reason = sync_result_text(row, 5);
+		member->collection = sync_result_text(row, 6);
+		member->identity = sync_result_text(row, 7);
+		member->definition = sync_result_text(row, 8);
+		member->read_until = (uint64) DatumGetInt64(sync_result(row, 9, NULL));
+		member->deleted_at = sync_result_text(row, 10);
+		member->has_unfit = DatumGetBool(sync_result(row, 11, NULL));
+		group->members = lappend(group->members, member);
+	}
+}
+
+/*
+ * sync_group_load
+ *		Returns a group that is active, with its members, in the current memory context; NULL if
+ *		there is none with this id.
+ */
+SyncGroup *
+sync_group_load(int id)
+{
+	SyncGroup  *group;
+	bool		isnull;
+	Datum		event;
+
+	if (sync_run("SELECT name, owner, server, remote_database, follow, paused, position, seen_at, consistent_at IS NOT NULL,"
+				 " last_event, last_error, replica_set FROM mongo_sync.groups"
+				 " WHERE id OPERATOR(pg_catalog.=) $1 AND database OPERATOR(pg_catalog.=) $2"
+				 " AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
+				 SYNC_INT4(id), SYNC_OID(MyDatabaseId)) == 0)
+		return NULL;
+	group = palloc0(sizeof(SyncGroup));
+	group->id = id;
+	group->name = sync_result_text(0, 1);
+	group->owner = DatumGetObjectId(sync_result(0, 2, NULL));
+	group->server = DatumGetObjectId(sync_result(0, 3, NULL));
+	group->database = sync_result_text(0, 4);
+	group->follow = DatumGetBool(sync_result(0, 5, NULL));
+	group->paused = DatumGetBool(sync_result(0, 6, NULL));
+	group->position = (uint64) DatumGetInt64(sync_result(0, 7, NULL));
+	group->seen_at = (uint64) DatumGetInt64(sync_result(0, 8, NULL));
+	group->is_consistent = DatumGetBool(sync_result(0, 9, NULL));
+	event = sync_result(0, 10, &isnull);
+	if (!isnull)
+	{
+		bytea	   *bytes = DatumGetByteaPCopy(event);
+		bson_t	   *view = bson_palloc(CurrentMemoryContext, sizeof(bson_t));
+
+		if (bson_view(view, (uint8 *) VARDATA(bytes), VARSIZE(bytes) - VARHDRSZ))
+			group->last_event = view;
+	}
+	group->last_error = sync_result_text(0, 11);
+	group->replica_set = sync_result_text(0, 12);
+	load_members(group);
+	return group;
+}
+
+/* sync_group_of: the active group of a local table; NULL if it has none. */
+SyncGroup *
+sync_group_of(Oid local)
+{
+	if (sync_run("SELECT group_id FROM mongo_sync.members m JOIN mongo_sync.groups g ON g.id OPERATOR(pg_catalog.=) m.group_id"
+				 " WHERE m.target OPERATOR(pg_catalog.=) $1 AND g.database OPERATOR(pg_catalog.=) $2"
+				 " AND g.installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
+				 SYNC_OID(local), SYNC_OID(MyDatabaseId)) == 0)
+		return NULL;
+	return sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
+}
+
+/* sync_group_ids: the ids of all active groups, as a list of integers. */
+List *
+sync_group_ids(void)
+{
+	List	   *ids = NIL;
+	uint64		count = sync_run("SELECT id FROM mongo_sync.groups WHERE database OPERATOR(pg_catalog.=) $1"
+								 " AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation) ORDER BY id",
+								 SYNC_OID(MyDatabaseId));
+
+	for (uint64 row = 0; row < count; row++)
+		ids = lappend_int(ids, DatumGetInt32(sync_result(row, 1, NULL)));
+	return ids;
+}
+
+/* sync_group_member: the member that writes this table; NULL if there is none. */
+SyncMember *
+sync_group_member(const SyncGroup *group, Oid target)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->target == target)
+			return member;
+	}
+	return NULL;
+}
+
+/* sync_is_copying: tells whether a member of the group is still copied. */
+bool
+sync_is_copying(const SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		const SyncMember *member = lfirst(cell);
+
+		if (member->state == SYNC_COPYING || member->state == SYNC_CATCHING_UP)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * sync_group_lock
+ *		Locks a group up to the transaction's end; false if another session has locked it, or it
+ *		is gone.
+ */
+bool
+sync_group_lock(int id, bool wait)
+{
+	return sync_run(wait ? "SELECT FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE" :
+					"SELECT FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED",
+					SYNC_INT4(id)) > 0;
+}
+
+/* sync_group_note_position: stores position and consistency after a step of so many changes. */
+void
+sync_group_note_position(const SyncGroup *group, uint64 changes)
+{
+	(void) sync_run("UPDATE mongo_sync.groups SET position = $2, consistent_at = $3, seen_at = $4, last_event = $5,"
+					" steps = steps OPERATOR(pg_catalog.+) 1, changes = changes OPERATOR(pg_catalog.+) $6,"
+					" last_run = pg_catalog.clock_timestamp(), failing_since = NULL, failed_at = NULL, last_error = NULL"
+					" WHERE id OPERATOR(pg_catalog.=) $1",
+					SYNC_INT4(group->id), SYNC_INT8(group->position),
+					group->is_consistent ? SYNC_INT8(group->position) : SYNC_NULL(INT8OID),
+					SYNC_INT8(group->seen_at),
+					group->last_event == NULL ? SYNC_NULL(BYTEAOID) :
+					SYNC_DATUM(BYTEAOID, PointerGetDatum(cstring_to_text_with_len((const char *) bson_get_data(group->last_event),
+																				  group->last_event->len))),
+					SYNC_INT8(changes));
+}
+
+/* sync_group_note_failure: stores why a unit of work has failed, in a transaction of its own. */
+void
+sync_group_note_failure(int id, const char *message)
+{
+	(void) sync_run("UPDATE mongo_sync.groups SET failing_since = COALESCE(failing_since, pg_catalog.clock_timestamp()),"
+					" failed_at = pg_catalog.clock_timestamp(), last_error = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+					SYNC_INT4(id), SYNC_TEXT(message));
+}
+
+/* -------------------------------- Members --------------------------------- */
+
+/* sync_member_store: stores what may change of a member. */
+void
+sync_member_store(const SyncMember *member)
+{
+	(void) sync_run("UPDATE mongo_sync.members SET state = $2, reason = $3, identity = $4, definition = $5, read_until = $6"
+					" WHERE target OPERATOR(pg_catalog.=) $1",
+					SYNC_OID(member->target), SYNC_TEXT(state_names[member->state]), SYNC_TEXT(member->reason),
+					SYNC_TEXT(member->identity), SYNC_TEXT(member->definition), SYNC_INT8(member->read_until));
+}
+
+/* sync_member_forget: deletes all that is stored of a member. */
+void
+sync_member_forget(Oid target)
+{
+	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.changed WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.members WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
+}

@@ -1,0 +1,602 @@
+/*-------------------------------------------------------------------------
+ *
+ * step.c
+ *		A unit of work: a step of a group's position, or a range of a copy.
+ *
+ * A step is one transaction: all changes up to T of all tables, and the position T.  The documents
+ * that have changed are read at S.  That is T, or later if rows were already read later, so that
+ * no document goes back: MongoDB keeps snapshots for a few minutes only.  While T is before the
+ * time of the latest read, S stands still and T runs to it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sync_internal.h"
+
+#include "access/xact.h"
+#include "commands/async.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#define SNAPSHOT_TOO_OLD		239 /* MongoDB's codes */
+#define SNAPSHOT_UNAVAILABLE	246
+
+/* The time whose changes are being written, for triggers; 0: none. */
+uint64		sync_applied_time;
+
+/* -------------------------------- Events ---------------------------------- */
+
+/* ends_collection: tells whether the collection has another content, or none, after an operation. */
+static bool
+ends_collection(const char *operation)
+{
+	return strcmp(operation, "drop") == 0 || strcmp(operation, "rename") == 0 ||
+		strcmp(operation, "dropDatabase") == 0;
+}
+
+/* stop_member: notes why a member is not synchronized any more. */
+static void
+stop_member(SyncMember *member, const char *reason)
+{
+	member->state = SYNC_STOPPED;
+	member->reason = reason;
+	member->keys = NIL;
+}
+
+/* note_event: records the first event of the latest time, by which the history is recognized. */
+static void
+note_event(SyncGroup *group, const SyncEvent *event)
+{
+	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+
+	bson_append_timestamp(document, "time", -1, (uint32) (event->time >> 32), (uint32) event->time);
+	if (event->collection != NULL)
+		bson_append_utf8(document, "collection", -1, event->collection, -1);
+	if (event->key != NULL)
+	{
+		bson_t		view;
+		bson_iter_t id;
+
+		if (bson_view(&view, (uint8 *) VARDATA(event->key), VARSIZE(event->key) - VARHDRSZ) &&
+			bson_iter_init_find(&id, &view, "_id"))
+			bson_append_iter(document, "key", -1, &id);
+	}
+	group->last_event = document;
+}
+
+/* take_events: gives the members the keys of all documents that changed up to T; returns how many. */
+static uint64
+take_events(SyncRun *run, SyncGroup *group, uint64 until)
+{
+	SyncEvent	event;
+	SyncEvent	last = {0};
+	uint64		count = 0;
+	ListCell   *cell;
+
+	while (sync_run_next(run, until, &event))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (event.collection != NULL && event.time != last.time)
+			last = event;
+		foreach(cell, group->members)
+		{
+			SyncMember *member = lfirst(cell);
+
+			if (member->state == SYNC_STOPPED ||
+				(event.collection != NULL && strcmp(event.collection, member->collection) != 0))
+				continue;
+			if (event.operation == NULL)
+				member->keys = lappend(member->keys, event.key);
+			else if (ends_collection(event.operation))
+				stop_member(member, event.operation);
+		}
+		count += event.operation == NULL;
+	}
+	if (last.time != 0)
+		note_event(group, &last);
+	return count;
+}
+
+/* keep_keys: keeps the keys of a member that is still copied. */
+static void
+keep_keys(SyncMember *member)
+{
+	Datum	   *keys = palloc(sizeof(Datum) * Max(list_length(member->keys), 1));
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, member->keys)
+		keys[count++] = PointerGetDatum(lfirst(cell));
+	if (count > 0)
+		sync_copy_keep_changed(member, keys, count);
+	member->keys = NIL;
+}
+
+/* prepare_copies: keeps the changes of members that are copied, and lets them catch up. */
+static void
+prepare_copies(SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->state != SYNC_COPYING && member->state != SYNC_CATCHING_UP)
+			continue;
+		keep_keys(member);
+		if (member->state == SYNC_COPYING)
+			sync_copy_end_ranges(member);
+		if (member->state == SYNC_CATCHING_UP)
+			member->is_caught_up = sync_copy_take_changed(member, SYNC_BATCH, &member->keys);
+	}
+}
+
+/* --------------------------- Reading and writing -------------------------- */
+
+/* read_until: the latest time at which rows of the synchronized members were read. */
+static uint64
+read_until(const SyncGroup *group)
+{
+	uint64		latest = 0;
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		const SyncMember *member = lfirst(cell);
+
+		if (member->state == SYNC_SYNCHRONIZED)
+			latest = Max(latest, member->read_until);
+	}
+	return latest;
+}
+
+/* open_tables: opens the tables of members, and stops those whose definition has changed. */
+static List *
+open_tables(SyncGroup *group, List *members)
+{
+	List	   *opened = NIL;
+	ListCell   *cell;
+
+	foreach(cell, members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		sync_table_open(group, member);
+		if (member->table->has_changed)
+			stop_member(member, "columns or options have changed");
+		else
+			opened = lappend(opened, member);
+	}
+	return opened;
+}
+
+/*
+ * read_rows: reads the documents whose keys the members have.  If MongoDB has no snapshot of that
+ * time any more, it chooses one, which is the same for all members.
+ */
+static void
+read_rows(SyncRun *run, SyncGroup *group, List *members, uint64 until)
+{
+	uint64		latest = read_until(group);
+	ListCell   *cell;
+
+	run->time = (MongoReadTime) {.after = until};
+	foreach(cell, members)
+	{
+		SyncMember *member = lfirst(cell);
+		uint64		read_until = member->state == SYNC_SYNCHRONIZED ? latest : member->read_until;
+		ListCell   *key;
+
+		if (!run->choose_time)
+			run->time.at = Max(until, read_until);
+		(void) mongo_bind_reads(&run->time);
+		member->rows = sync_rows_create(member->table);
+		foreach(key, member->keys)
+			sync_rows_add(member->rows, lfirst(key));
+		sync_rows_fetch(member->rows);
+		member->read_until = Max(member->read_until, run->time.at);
+		(void) mongo_bind_reads(NULL);
+	}
+}
+
+/* check_identities: stops members whose name has another collection than they were copied from. */
+static void
+check_identities(SyncGroup *group, List **members)
+{
+	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	List	   *same = NIL;
+	ListCell   *cell;
+
+	foreach(cell, *members)
+	{
+		SyncMember *member = lfirst(cell);
+		char	   *identity = sync_collection_identity(user, group->database, member->collection);
+
+		if (identity != NULL && strcmp(identity, member->identity) == 0)
+			same = lappend(same, member);
+		else
+			stop_member(member, identity == NULL ? "drop" : "rename");
+	}
+	*members = same;
+}
+
+/* write_rows: makes the members' tables equal to what was read, and calls their triggers. */
+static void
+write_rows(List *members, uint64 until)
+{
+	ListCell   *cell;
+
+	sync_applied_time = until;
+	AfterTriggerBeginQuery();
+	foreach(cell, members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		sync_rows_note_unfit(member->rows, member);
+		member->counts = sync_rows_apply(member->rows, member, until);
+	}
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	AfterTriggerEndQuery(NULL);
+	PopActiveSnapshot();
+	sync_applied_time = 0;
+}
+
+/* replace_rows: replaces the rows of a local table by those of its new copy, which is dropped. */
+static void
+replace_rows(SyncGroup *group, SyncMember *copy, uint64 until)
+{
+	SyncMember *member = sync_group_member(group, copy->local);
+	SyncRights	rights;
+
+	sync_lock_tables(list_make2(member, copy));
+	member->definition = NULL;
+	sync_rights_take(&rights, group->owner);
+	sync_table_open(group, member);
+	sync_table_open(group, copy);
+	sync_applied_time = until;
+	AfterTriggerBeginQuery();
+	member->counts = sync_rows_swap(member, member->table, copy->table, until);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	AfterTriggerEndQuery(NULL);
+	PopActiveSnapshot();
+	sync_applied_time = 0;
+	sync_rights_return(&rights);
+
+	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+	(void) sync_run("UPDATE mongo_sync.unfit SET target = $1 WHERE target OPERATOR(pg_catalog.=) $2",
+					SYNC_OID(member->target), SYNC_OID(copy->target));
+	(void) sync_run("UPDATE mongo_sync.members m SET rows_copied = c.rows_copied, collection = c.collection FROM mongo_sync.members c"
+					" WHERE m.target OPERATOR(pg_catalog.=) $1 AND c.target OPERATOR(pg_catalog.=) $2",
+					SYNC_OID(member->target), SYNC_OID(copy->target));
+	member->state = SYNC_SYNCHRONIZED;
+	member->reason = NULL;
+	member->collection = copy->collection;
+	member->identity = copy->identity;
+	member->read_until = copy->read_until;
+	sync_copy_drop_table(copy->target);
+	group->members = list_delete_ptr(group->members, copy);
+}
+
+/* join_copies: synchronizes the members that have caught up and equal MongoDB at T. */
+static void
+join_copies(SyncGroup *group, uint64 until)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_copy(group->members))
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->state != SYNC_CATCHING_UP || !member->is_caught_up || member->read_until > until)
+			continue;
+		member->state = SYNC_SYNCHRONIZED;
+		if (member->target != member->local)
+			replace_rows(group, member, until);
+	}
+}
+
+/* store: stores members, position and what was done. */
+static void
+store(SyncGroup *group, uint64 changes)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+		SyncCounts *counts = &member->counts;
+
+		sync_member_store(member);
+		if (counts->inserted + counts->updated + counts->deleted == 0)
+			continue;
+		(void) sync_run("UPDATE mongo_sync.members SET rows_inserted = rows_inserted OPERATOR(pg_catalog.+) $2,"
+						" rows_updated = rows_updated OPERATOR(pg_catalog.+) $3, rows_deleted = rows_deleted OPERATOR(pg_catalog.+) $4"
+						" WHERE target OPERATOR(pg_catalog.=) $1",
+						SYNC_OID(member->target), SYNC_INT8(counts->inserted), SYNC_INT8(counts->updated), SYNC_INT8(counts->deleted));
+		if (member->target == member->local)
+			Async_Notify("mongo_sync", sync_qualified_name(member->local));
+	}
+	group->is_consistent = read_until(group) <= group->position;
+	sync_group_note_position(group, changes);
+}
+
+/* ------------------------------ Whole units ------------------------------- */
+
+/* forget_dropped: forgets members whose local table is gone. */
+static void
+forget_dropped(SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_copy(group->members))
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (get_rel_name(member->local) != NULL)
+			continue;
+		sync_member_forget(member->target);
+		group->members = list_delete_ptr(group->members, member);
+	}
+}
+
+/* follow_stopped: copies the collections that have the names of those that are gone. */
+static void
+follow_stopped(SyncGroup *group)
+{
+	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	ListCell   *cell;
+
+	foreach(cell, list_copy(group->members))
+	{
+		SyncMember *member = lfirst(cell);
+		ListCell   *other;
+		bool		is_copied = false;
+
+		if (member->state != SYNC_STOPPED || member->target != member->local || !ends_collection(member->reason))
+			continue;
+		foreach(other, group->members)
+		{
+			const SyncMember *copy = lfirst(other);
+
+			is_copied |= copy->local == member->local && copy->target != copy->local;
+		}
+		if (!is_copied && sync_collection_identity(user, group->database, member->collection) != NULL)
+			sync_copy_again(group, member);
+	}
+}
+
+/* working: the members that have documents to be read. */
+static List *
+working(const SyncGroup *group)
+{
+	List	   *members = NIL;
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->keys != NIL)
+			members = lappend(members, member);
+	}
+	return members;
+}
+
+/*
+ * sync_step
+ *		Applies the changes of a batch, or of as many as belong to one cluster time, in the current
+ *		transaction.
+ *
+ * Waits up to so many milliseconds for a first event.  Raises whatever reading, writing or the
+ * tables' triggers raise.
+ */
+SyncResult
+sync_step(SyncRun *run, int max_wait)
+{
+	SyncGroup  *group;
+	SyncRights	rights;
+	List	   *members;
+	uint64		until;
+	uint64		changes;
+
+	if (!sync_group_lock(run->group, false))
+		return sync_group_load(run->group) == NULL ? SYNC_PAUSED : SYNC_BUSY;
+	group = sync_group_load(run->group);
+	if (group == NULL || group->paused)
+		return SYNC_PAUSED;
+	forget_dropped(group);
+	if (group->follow)
+		follow_stopped(group);
+
+	if (!sync_run_is_current(run, group))
+		sync_run_open(run, group);
+	else
+		sync_run_receive(run, group, max_wait);
+	/* if there is nothing behind the last event, all of its time is known */
+	if (!run->is_at_end && !mongo_event_stream_is_closed(run->stream))
+		sync_run_receive(run, group, 1);
+	until = Max(run->known_until, group->position);
+	if (until == group->position && !sync_is_copying(group))
+		return run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
+
+	changes = take_events(run, group, until);
+	prepare_copies(group);
+	members = working(group);
+	if (members != NIL)
+	{
+		sync_lock_tables(members);
+		sync_rights_take(&rights, group->owner);
+		members = open_tables(group, members);
+		read_rows(run, group, members, until);
+		if (run->choose_time)
+			check_identities(group, &members);
+		write_rows(members, until);
+		sync_rights_return(&rights);
+	}
+	join_copies(group, until);
+	group->position = until;
+	group->seen_at = Max(group->seen_at, run->mark);
+	store(group, changes);
+	run->choose_time = false;
+	run->position = until;
+	return run->is_at_end && changes == 0 ? SYNC_AT_PRESENT : SYNC_DONE;
+}
+
+/* sync_copy_unit: copies a range of a member of the group; SYNC_AT_PRESENT if there is none. */
+SyncResult
+sync_copy_unit(SyncRun *run, int max_wait pg_attribute_unused())
+{
+	SyncGroup  *group = sync_group_load(run->group);
+
+	if (group == NULL || group->paused)
+		return SYNC_PAUSED;
+	return sync_copy_range(group, &run->time, run->choose_time) ? SYNC_DONE : SYNC_AT_PRESENT;
+}
+
+/* open_unit: opens the group's stream, to see whether that is possible. */
+static SyncResult
+open_unit(SyncRun *run, int max_wait pg_attribute_unused())
+{
+	SyncGroup  *group = sync_group_load(run->group);
+
+	sync_run_open(run, group);
+	return SYNC_DONE;
+}
+
+/* note_failure: notes an error that has ended a unit of work, and tells the log once. */
+static void
+note_failure(SyncRun *run)
+{
+	SyncGroup  *group = sync_group_load(run->group);
+	StringInfoData text;
+
+	if (group == NULL)
+		return;
+	initStringInfo(&text);
+	appendStringInfoString(&text, run->error->message);
+	if (run->error->detail != NULL)
+		appendStringInfo(&text, "\nDETAIL: %s", run->error->detail);
+	if (run->error->hint != NULL)
+		appendStringInfo(&text, "\nHINT: %s", run->error->hint);
+	if (group->last_error == NULL || strcmp(group->last_error, text.data) != 0)
+		ereport(LOG,
+				(errmsg("mongo_sync could not go on with \"%s\": %s", group->name, run->error->message),
+				 errhidestmt(true), errhidecontext(true)));
+	sync_group_note_failure(run->group, text.data);
+}
+
+/*
+ * sync_run_unit
+ *		Runs a unit of work within a subtransaction.
+ *
+ * After an error, which run->error then has, nothing of the unit is left but a note in the
+ * group's row.  The caller ends the transaction after each unit.
+ */
+SyncResult
+sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
+{
+	MemoryContext outer = CurrentMemoryContext;
+	MemoryContext context = AllocSetContextCreate(outer, "mongo_sync unit", ALLOCSET_DEFAULT_SIZES);
+	ResourceOwner owner = CurrentResourceOwner;
+	ConstraintsSetStmt immediate = {.type = T_ConstraintsSetStmt,.constraints = NIL,.deferred = false};
+	SyncResult	result = SYNC_FAILED;
+
+	run->time = (MongoReadTime) {0};
+	run->failure = 0;
+	/* no trigger may be left for the end of the transaction, where it had other rights */
+	AfterTriggerSetState(&immediate);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		result = unit(run, max_wait);
+		ReleaseCurrentSubTransaction();
+		run->failures = 0;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(run->context);
+		if (run->error != NULL)
+			FreeErrorData(run->error);
+		run->error = CopyErrorData();
+		FlushErrorState();
+		MemoryContextSwitchTo(outer);
+		RollbackAndReleaseCurrentSubTransaction();
+		(void) mongo_bind_reads(NULL);
+		sync_applied_time = 0;
+		sync_run_close(run);
+	}
+	PG_END_TRY();
+	CurrentResourceOwner = owner;
+	MemoryContextSwitchTo(context);
+	if (result == SYNC_FAILED &&
+		(run->time.failure == SNAPSHOT_TOO_OLD || run->time.failure == SNAPSHOT_UNAVAILABLE) && !run->choose_time)
+	{
+		run->choose_time = true;
+		result = SYNC_DONE;
+	}
+	else if (result == SYNC_FAILED)
+	{
+		run->choose_time = false;
+		run->failures++;
+		note_failure(run);
+	}
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+	return result;
+}
+
+/* sync_position_is_lost: tells whether MongoDB has no longer the changes behind the group's position. */
+bool
+sync_position_is_lost(SyncGroup *group)
+{
+	SyncRun    *run = sync_run_create(group->id, CurrentMemoryContext);
+	bool		result = sync_run_unit(run, open_unit, 0) == SYNC_FAILED && sync_run_is_lost(run);
+
+	MemoryContextDelete(run->context);
+	return result;
+}
+
+/*
+ * sync_begin_again
+ *		Gives a group whose position is lost the present one.  All members are stopped until they
+ *		are copied again.
+ */
+void
+sync_begin_again(SyncGroup *group)
+{
+	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	ListCell   *cell;
+
+	group->position = sync_snapshot_time(user, group->database, ((SyncMember *) linitial(group->members))->collection);
+	group->last_event = NULL;
+	foreach(cell, list_copy(group->members))
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->target != member->local)
+			sync_copy_drop_table(member->target);
+		else
+		{
+			stop_member(member, "the changes since its last step are lost");
+			member->read_until = 0;
+			sync_member_store(member);
+		}
+	}
+	group->is_consistent = false;
+	sync_group_note_position(group, 0);
+	(void) sync_run("UPDATE mongo_sync.groups SET replica_set = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+					SYNC_INT4(group->id), SYNC_TEXT(sync_replica_set(user)));
+}
