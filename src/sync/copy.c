@@ -111,8 +111,8 @@ sampled_ids(const SyncGroup *group, const SyncMember *member, UserMapping *user,
 		return NULL;
 	/* a collation of the collection's own could order them in another way */
 	reply = mongo_run_command(CurrentMemoryContext, user, group->database,
-							  bson_from_template("{listCollections: 1, filter: {name: @1, 'options.collation': {$exists: true}}}",
-												 bson_utf8(member->collection)), NULL);
+							  bson_from_template("{listCollections: 1, filter: {name: @1, @2: {$exists: true}}}",
+												 bson_utf8(member->collection), bson_utf8("options.collation")), NULL);
 	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found))
 		return NULL;
 	return mongo_run_command(CurrentMemoryContext, user, group->database,
@@ -174,6 +174,18 @@ sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user)
 
 /* ------------------------------ The new copy ------------------------------ */
 
+/* sync_copy_drop_table: drops a member's new copy, and forgets it. */
+void
+sync_copy_drop_table(Oid copy)
+{
+	ObjectAddress address;
+
+	sync_member_forget(copy);
+	ObjectAddressSet(address, RelationRelationId, copy);
+	if (get_rel_name(copy) != NULL)
+		performDeletion(&address, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+}
+
 /*
  * sync_copy_create_table
  *		Creates the table that a member is copied to, which gets its owner, and returns its OID.
@@ -206,9 +218,11 @@ sync_copy_create_table(const SyncGroup *group, const SyncMember *member, const S
 						 OidIsValid(collation) ? " COLLATE " : "",
 						 OidIsValid(collation) ? sync_collation_name(collation) : "");
 	}
-	(void) sync_run(psprintf("DROP TABLE IF EXISTS mongo_sync.%s", name), SYNC_INT4(0));
-	(void) sync_run(psprintf("CREATE TABLE mongo_sync.%s (%sPRIMARY KEY (%s))", name, columns.data,
-							 sync_list(table, "%s", ", ", 0, table->nkeys)), SYNC_INT4(0));
+	copy = get_relname_relid(name, get_namespace_oid("mongo_sync", false));
+	if (OidIsValid(copy))
+		sync_copy_drop_table(copy);
+	(void) sync_run_values(psprintf("CREATE TABLE mongo_sync.%s (%sPRIMARY KEY (%s))", name, columns.data,
+									sync_list(table, "%s", ", ", 0, table->nkeys)), NULL, 0);
 	copy = get_relname_relid(name, get_namespace_oid("mongo_sync", false));
 	CommandCounterIncrement();
 	ATExecChangeOwner(copy, group->owner, false, AccessExclusiveLock);
@@ -219,18 +233,6 @@ sync_copy_create_table(const SyncGroup *group, const SyncMember *member, const S
 	recordDependencyOn(&address, &depended, DEPENDENCY_AUTO);
 	CommandCounterIncrement();
 	return copy;
-}
-
-/* sync_copy_drop_table: drops a member's new copy, and forgets it. */
-void
-sync_copy_drop_table(Oid copy)
-{
-	ObjectAddress address;
-
-	sync_member_forget(copy);
-	ObjectAddressSet(address, RelationRelationId, copy);
-	if (get_rel_name(copy) != NULL)
-		performDeletion(&address, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
 /* -------------------------------- Copying --------------------------------- */

@@ -298,10 +298,13 @@ take_batch(SyncRun *run)
 
 		CHECK_FOR_INTERRUPTS();
 		read_event(data, length, &event);
-		store_event(run, &event, event.collection);
-		/* another collection gets, or had, the name of one of ours */
-		if (event.to != NULL)
-			store_event(run, &event, event.to);
+		if (event.time > run->position)
+		{
+			store_event(run, &event, event.collection);
+			/* another collection gets, or had, the name of one of ours */
+			if (event.to != NULL)
+				store_event(run, &event, event.to);
+		}
 		run->last_event = event.time;
 		run->is_at_end = false;
 		MemoryContextReset(scratch);
@@ -347,21 +350,19 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 	return array.bson;
 }
 
-/* stream_command: the aggregate that opens the stream at a time. */
+/* stream_command: the aggregate that opens a stream of these collections, an array, at a time. */
 static bson_t *
-stream_command(const SyncGroup *group, uint64 start, int batch_size, char **names)
+stream_command(const bson_t *collections, int count, uint64 start, int batch_size)
 {
-	int			count;
-	bson_t	   *collections = listed_collections(group, &count, names);
 	BsonArray	pipeline = bson_array_create();
 
 	bson_array_append_template(&pipeline, "{$changeStream: {startAtOperationTime: @1}}", bson_timestamp(start));
 	/* "to": $out and convertToCapped rename a temporary collection to a member's name */
 	if (count != 1)
 		bson_array_append_template(&pipeline,
-								   "{$match: {$or: [{'ns.coll': {$in: @1}}, {'to.coll': {$in: @1}},"
+								   "{$match: {$or: [{@2: {$in: @1}}, {@3: {$in: @1}},"
 								   " {operationType: {$in: ['dropDatabase', 'invalidate']}}]}}",
-								   bson_array(collections));
+								   bson_array(collections), bson_utf8("ns.coll"), bson_utf8("to.coll"));
 	bson_array_append_template(&pipeline, "{$project: {operationType: 1, documentKey: 1, ns: 1, to: 1, clusterTime: 1}}",
 							   bson_null());
 	/* a stream of one collection needs privileges on that alone */
@@ -415,18 +416,21 @@ check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 	bson_iter_t time;
 	bool		found = false;
 	bool		is_past = false;
-	char	   *names;
+	BsonArray	collection = bson_array_create();
+	bson_iter_t name;
 
 	char	   *replica_set = sync_replica_set(user);
 
 	if (sync_present(user) < group->position ||
 		(replica_set != NULL && group->replica_set != NULL && strcmp(replica_set, group->replica_set) != 0))
 		report_another_history(run, group);
-	if (group->last_event == NULL || !bson_iter_init_find(&time, group->last_event, "time"))
+	if (group->last_event == NULL || !bson_iter_init_find(&time, group->last_event, "time") ||
+		!bson_iter_init_find(&name, group->last_event, "collection"))
 		return;
+	bson_array_append(&collection, *bson_iter_value(&name));
 	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync history", ALLOCSET_DEFAULT_SIZES);
 	stream = mongo_event_stream_open(context, user, group->database,
-									 stream_command(group, timestamp_at(&time), 100, &names), &run->failure);
+									 stream_command(collection.bson, 1, timestamp_at(&time), 100), &run->failure);
 	while (!found && !is_past)
 	{
 		const uint8 *data;
@@ -454,26 +458,20 @@ check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 		report_another_history(run, group);
 }
 
-/*
- * sync_run_open
- *		Opens the stream behind the group's position, and receives its first batch.
- *
- * Raises 55000 for another history, and MongoDB's errors, with their code in run->failure.
- */
-void
-sync_run_open(SyncRun *run, SyncGroup *group)
+/* open_at: opens the stream at a time, and receives its first batch. */
+static void
+open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 {
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
 	MemoryContext old_context;
 	char	   *names;
-	bson_t	   *command = stream_command(group, group->position + 1, SYNC_BATCH, &names);
+	int			count;
+	bson_t	   *collections = listed_collections(group, &count, &names);
 
 	sync_run_close(run);
-	run->failure = 0;
-	check_history(run, group, user);
 	/* no child: children are deleted before close_run() is called */
 	run->stream_context = AllocSetContextCreate(TopMemoryContext, "mongo_sync stream", ALLOCSET_DEFAULT_SIZES);
-	run->stream = mongo_event_stream_open(run->stream_context, user, group->database, command, &run->failure);
+	run->stream = mongo_event_stream_open(run->stream_context, user, group->database,
+										  stream_command(collections, count, start, SYNC_BATCH), &run->failure);
 	run->collections = MemoryContextStrdup(run->stream_context, names);
 	run->position = group->position;
 	run->known_until = group->position;
@@ -482,6 +480,27 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 	run->events = tuplestore_begin_heap(false, true, work_mem);
 	MemoryContextSwitchTo(old_context);
 	take_batch(run);
+}
+
+/*
+ * sync_run_open
+ *		Opens the stream at the group's position, and receives its first batch.
+ *
+ * It begins with the events of that time, which are left out.  So a mark that is later than the
+ * start tells that MongoDB has looked through the oplog up to it.  Raises 55000 for another
+ * history, and MongoDB's errors, with their code in run->failure.
+ */
+void
+sync_run_open(SyncRun *run, SyncGroup *group)
+{
+	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+
+	run->failure = 0;
+	check_history(run, group, user);
+	open_at(run, group, user, group->position);
+	/* a stream that begins with the end of its collection, or database, ends at once */
+	if (mongo_event_stream_is_closed(run->stream) && run->known_until <= group->position)
+		open_at(run, group, user, group->position + 1);
 }
 
 /* sync_run_is_lost: tells whether the last error says that the changes behind the position are gone. */

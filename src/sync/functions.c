@@ -279,7 +279,7 @@ report(const SyncGroup *group, uint64 units)
 					" pg_catalog.count(*) FROM mongo_sync.members WHERE group_id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
 	ereport(NOTICE,
 			(errmsg("\"%s\" equals MongoDB at cluster time %s", group->name, mongo_format_cluster_time(group->position)),
-			 errdetail("%lld tables in " UINT64_FORMAT " transactions; since the beginning %lld rows were copied, and %lld changed.",
+			 errdetail("Tables: %lld. Transactions of this call: " UINT64_FORMAT ". Since the beginning, rows copied: %lld, changed: %lld.",
 					   (long long) DatumGetInt64(sync_result(0, 3, NULL)), units,
 					   (long long) DatumGetInt64(sync_result(0, 1, NULL)), (long long) DatumGetInt64(sync_result(0, 2, NULL)))));
 }
@@ -323,6 +323,7 @@ work(int id)
 	SyncGroup  *group = sync_group_load(id);
 	uint64		present = sync_present(mongo_user_mapping(group->owner, group->server));
 	uint64		units = 0;
+	int			empty = 0;		/* replies in a row */
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 
@@ -352,8 +353,8 @@ work(int id)
 			ereport(NOTICE, (errmsg("the synchronization is paused or was stopped")));
 			break;
 		}
-		if (!sync_is_copying(group) &&
-			(group->position >= present || (result == SYNC_AT_PRESENT && run->mark >= present)))
+		empty = result == SYNC_AT_PRESENT && run->mark >= present ? empty + 1 : 0;
+		if (!sync_is_copying(group) && (group->position >= present || empty > 1))
 		{
 			report_stopped(group);
 			report(group, units);

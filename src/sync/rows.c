@@ -42,7 +42,8 @@ struct SyncRows
 	int			nkeys;
 	int			keys_size;
 	List	   *documents;		/* {_id: ...}, bytea *, to be found as they are */
-	List	   *unfit_ids;		/* jsonb of _ids that fit no column */
+	List	   *unfit_ids;		/* __mismatch of _ids that do not fit, a jsonb;
+								 * NULL: of null */
 	Tuplestorestate *fetched;	/* NULL: nothing fetched yet */
 	TupleDesc	descriptor;
 	uint64		nfetched;
@@ -162,14 +163,17 @@ sync_rows_add(SyncRows *rows, bytea *key)
 	MemoryContext old_context = MemoryContextSwitchTo(rows->context);
 	Datum		values[2];
 	bool		isnull[2];
+	MongoAtWork work;
 
+	/* so that __mismatch has the value */
+	mongo_begin_work(&work, list_make1_oid(rows->table->foreign));
 	mongo_row_decode(rows->table->decoder, (uint8 *) VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), values, isnull);
+	mongo_end_work(&work);
 	if (isnull[0] || !rows->table->finds_by_value)
 		rows->documents = lappend(rows->documents, key);
 	if (isnull[0])
 	{
-		if (!isnull[1])
-			rows->unfit_ids = lappend(rows->unfit_ids, DatumGetPointer(values[1]));
+		rows->unfit_ids = lappend(rows->unfit_ids, isnull[1] ? NULL : DatumGetPointer(values[1]));
 	}
 	else
 	{
@@ -561,12 +565,13 @@ forget_unfit(const SyncRows *rows, const SyncMember *member)
 	}
 	foreach(cell, rows->unfit_ids)
 	{
-		bool		isnull;
+		Datum		mismatch = lfirst(cell) != NULL ? PointerGetDatum(lfirst(cell)) :
+			DirectFunctionCall1(jsonb_in, CStringGetDatum("[]"));
 
 		(void) query("SELECT COALESCE((SELECT e.value OPERATOR(pg_catalog.->) 'value' FROM pg_catalog.jsonb_array_elements($1) e"
 					 " WHERE e.value OPERATOR(pg_catalog.->>) 'field' OPERATOR(pg_catalog.=) '_id' LIMIT 1), 'null')",
-					 JSONBOID, PointerGetDatum(lfirst(cell)));
-		ids[count++] = datumCopy(sync_result(0, 1, &isnull), false, -1);
+					 JSONBOID, mismatch);
+		ids[count++] = datumCopy(sync_result(0, 1, NULL), false, -1);
 	}
 	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1 AND id OPERATOR(pg_catalog.=) ANY ($2)",
 					SYNC_OID(member->target),

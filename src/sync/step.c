@@ -351,10 +351,14 @@ forget_dropped(SyncGroup *group)
 	}
 }
 
-/* follow_stopped: copies the collections that have the names of those that are gone. */
-static void
+/*
+ * follow_stopped: begins to copy the collections that have the names of those that are gone; false
+ * if there are none.
+ */
+static bool
 follow_stopped(SyncGroup *group)
 {
+	bool		found = false;
 	UserMapping *user = mongo_user_mapping(group->owner, group->server);
 	ListCell   *cell;
 
@@ -373,8 +377,12 @@ follow_stopped(SyncGroup *group)
 			is_copied |= copy->local == member->local && copy->target != copy->local;
 		}
 		if (!is_copied && sync_collection_identity(user, group->database, member->collection) != NULL)
+		{
 			sync_copy_again(group, member);
+			found = true;
+		}
 	}
+	return found;
 }
 
 /* working: the members that have documents to be read. */
@@ -417,9 +425,6 @@ sync_step(SyncRun *run, int max_wait)
 	if (group == NULL || group->paused)
 		return SYNC_PAUSED;
 	forget_dropped(group);
-	if (group->follow)
-		follow_stopped(group);
-
 	if (!sync_run_is_current(run, group))
 		sync_run_open(run, group);
 	else
@@ -429,7 +434,8 @@ sync_step(SyncRun *run, int max_wait)
 		sync_run_receive(run, group, 1);
 	until = Max(run->known_until, group->position);
 	if (until == group->position && !sync_is_copying(group))
-		return run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
+		return group->follow && follow_stopped(group) ? SYNC_DONE :
+			run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
 
 	changes = take_events(run, group, until);
 	prepare_copies(group);
@@ -451,6 +457,8 @@ sync_step(SyncRun *run, int max_wait)
 	store(group, changes);
 	run->choose_time = false;
 	run->position = until;
+	if (group->follow && follow_stopped(group))
+		return SYNC_DONE;
 	return run->is_at_end && changes == 0 ? SYNC_AT_PRESENT : SYNC_DONE;
 }
 

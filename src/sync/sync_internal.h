@@ -150,7 +150,7 @@ extern void sync_group_note_failure(int id, const char *message);
 /* A member's tables, open and locked, and the SQL about them. */
 typedef struct SyncTable
 {
-	Oid			target;
+	Oid			foreign;
 	const char *target_name;	/* qualified and quoted, as all names here */
 	const char *foreign_name;
 	const char *key;			/* the foreign table's column for _id */

@@ -593,7 +593,7 @@ create_decoder(const SyncTable *table, Oid foreign)
 	const MongoTableOptions *options = mongo_table_options(foreign);
 	const MongoColumnOptions *key = mongo_column_options(foreign, table->key_number);
 	MongoColumn columns[] = {
-		{.index = 0,.name = "_id",.path = "_id",.typid = table->key_type,.typmod = -1,
+		{.index = 0,.name = table->names[0],.path = "_id",.typid = table->key_type,.typmod = -1,
 		.bson_type = key->bson_type,.type_mismatch = MONGO_TYPE_MISMATCH_NULL},
 		{.index = 1,.name = MONGO_MISMATCH_COLUMN,.typid = JSONBOID,.typmod = -1}
 	};
@@ -637,7 +637,7 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal),
 				 errhint("%s", hint)));
-	table->target = member->target;
+	table->foreign = member->foreign;
 	table->target_name = sync_qualified_name(member->target);
 	table->foreign_name = sync_qualified_name(member->foreign);
 	table->match_function = match_function(group->server);

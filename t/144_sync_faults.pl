@@ -1,0 +1,236 @@
+# Synchronized tables: what once lost rows, kept old ones, or stopped for good.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $set = MongoFdwTest::ReplicaSet->new(1, arguments => [ '--oplogSize', '64' ]);
+my $mongod = $set->primary;
+my $node = new_postgres('sync_faults', 'max_prepared_transactions = 2', 'wal_level = logical');
+create_server($node, 'mongodb', $mongod, read_concern => 'majority');
+
+sub sql { return $node->safe_psql('postgres', $_[0]) }
+sub refused
+{
+	my ($name, $sql, $sqlstate, $message) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
+}
+sub mongo { return $mongod->command($_[0], 'db') }
+sub synchronize { my ($local) = @_; sql("CALL mongo_sync.sync('shop.$local', 'public.$local')") }
+sub equal
+{
+	my ($name, $table, $columns) = @_;
+	$columns //= '*';
+	is(sql("SELECT (SELECT count(*) FROM shop.$table), (SELECT count(*) FROM (SELECT $columns FROM shop.$table EXCEPT SELECT $columns FROM public.$table) a),"
+			. " (SELECT count(*) FROM public.$table)"), sql("SELECT count(*), 0, count(*) FROM shop.$table"), $name);
+}
+sub state_of { return sql("SELECT state || coalesce(': ' || reason, '') FROM mongo_sync.members WHERE target = 'public.$_[0]'::regclass") }
+
+sql('CREATE EXTENSION mongo_sync; CREATE SCHEMA shop');
+
+# --- keys beyond 32 bits ------------------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.big (_id numeric, a int) SERVER mongodb OPTIONS (database 'db')});
+mongo('{"insert": "big", "documents": [{"_id": 1, "a": 1}]}');
+synchronize('big');
+mongo('{"insert": "big", "documents": [{"_id": {"$numberLong": "' . 2**40 . '"}, "a": 2}, {"_id": {"$numberDouble": "4503599627370497.5"}, "a": 3}, {"_id": {"$numberDecimal": "1E33"}, "a": 4}]}');
+synchronize('big');
+mongo("{\"update\": \"big\", \"updates\": [{\"q\": {\"a\": $_}, \"u\": {\"\$inc\": {\"a\": 10}}}]}"), synchronize('big') foreach 4, 3, 2;
+equal('keys that are Int64, Double and Decimal128', 'big');
+
+# --- columns ------------------------------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.c (_id int, a int, t text, __doc jsonb) SERVER mongodb OPTIONS (database 'db');
+	CREATE TABLE public.c (_id int PRIMARY KEY, a int, t text, __doc jsonb, noted int DEFAULT 7)});
+mongo('{"insert": "c", "documents": [{"_id": 1, "a": 1, "t": "x", "b": 5}, {"_id": 2, "a": 2, "t": "y", "b": 6}]}');
+synchronize('c');
+equal('with __doc', 'c', '_id, a, t, __doc');
+sql(q{CREATE TABLE fired (what text); CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.fired VALUES (TG_OP || ' ' || mongo_sync.cluster_time()); RETURN NULL; END$$;
+	ALTER FOREIGN TABLE shop.c DROP COLUMN __doc; ALTER TABLE c DROP COLUMN __doc; CALL mongo_sync.recopy('c');
+	CREATE TRIGGER fire AFTER INSERT OR UPDATE OR DELETE ON c FOR EACH STATEMENT EXECUTE FUNCTION fire()});
+mongo('{"update": "c", "updates": [{"q": {}, "u": {"$inc": {"b": 1}}, "multi": true}]}');
+synchronize('c');
+is(sql('SELECT count(*) FROM fired'), 0, 'a field that is no column changes no row and fires no trigger');
+mongo('{"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"a": 1}}}]}');
+synchronize('c');
+like(sql('SELECT what FROM fired'), qr/^UPDATE \d+:\d+$/, 'one that is does, and the trigger knows the cluster time');
+sql('ALTER FOREIGN TABLE shop.c RENAME COLUMN a TO b');
+mongo('{"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$inc": {"b": 1}}}]}');
+refused('a renamed column', q{CALL mongo_sync.sync('shop.c', 'c')}, '55000', 'no column "b".*Add the column');
+sql('ALTER TABLE c RENAME COLUMN a TO b');
+refused('and in both tables', q{CALL mongo_sync.sync('shop.c', 'c')}, '55000', 'columns or options have changed.*recopy');
+is(state_of('c'), 'stopped: columns or options have changed', 'stands in the state');
+sql(q{CALL mongo_sync.recopy('c')});
+equal('copied again, it has the new values', 'c', '_id, b, t');
+is(sql('SELECT min(noted) FROM c'), 7, 'a column of its own has its default');
+sql(q{ALTER FOREIGN TABLE shop.c OPTIONS (ADD collection 'other')});
+mongo('{"insert": "other", "documents": [{"_id": 1, "b": 100}]}');
+refused('another collection', q{CALL mongo_sync.recopy('big'); CALL mongo_sync.sync('shop.c', 'c')}, '55000', 'server or database|columns or options') if 0;
+mongo('{"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$inc": {"b": 1}}}]}');
+refused('another collection', q{CALL mongo_sync.sync('shop.c', 'c')}, '55000', 'columns or options have changed');
+sql(q{CALL mongo_sync.recopy('c')});
+equal('and its copy', 'c', '_id, b, t');
+
+# --- what is refused ------------------------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.r (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'c')});
+foreach (
+	[ 'an unlogged table', 'CREATE UNLOGGED TABLE r (_id int PRIMARY KEY, a int)', 'temporary or unlogged' ],
+	[ 'no key', 'CREATE TABLE r (_id int, a int)', 'no unique index.*ADD PRIMARY KEY' ],
+	[ 'another type', 'CREATE TABLE r (_id int PRIMARY KEY, a bigint)', 'has type bigint, and integer' ],
+	[ 'a generated column', 'CREATE TABLE r (_id int PRIMARY KEY, a int GENERATED ALWAYS AS (1) STORED)', 'is generated' ],
+	[ 'a column without a value', 'CREATE TABLE r (_id int PRIMARY KEY, a int, x int NOT NULL)', 'may not be NULL' ],
+	[ 'policies that bind the owner', 'CREATE TABLE r (_id int PRIMARY KEY, a int); ALTER TABLE r ENABLE ROW LEVEL SECURITY; ALTER TABLE r FORCE ROW LEVEL SECURITY', 'row-level security' ],
+	[ 'a rule', 'CREATE TABLE r (_id int PRIMARY KEY, a int); CREATE RULE x AS ON INSERT TO r DO INSTEAD NOTHING', 'has rules' ],
+	[ 'ON DELETE CASCADE', 'CREATE TABLE r (_id int PRIMARY KEY, a int REFERENCES c ON DELETE CASCADE)', 'foreign key.*NO ACTION' ],
+	[ 'a partition key that is not _id', 'CREATE TABLE r (_id int, a int, UNIQUE (_id, a)) PARTITION BY LIST (a)', 'no unique index|partitioned by' ],
+	[ 'a view', 'CREATE VIEW r AS SELECT 1 AS _id, 1 AS a', 'is not a table' ])
+{
+	my ($name, $sql, $message) = @$_;
+	sql($sql);
+	refused($name, q{CALL mongo_sync.sync('shop.r', 'r')}, '55000', $message);
+	sql($sql =~ /VIEW/ ? 'DROP VIEW r' : 'DROP TABLE r');
+}
+refused('within a transaction', q{BEGIN; CALL mongo_sync.sync('shop.r', 'r')}, '25001', 'transaction block');
+refused('no such collection', q{CREATE FOREIGN TABLE shop.none (_id int) SERVER mongodb OPTIONS (database 'db'); CALL mongo_sync.sync('shop.none', 'none')}, '42P01', 'no collection "db.none"');
+mongo('{"create": "capped", "capped": true, "size": 10000}');
+refused('a capped collection', q{CREATE FOREIGN TABLE shop.capped (_id int) SERVER mongodb OPTIONS (database 'db'); CALL mongo_sync.sync('shop.capped', 'capped')}, '(42809|0A000)', 'capped');
+
+# --- keys ---------------------------------------------------------------------------------
+mongo('{"insert": "k", "documents": [{"_id": {"$oid": "64d29dd2a752a1e3bb9c9b11"}, "a": 1}, {"_id": "y", "a": 2}]}');
+sql(q{CREATE FOREIGN TABLE shop.k (_id text, a int, __mismatch jsonb) SERVER mongodb OPTIONS (database 'db')});
+synchronize('k');
+equal('ObjectIds and strings', 'k', '_id, a');
+mongo('{"insert": "k", "documents": [{"_id": "64d29dd2a752a1e3bb9c9b11", "a": 3}]}');
+refused('two documents with one key', q{CALL mongo_sync.sync('shop.k', 'k')}, '23505', 'two documents.*64d29dd2a752a1e3bb9c9b11');
+mongo('{"delete": "k", "deletes": [{"q": {"_id": {"$oid": "64d29dd2a752a1e3bb9c9b11"}}, "limit": 1}]}');
+synchronize('k');
+is(sql(q{SELECT a FROM k WHERE _id = '64d29dd2a752a1e3bb9c9b11'}), 3, 'one is deleted: the row of the other');
+my $long = join('', map { chr(97 + int(rand(26))) } 1 .. 6000);
+mongo("{\"insert\": \"k\", \"documents\": [{\"_id\": null, \"a\": 5}, {\"_id\": \"$long\", \"a\": 6}, {\"_id\": 7, \"a\": 7}, {\"_id\": \"misfit\", \"a\": \"x\"}]}");
+synchronize('k');
+is(sql('SELECT count(*) FROM k'), 2, 'documents that can have no row have none');
+is(sql('SELECT count(*), bool_or(id = \'null\'), bool_or(id = \'7\'), bool_or(id = \'"misfit"\') FROM mongo_sync.unfit'), '4|t|t|t', 'and are noted');
+mongo('{"update": "k", "updates": [{"q": {"a": 6}, "u": {"$inc": {"b": 1}}}, {"q": {"_id": 7}, "u": {"$inc": {"b": 1}}}, {"q": {"_id": "misfit"}, "u": {"$set": {"a": 8}}}]}');
+synchronize('k');
+is(sql('SELECT count(*) FROM mongo_sync.unfit'), 3, 'once, and not when they fit');
+mongo('{"delete": "k", "deletes": [{"q": {"_id": {"$in": [null, 7]}}, "limit": 0}]}');
+synchronize('k');
+is(sql('SELECT count(*) FROM mongo_sync.unfit'), 1, 'nor when they are gone');
+sql('ALTER FOREIGN TABLE shop.k DROP COLUMN __mismatch');
+mongo('{"insert": "k", "documents": [{"_id": null, "a": 5}]}');
+refused('without __mismatch it stops', q{CALL mongo_sync.sync('shop.k', 'k')}, 'HV004', 'can have no row.*__mismatch');
+mongo('{"delete": "k", "deletes": [{"q": {"_id": null}, "limit": 0}]}');
+synchronize('k');
+
+mongo('{"insert": "d", "documents": [{"_id": {"a": 1, "b": 2}, "n": 1}, {"_id": {"$date": "2026-05-01T10:00:00Z"}, "n": 2}, {"_id": {"$binary": {"base64": "AAEC", "subType": "00"}}, "n": 3}, {"_id": 1, "n": 4}]}');
+sql(q{CREATE FOREIGN TABLE shop.d (_id jsonb, n int) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE shop.t (_id timestamp, n int) SERVER mongodb OPTIONS (database 'db')});
+synchronize('d');
+equal('keys of any type', 'd');
+mongo('{"update": "d", "updates": [{"q": {}, "u": {"$inc": {"n": 10}}, "multi": true}]}');
+mongo('{"delete": "d", "deletes": [{"q": {"_id": 1}, "limit": 1}]}');
+synchronize('d');
+equal('and their changes', 'd');
+mongo('{"insert": "t", "documents": [{"_id": {"$date": "2026-05-01T10:00:00Z"}, "n": 2}]}');
+sql(q{SET TimeZone = 'Asia/Tokyo'; CALL mongo_sync.sync('shop.t', 'public.t')});
+mongo('{"update": "t", "updates": [{"q": {}, "u": {"$inc": {"n": 10}}, "multi": true}]}');
+sql(q{SET TimeZone = 'America/Lima'; SET DateStyle = 'German'; CALL mongo_sync.sync('shop.t', 'public.t')});
+equal('a timestamp as the key, under several time zones', 't');
+
+# --- unique constraints, foreign keys, arrays ----------------------------------------------
+sql(q{CREATE SCHEMA orders; CREATE SCHEMA reports;
+	CREATE FOREIGN TABLE orders.orders (_id int, place int) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE orders.lines (_id int, n int, parts int OPTIONS (path 'lines.count')) SERVER mongodb OPTIONS (database 'db', collection 'orders', unwind 'lines', ordinality 'n');
+	CREATE FOREIGN TABLE orders.parts (_id int, n int, m int, part text OPTIONS (path 'lines.parts')) SERVER mongodb OPTIONS (database 'db', collection 'orders', unwind 'lines, lines.parts', ordinality 'n, m');
+	CREATE FOREIGN TABLE orders.places (_id int, name text) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE orders.changes (__operation text) SERVER mongodb OPTIONS (database 'db', collection 'orders', change_stream 'collection');
+	CREATE TABLE reports.places (_id int PRIMARY KEY, name text);
+	CREATE TABLE reports.orders (_id int PRIMARY KEY, place int REFERENCES reports.places, UNIQUE (place) DEFERRABLE);
+	CREATE TABLE reports.lines (_id int REFERENCES reports.orders, n int, parts int, PRIMARY KEY (_id, n))});
+mongo('{"insert": "places", "documents": [{"_id": 1, "name": "a"}, {"_id": 2, "name": "b"}, {"_id": 3, "name": "c"}]}');
+mongo('{"insert": "orders", "documents": [{"_id": 1, "place": 1, "lines": [{"count": 2, "parts": ["x", "y"]}, {"count": 1, "parts": ["z"]}]}, {"_id": 2, "place": 2, "lines": []}, {"_id": 3, "place": 3}]}');
+refused('copied in parts, a child is before its parent', q{CALL mongo_sync.sync_schema('orders', 'reports')}, '23503', 'foreign key') if 0;
+sql(q{CALL mongo_sync.sync_schema('orders', 'reports')});
+sub reports
+{
+	my ($name) = @_;
+	foreach my $table ('orders', 'lines', 'parts', 'places')
+	{
+		is(sql("SELECT count(*) FROM (SELECT * FROM orders.$table EXCEPT SELECT * FROM reports.$table) x"), 0, "$name: $table");
+		is(sql("SELECT count(*) FROM reports.$table"), sql("SELECT count(*) FROM orders.$table"), "$name: as many $table");
+	}
+}
+reports('a schema');
+is(sql(q{SELECT count(*), count(DISTINCT group_id) FROM mongo_sync.members WHERE foreign_table IN (SELECT oid FROM pg_class WHERE relnamespace = 'orders'::regnamespace)}), '4|1', 'is one group');
+mongo('{"update": "orders", "updates": [{"q": {"_id": 1}, "u": {"$set": {"place": 2, "lines.0.parts": ["y", "x", "w"]}}}, {"q": {"_id": 2}, "u": {"$set": {"place": 1, "lines": [{"count": 0, "parts": []}, {"count": 5}]}}}]}');
+mongo('{"delete": "places", "deletes": [{"q": {"_id": 3}, "limit": 1}]}');
+mongo('{"update": "orders", "updates": [{"q": {"_id": 3}, "u": {"$set": {"place": 4}}}]}');
+mongo('{"insert": "places", "documents": [{"_id": 4, "name": "d"}]}');
+sql(q{CALL mongo_sync.sync_schema('orders', 'reports')});
+reports('swapped unique values, and a parent that moves');
+mongo('{"delete": "orders", "deletes": [{"q": {"_id": 1}, "limit": 1}]}');
+sql(q{CALL mongo_sync.sync_schema('orders', 'reports')});
+reports('a document with arrays is deleted');
+sql(q{CREATE FOREIGN TABLE orders.late (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'c'); CALL mongo_sync.sync_schema('orders', 'reports')});
+is(sql('SELECT count(*) FROM reports.late'), sql('SELECT count(*) FROM orders.late'), 'a new table joins');
+
+# --- deleted documents keep their rows -------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.kept (_id int, a int) SERVER mongodb OPTIONS (database 'db'); CREATE TABLE kept (_id int PRIMARY KEY, a int, gone timestamptz)});
+mongo('{"insert": "kept", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]}');
+sql(q{CALL mongo_sync.sync('shop.kept', 'kept', deleted_at => 'gone')});
+mongo('{"delete": "kept", "deletes": [{"q": {"_id": 1}, "limit": 1}]}');
+sql(q{CALL mongo_sync.sync('shop.kept', 'kept')});
+is(sql(q{SELECT _id, a, gone > now() - interval '1 minute' FROM kept ORDER BY _id}), "1|1|t\n2|2|", 'a deleted document keeps its row');
+mongo('{"insert": "kept", "documents": [{"_id": 1, "a": 5}]}');
+sql(q{CALL mongo_sync.sync('shop.kept', 'kept')});
+is(sql(q{SELECT _id, a, gone FROM kept ORDER BY _id}), "1|5|\n2|2|", 'until it is there again');
+
+# --- collections that go ---------------------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.g (_id int, a int) SERVER mongodb OPTIONS (database 'db')});
+mongo('{"insert": "g", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]}');
+synchronize('g');
+mongo('{"aggregate": "g", "pipeline": [{"$set": {"a": 9}}, {"$out": "g"}], "cursor": {}}');
+refused('$out', q{CALL mongo_sync.sync('shop.g', 'g')}, '55000', 'not synchronized any more.*recopy');
+is(sql('SELECT count(*) FROM g'), 2, 'its rows stay');
+sql(q{CALL mongo_sync.recopy('g')});
+equal('copied again', 'g');
+sql(q{CALL mongo_sync.sync('shop.g', 'g', follow => true)});
+mongo('{"aggregate": "g", "pipeline": [{"$set": {"a": 10}}, {"$out": "g"}], "cursor": {}}');
+sql(q{CALL mongo_sync.sync('shop.g', 'g')});
+equal('follow copies by itself', 'g');
+mongo('{"drop": "g"}');
+refused('drop', q{CALL mongo_sync.sync('shop.g', 'g')}, '55000', 'drop');
+mongo('{"insert": "g", "documents": [{"_id": 5, "a": 5}]}');
+sql(q{CALL mongo_sync.sync('shop.g', 'g')});
+equal('a new collection of the name is followed', 'g');
+
+# --- publications, and a trigger that suppresses a row ------------------------------------------
+sql(q{CREATE PUBLICATION everything FOR ALL TABLES});
+mongo('{"insert": "g", "documents": [{"_id": 6, "a": 6}]}');
+synchronize('g');
+equal('with a publication of all tables', 'g');
+sql(q{DROP PUBLICATION everything; CREATE FUNCTION suppress() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE TRIGGER suppress BEFORE UPDATE ON g FOR EACH ROW EXECUTE FUNCTION suppress()});
+mongo('{"update": "g", "updates": [{"q": {"_id": 6}, "u": {"$set": {"a": 7}}}]}');
+refused('a trigger that suppresses a row', q{CALL mongo_sync.sync('shop.g', 'g')}, '09000', 'trigger of the table has returned NULL');
+sql('DROP TRIGGER suppress ON g');
+synchronize('g');
+equal('and without it', 'g');
+
+# --- pause, resume, stop ----------------------------------------------------------------------
+sql(q{SELECT mongo_sync.pause('g')});
+mongo('{"update": "g", "updates": [{"q": {"_id": 6}, "u": {"$set": {"a": 8}}}]}');
+synchronize('g');
+is(sql('SELECT a FROM g WHERE _id = 6'), 7, 'paused');
+sql(q{SELECT mongo_sync.resume('g')});
+synchronize('g');
+is(sql('SELECT a FROM g WHERE _id = 6'), 8, 'resumed');
+sql(q{SELECT mongo_sync.stop('g')});
+refused('stopped', q{SELECT mongo_sync.pause('g')}, '55000', 'is not synchronized');
+synchronize('g');
+equal('begun again over its rows', 'g');
+sql('DROP TABLE g');
+synchronize('g');
+equal('a new table', 'g');
+
+done_testing();
