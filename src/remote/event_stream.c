@@ -355,3 +355,16 @@ mongo_event_stream_close(MongoEventStream *stream)
 	mongo_lease_release(lease);
 	mongo_reply_free(&stream->reply);
 }
+
+/*
+ * mongo_event_stream_is_merged
+ *		Tells whether the stream is merged from several shards, so that an empty reply says nothing
+ *		about the events of a time.
+ */
+bool
+mongo_event_stream_is_merged(const MongoEventStream *stream)
+{
+	const MongoConnection *connection = stream_connection(stream);
+
+	return connection == NULL || strcmp(connection->server_type, "Mongos") == 0;
+}

@@ -357,7 +357,11 @@ stream_command(const bson_t *collections, int count, uint64 start, int batch_siz
 	BsonArray	pipeline = bson_array_create();
 
 	bson_array_append_template(&pipeline, "{$changeStream: {startAtOperationTime: @1}}", bson_timestamp(start));
-	/* "to": $out and convertToCapped rename a temporary collection to a member's name */
+
+	/*
+	 * "to": $out and convertToCapped rename a temporary collection to a
+	 * member's name
+	 */
 	if (count != 1)
 		bson_array_append_template(&pipeline,
 								   "{$match: {$or: [{@2: {$in: @1}}, {@3: {$in: @1}},"
@@ -498,7 +502,11 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 	run->failure = 0;
 	check_history(run, group, user);
 	open_at(run, group, user, group->position);
-	/* a stream that begins with the end of its collection, or database, ends at once */
+
+	/*
+	 * a stream that begins with the end of its collection, or database, ends
+	 * at once
+	 */
 	if (mongo_event_stream_is_closed(run->stream) && run->known_until <= group->position)
 		open_at(run, group, user, group->position + 1);
 }

@@ -41,9 +41,10 @@ struct SyncRows
 	Datum	   *keys;			/* values of the key's type */
 	int			nkeys;
 	int			keys_size;
-	List	   *documents;		/* {_id: ...}, bytea *, to be found as they are */
-	List	   *unfit_ids;		/* __mismatch of _ids that do not fit, a jsonb;
-								 * NULL: of null */
+	List	   *documents;		/* {_id: ...}, bytea *, to be found as they
+								 * are */
+	List	   *unfit_ids;		/* __mismatch of _ids that do not fit, a
+								 * jsonb; NULL: of null */
 	Tuplestorestate *fetched;	/* NULL: nothing fetched yet */
 	TupleDesc	descriptor;
 	uint64		nfetched;

@@ -523,7 +523,11 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 
 	run->time = (MongoReadTime) {0};
 	run->failure = 0;
-	/* no trigger may be left for the end of the transaction, where it had other rights */
+
+	/*
+	 * no trigger may be left for the end of the transaction, where it had
+	 * other rights
+	 */
 	AfterTriggerSetState(&immediate);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);

@@ -157,7 +157,7 @@ typedef struct SyncTable
 	Oid			key_type;		/* its base type */
 	AttrNumber	key_number;
 	const char *key_equals;		/* "OPERATOR(schema.=)" */
-	const char *match_function;	/* mongo_match, qualified */
+	const char *match_function; /* mongo_match, qualified */
 	bool		finds_by_value; /* MongoDB finds values of the key's type by
 								 * its index */
 	bool		is_unwound;
@@ -272,7 +272,7 @@ typedef enum SyncResult
 	SYNC_FAILED					/* run->error */
 } SyncResult;
 
-typedef SyncResult SyncUnit(SyncRun *run, int max_wait);
+typedef SyncResult SyncUnit (SyncRun *run, int max_wait);
 
 extern SyncResult sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait);
 extern SyncUnit sync_step;

@@ -593,9 +593,9 @@ create_decoder(const SyncTable *table, Oid foreign)
 	const MongoTableOptions *options = mongo_table_options(foreign);
 	const MongoColumnOptions *key = mongo_column_options(foreign, table->key_number);
 	MongoColumn columns[] = {
-		{.index = 0,.name = table->names[0],.path = "_id",.typid = table->key_type,.typmod = -1,
-		.bson_type = key->bson_type,.type_mismatch = MONGO_TYPE_MISMATCH_NULL},
-		{.index = 1,.name = MONGO_MISMATCH_COLUMN,.typid = JSONBOID,.typmod = -1}
+		{.index = 0, .name = table->names[0], .path = "_id", .typid = table->key_type, .typmod = -1,
+		.bson_type = key->bson_type, .type_mismatch = MONGO_TYPE_MISMATCH_NULL},
+		{.index = 1, .name = MONGO_MISMATCH_COLUMN, .typid = JSONBOID, .typmod = -1}
 	};
 
 	return mongo_row_decoder_create(CurrentMemoryContext, options->database, options->collection,
