@@ -154,6 +154,8 @@ typedef struct MongoColumn
 	int32		typmod;
 	bson_type_t bson_type;		/* option bson_type */
 	MongoTypeMismatch type_mismatch;
+	bool		of_token;		/* a text made of a change stream's resume
+								 * token; the column's name says which */
 } MongoColumn;
 
 /* Built once per scan, used for every document. */
@@ -481,5 +483,18 @@ extern Oid	mongo_objectid_type_oid(void);
  *		pg_opclass.  To be called after mongo_type_kind() has recognized the type.
  */
 extern Oid	mongo_objectid_opfamily(void);
+
+/* -------------------- Resume tokens of change streams --------------------- */
+
+/*
+ * mongo_token_time
+ *		Returns the time in the text _data of a resume token, seconds << 32 | number within the
+ *		second: it follows the byte 0x82.  0: there is none.
+ *
+ * mongo_append_token
+ *		Appends the token of a text that a column __token has returned.
+ */
+extern uint64 mongo_token_time(const char *data);
+extern void mongo_append_token(bson_t *document, const char *key, const char *text);
 
 #endif							/* MONGO_FDW_CONVERT_H */

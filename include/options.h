@@ -178,6 +178,11 @@ typedef struct MongoTableOptions
 /* Where a change stream starts: behind a position, or at a time. */
 #define MONGO_STREAM_TOKEN	"token"
 #define MONGO_STREAM_TIME	"time"
+#define MONGO_STREAM_CLUSTER_TIME	"cluster_time"
+
+/* The columns that are made of an event's resume token (MongoColumn), and are not in MongoDB. */
+#define MONGO_TOKEN_COLUMN	"__token"
+#define MONGO_CLUSTER_TIME_COLUMN	"__cluster_time"
 
 /* The document in a change stream's events.  Most columns read a field of it. */
 #define MONGO_STREAM_DOCUMENT	"fullDocument"
@@ -202,7 +207,7 @@ typedef struct MongoColumnOptions
 	const char *parameter;		/* of the table's pipeline, to which a
 								 * condition gives its value; in UTF-8; NULL:
 								 * none.  Of a change stream its start, one of
-								 * MONGO_STREAM_TOKEN and MONGO_STREAM_TIME */
+								 * MONGO_STREAM_TOKEN and the others */
 } MongoColumnOptions;
 
 /*

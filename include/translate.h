@@ -652,6 +652,13 @@ extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *op
  */
 extern const char *mongo_score_meta(const MongoTableOptions *options);
 
+/* The paths of predicates that are a change stream's start: a text of __token or __cluster_time. */
+#define MONGO_START_TOKEN	"$token"
+#define MONGO_START_AT		"$at"
+#define MONGO_START_AFTER	"$after"
+
+extern bson_t *mongo_resume_through_matches(const bson_t *command);
+
 /*
  * mongo_aggregate_command: starts a command {aggregate, pipeline} over the table's collection, or
  * over the database for a change stream of several collections.

@@ -154,6 +154,8 @@ typedef struct MongoReader
  */
 extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
 
+extern void mongo_prepare_token(MongoReader *reader, const char *column);
+
 /*
  * mongo_read_value
  *		Read the value at 'iter'; BSON null and undefined give NULL.

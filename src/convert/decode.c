@@ -189,6 +189,8 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 	decoded->namespace = column->collection == NULL ? decoder->namespace :
 		psprintf("%s.%s", decoder->database, column->collection);
 	decoded->reader = mongo_reader_create(typid, column->typmod);
+	if (column->of_token)
+		mongo_prepare_token(decoded->reader, column->name);
 	/* option bson_type restricts what is read */
 	decoded->reader->undeclared = decoded->reader->accepts & ~declared;
 	decoded->reader->accepts &= declared;

@@ -627,3 +627,92 @@ mongo_read_point(MONGO_READ_ARGS)
 		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
 	return read_coordinates(context, &coordinates, point);
 }
+
+/*-------------------------------------------------------------------------
+ * Resume tokens of change streams, {_data: hexadecimal text, _typeBits: binary}.
+ *
+ * As a text, a token is _data; with _typeBits a dot and their hexadecimal digits follow.  Such texts
+ * sort as the events do.
+ *-------------------------------------------------------------------------
+ */
+
+static bool
+read_token(MONGO_READ_ARGS)
+{
+	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_iter_t data;
+	bson_iter_t bits;
+	const uint8_t *bytes;
+	uint32_t	size;
+	const char *text;
+	bson_iter_t result;
+
+	if (!bson_iter_recurse(iter, &data) || !bson_iter_find(&data, "_data") ||
+		!BSON_ITER_HOLDS_UTF8(&data))
+		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter, NULL);
+	text = bson_iter_utf8(&data, NULL);
+	if (strcmp(reader->extra, MONGO_CLUSTER_TIME_COLUMN) == 0)
+		text = mongo_format_cluster_time(mongo_token_time(text));
+	else if (bson_iter_recurse(iter, &bits) && bson_iter_find(&bits, "_typeBits") &&
+			 BSON_ITER_HOLDS_BINARY(&bits))
+	{
+		char	   *digits;
+
+		bson_iter_binary(&bits, NULL, &size, &bytes);
+		digits = palloc0(size * 2 + 1);
+		(void) hex_encode((const char *) bytes, size, digits);
+		text = psprintf("%s.%s", text, digits);
+	}
+	BSON_APPEND_UTF8(holder, "", text);
+	bson_iter_init_find(&result, holder, "");
+	return reader->type->read(reader, context, &result, value);
+}
+
+/* mongo_prepare_token: has the reader read a column of this name from resume tokens. */
+void
+mongo_prepare_token(MongoReader *reader, const char *column)
+{
+	if (!(reader->accepts & MONGO_BSON_BIT(BSON_TYPE_UTF8)) || reader->accepts == MONGO_BSON_ANY)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of a change stream cannot be of type %s", column,
+						format_type_be(reader->typid)),
+				 errhint("Declare it as text.")));
+	reader->read = read_token;
+	reader->accepts = MONGO_BSON_BIT(BSON_TYPE_DOCUMENT);
+	reader->extra = pstrdup(column);
+}
+
+uint64
+mongo_token_time(const char *data)
+{
+	char		digits[16 + 1];
+
+	if (strncmp(data, "82", 2) != 0 ||
+		strspn(data + 2, "0123456789ABCDEFabcdef") < sizeof(digits) - 1)
+		return 0;
+	strlcpy(digits, data + 2, sizeof(digits));
+	return strtou64(digits, NULL, 16);
+}
+
+void
+mongo_append_token(bson_t *document, const char *key, const char *text)
+{
+	const char *dot = strchr(text, '.');
+	size_t		ndigits = dot == NULL ? 0 : strlen(dot + 1);
+	char	   *bits = palloc(ndigits / 2 + 1);
+	bson_t		token;
+
+	/* MongoDB refuses what is no token */
+	if (ndigits == 0 || ndigits % 2 != 0 || strspn(dot + 1, "0123456789ABCDEFabcdef") < ndigits)
+		dot = NULL;
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &token);
+	bson_append_utf8(&token, "_data", -1, text, dot == NULL ? (int) strlen(text) : (int) (dot - text));
+	if (dot != NULL)
+	{
+		(void) hex_decode(dot + 1, ndigits, bits);
+		BSON_APPEND_BINARY(&token, "_typeBits", BSON_SUBTYPE_BINARY, (const uint8_t *) bits,
+						   (uint32) (ndigits / 2));
+	}
+	bson_append_document_end(document, &token);
+}

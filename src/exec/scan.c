@@ -206,6 +206,8 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 		columns[i].prefix = column->prefix;
 		columns[i].bson_type = column->bson_type;
 		columns[i].type_mismatch = column->type_mismatch;
+		columns[i].of_token = plan->is_stream && (strcmp(column->name, MONGO_TOKEN_COLUMN) == 0 ||
+												  strcmp(column->name, MONGO_CLUSTER_TIME_COLUMN) == 0);
 		columns[i].field = plan->is_grouped ? column->name : NULL;
 		if (OidIsValid(column->type))
 		{
@@ -484,6 +486,8 @@ bind_next_command(ForeignScanState *node)
 		state->run.command = bson_create_in(CurrentMemoryContext);
 		match = mongo_bind_scan_command(node, state->run.number, counts, state->run.rows, NULL,
 										state->run.command);
+		if (state->plan->is_stream && match != MONGO_MATCH_NONE)
+			state->run.command = mongo_resume_through_matches(state->run.command);
 		if (!state->run.counts || match == MONGO_MATCH_NONE ||
 			takes_count(state->user, state->run.command))
 			return match;

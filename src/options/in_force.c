@@ -255,7 +255,8 @@ static const struct
 	const char *parameter;
 }			stream_columns[] = {
 	{"__operation", "operationType", NULL},
-	{"__token", "_id._data", MONGO_STREAM_TOKEN},
+	{MONGO_TOKEN_COLUMN, "_id", MONGO_STREAM_TOKEN},
+	{MONGO_CLUSTER_TIME_COLUMN, "_id", MONGO_STREAM_CLUSTER_TIME},
 	{"__time", "clusterTime", MONGO_STREAM_TIME},
 	{"__key", "documentKey", NULL},
 	{"__id", "documentKey._id", NULL},
@@ -364,6 +365,7 @@ mongo_column_facts(Oid foreigntableid)
 	CachedTable *table = cached_table(foreigntableid);
 	MongoColumnFacts *result = table->column_facts;
 	const MongoTableOptions *tables_own;
+	bool		has_token = false;
 	MemoryContext previous;
 	CatCList   *columns;
 
@@ -390,11 +392,15 @@ mongo_column_facts(Oid foreigntableid)
 			const MongoColumnOptions *options = mongo_column_options(foreigntableid, column->attnum);
 
 			result->mismatches |= 1 << options->type_mismatch;
-			/* a change stream starts from its token, if that has a value */
-			if (options->parameter != NULL && strcmp(options->parameter, MONGO_STREAM_TOKEN) == 0)
-				result->parameters = lcons_int(column->attnum, result->parameters);
+			/* of several starts of a change stream the most exact one counts */
+			if (options->parameter != NULL && tables_own->change_stream != NULL &&
+				strcmp(options->parameter, MONGO_STREAM_TIME) != 0)
+				result->parameters = list_insert_nth_int(result->parameters,
+														 strcmp(options->parameter, MONGO_STREAM_TOKEN) != 0 && has_token,
+														 column->attnum);
 			else if (options->parameter != NULL)
 				result->parameters = lappend_int(result->parameters, column->attnum);
+			has_token |= options->parameter != NULL && strcmp(options->parameter, MONGO_STREAM_TOKEN) == 0;
 		}
 	}
 	MemoryContextSwitchTo(previous);

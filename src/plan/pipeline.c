@@ -173,6 +173,7 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 	foreach(cell, clauses->bindings)
 	{
 		const MongoBinding *binding = lfirst(cell);
+		const char *parameter;
 
 		if (binding->value == NULL)
 			continue;
@@ -181,15 +182,30 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 		 * unlike resumeAfter, startAfter goes past what invalidated the
 		 * stream
 		 */
-		if (strcmp(mongo_column_options(relation->relid, binding->attnum)->parameter, MONGO_STREAM_TOKEN) == 0)
-			bson_append_template(stream, "{startAfter: {_data: {" MONGO_PARAM_KEY ": '" MONGO_STREAM_TOKEN "'}}}");
-		else
-			bson_append_template(stream, "{startAtOperationTime: {" MONGO_PARAM_KEY ": '" MONGO_STREAM_TIME "'}}");
+		parameter = mongo_column_options(relation->relid, binding->attnum)->parameter;
+		bson_append_template(stream, strcmp(parameter, MONGO_STREAM_TOKEN) == 0 ?
+							 "{startAfter: {" MONGO_PARAM_KEY ": @1}}" :
+							 "{startAtOperationTime: {" MONGO_PARAM_KEY ": @1}}",
+							 bson_utf8(parameter));
 	}
 	bson_array_append_template(stages, "{$changeStream: @1}", bson_document(stream));
 	/* MongoDB 5.0 has no $toDate of a timestamp */
 	if (reads_under(relation, clauses->read, "clusterTime"))
 		bson_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
+}
+
+/* is_after: is the binding's condition "column > value", not tested on the rows? */
+static bool
+is_after(const MongoBinding *binding)
+{
+	const OpExpr *operation = binding->rinfo != NULL ? (const OpExpr *) binding->rinfo->clause : NULL;
+	Oid			operator;
+
+	if (operation == NULL)
+		return false;
+	operator = IsA(mongo_strip_relabelling(linitial(operation->args)), Var) ? operation->opno :
+		get_commutator(operation->opno);
+	return mongo_default_strategy(operator, TEXTOID) == BTGreaterStrategyNumber;
 }
 
 /*
@@ -233,6 +249,10 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 		/* changes are not before a time with a fraction of a millisecond */
 		predicate.field.typmod = is_stream && predicate.field.type == TIMESTAMPTZOID ?
 			MONGO_TYPMOD_ROUND_UP : exprTypmod(binding->value);
+		if (is_stream && strcmp(name, MONGO_STREAM_TOKEN) == 0)
+			predicate.field.path = MONGO_START_TOKEN;
+		else if (is_stream && strcmp(name, MONGO_STREAM_CLUSTER_TIME) == 0)
+			predicate.field.path = is_after(binding) ? MONGO_START_AFTER : MONGO_START_AT;
 		translation->parameters = lappend(translation->parameters, binding->value);
 		translation->predicates = lappend(translation->predicates,
 										  mongo_predicate_to_list(&predicate));

@@ -234,16 +234,40 @@ add_type_checks(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t
 	return count > 0;
 }
 
+/* reads_token: does it read a column that is made of a change stream's tokens? */
+static bool
+reads_token(const MongoRelation *relation, RelOptInfo *baserel, const RestrictInfo *rinfo)
+{
+	Bitmapset  *read = NULL;
+	ListCell   *cell;
+
+	if (relation->options->change_stream == NULL)
+		return false;
+	pull_varattnos((Node *) rinfo->clause, baserel->relid, &read);
+	foreach(cell, mongo_column_facts(relation->relid)->parameters)
+	{
+		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, read) &&
+			strcmp(mongo_column_options(relation->relid, lfirst_int(cell))->parameter,
+				   MONGO_STREAM_TIME) != 0)
+			return true;
+	}
+	return false;
+}
+
 MongoCondition
 mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 							RestrictInfo *rinfo, bson_t *match)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoMark	before = mongo_mark(translation);
-	MongoCondition condition = mongo_translate_condition(translation, rinfo->clause, match);
-	bool		promotable = condition.exactness == MONGO_NOT_SHIPPABLE ||
-		mongo_is_securely_promotable(baserel, rinfo, match);
+	MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
+	bool		promotable;
 
+	if (reads_token(relation, baserel, rinfo))
+		return condition;
+	condition = mongo_translate_condition(translation, rinfo->clause, match);
+	promotable = condition.exactness == MONGO_NOT_SHIPPABLE ||
+		mongo_is_securely_promotable(baserel, rinfo, match);
 	if (promotable && condition.exactness == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
 		!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL) &&
 		!add_type_checks(relation, rinfo, match))
@@ -280,7 +304,7 @@ static Node *value_of_column(const MongoRelation *relation, const List *rinfos, 
 
 /*
  * gives: does "column operator value" give the column its value?  A change stream's start is
- * given by "__token > value" and "__time >= value".
+ * given by "__token > value", "__time >= value", and either for __cluster_time.
  */
 static bool
 gives(const MongoRelation *relation, AttrNumber attnum, Oid operator, const MongoField *field)
@@ -291,8 +315,8 @@ gives(const MongoRelation *relation, AttrNumber attnum, Oid operator, const Mong
 	if (relation->options->change_stream == NULL || parameter == NULL)
 		/* points have no order, and ~= in place of = */
 		return strategy == BTEqualStrategyNumber || get_opcode(operator) == F_POINT_EQ;
-	return strategy == (strcmp(parameter, MONGO_STREAM_TOKEN) == 0 ? BTGreaterStrategyNumber :
-						BTGreaterEqualStrategyNumber);
+	return (strategy == BTGreaterStrategyNumber && strcmp(parameter, MONGO_STREAM_TIME) != 0) ||
+		(strategy == BTGreaterEqualStrategyNumber && strcmp(parameter, MONGO_STREAM_TOKEN) != 0);
 }
 
 /*

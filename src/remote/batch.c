@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
+#include "convert.h"
 
 /*
  * mongo_batch_read
@@ -99,25 +100,17 @@ mongo_batch_next(MongoBatch *batch, uint32 *length, const char **violation)
 
 /*
  * mongo_batch_time
- *		Sets *time to the time in the batch's resume token, seconds << 32 | number within the
- *		second.  It follows 0x82 in the token's hexadecimal text.  Returns false if there is none.
+ *		Sets *time to that of the batch's resume token.  Returns false if there is none.
  */
 bool
 mongo_batch_time(const MongoBatch *batch, uint64 *time)
 {
 	bson_iter_t data;
-	const char *text;
-	char		digits[16 + 1];
 
 	if (batch->token == NULL ||
 		!bson_iter_init_from_data(&data, batch->token, batch->token_length) ||
 		!bson_iter_find(&data, "_data") || !BSON_ITER_HOLDS_UTF8(&data))
 		return false;
-	text = bson_iter_utf8(&data, NULL);
-	if (strncmp(text, "82", 2) != 0 ||
-		strspn(text + 2, "0123456789ABCDEFabcdef") < sizeof(digits) - 1)
-		return false;
-	strlcpy(digits, text + 2, sizeof(digits));
-	*time = strtou64(digits, NULL, 16);
-	return true;
+	*time = mongo_token_time(bson_iter_utf8(&data, NULL));
+	return *time != 0;
 }

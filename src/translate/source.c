@@ -133,6 +133,44 @@ mongo_score_meta(const MongoTableOptions *options)
 	return NULL;
 }
 
+/*
+ * mongo_resume_through_matches
+ *		Returns a bound command of a change stream in whose filters also the event passes that the
+ *		stream starts after.  MongoDB takes the position for lost if it does not get that far.
+ */
+bson_t *
+mongo_resume_through_matches(const bson_t *command)
+{
+	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+	bson_iter_t field;
+	bson_iter_t stage;
+	bson_iter_t name;
+	bson_iter_t data;
+	BsonArray	stages = bson_array_create();
+
+	if (!bson_iter_init(&field, command) ||
+		!bson_iter_find_descendant(&field, "pipeline.0.$changeStream.startAfter._data", &data) ||
+		!bson_iter_init_find(&field, command, "pipeline") || !bson_iter_recurse(&field, &stage))
+		return unconstify(bson_t *, command);
+	while (bson_iter_next(&stage))
+	{
+		if (bson_iter_recurse(&stage, &name) && bson_iter_find(&name, "$match"))
+			bson_array_append_template(&stages, "{$match: {$or: [{@1: @2}, @3]}}", bson_utf8("_id._data"),
+									   *bson_iter_value(&data), *bson_iter_value(&name));
+		else
+			bson_array_append(&stages, *bson_iter_value(&stage));
+	}
+	bson_iter_init(&field, command);
+	while (bson_iter_next(&field))
+	{
+		if (strcmp(bson_iter_key(&field), "pipeline") == 0)
+			BSON_APPEND_ARRAY(result, "pipeline", stages.bson);
+		else
+			bson_append_iter(result, NULL, 0, &field);
+	}
+	return result;
+}
+
 bson_t *
 mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 {
