@@ -532,4 +532,9 @@ typedef struct MongoStructType
 extern List *mongo_struct_to_list(const MongoStructType *type, const void *source);
 extern void *mongo_struct_from_list(const MongoStructType *type, const List *list);
 
+/* ------------ Cluster times, seconds << 32 | number within the second ----------- */
+
+extern char *mongo_format_cluster_time(uint64 time);
+extern uint64 mongo_parse_cluster_time(const char *text);
+
 #endif							/* MONGO_FDW_COMMON_H */

@@ -350,9 +350,6 @@ extern int	mongo_sync_interval;
 extern char *mongo_hint;
 extern uint64 mongo_time_setting;	/* seconds << 32 | number; 0: none */
 
-extern char *mongo_format_cluster_time(uint64 time);
-extern uint64 mongo_parse_cluster_time(const char *text);
-
 extern bool mongo_log_remote_query;
 extern bool mongo_explain_remote_plans;
 

@@ -321,7 +321,7 @@ refused("no time: $_", "SELECT * FROM timed WHERE __cluster_time > '$_'", '22007
 sql("CREATE FOREIGN TABLE other_type (__token int, __id int) $stream)");
 refused('a column of another type', 'SELECT * FROM other_type', '0A000', 'column "__token" of a change stream cannot be of type integer');
 
-# --- conditions that the event of the position does not meet ------------------------------------------
+# --- conditions that the event of the position does not meet -----------------------------
 my %token_of = split /[|\n]/, sql("SELECT __id, __token FROM timed WHERE __token > '$start' AND __operation = 'insert'");
 is(sql("$ids __token > '$token_of{302}' AND a $_->[0]"), $_->[1], "a start behind an event, and a $_->[0]")
 	foreach [ '= 304', '304' ], [ '<> 302', '303 304' ], [ '< 0', '' ], [ 'IS NULL', 'position' ];

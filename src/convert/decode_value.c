@@ -631,8 +631,8 @@ mongo_read_point(MONGO_READ_ARGS)
 /*-------------------------------------------------------------------------
  * Resume tokens of change streams, {_data: hexadecimal text, _typeBits: binary}.
  *
- * As a text, a token is _data; with _typeBits a dot and their hexadecimal digits follow.  Such texts
- * sort as the events do.
+ * As a text, a token is _data; with _typeBits a dot and their hexadecimal digits follow.  Such
+ * texts sort as the events do.
  *-------------------------------------------------------------------------
  */
 

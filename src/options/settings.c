@@ -69,41 +69,7 @@ static const struct
 	&mongo_log_remote_query, PGC_SUSET},
 };
 
-/* ------------------------- Texts of cluster times ------------------------- */
-
-/*
- * mongo_format_cluster_time
- *		Returns a time of MongoDB's clock, palloc'd: ten digits of seconds since 1970, a colon, and
- *		ten digits of a number within the second.  Such texts sort as the times do.
- */
-char *
-mongo_format_cluster_time(uint64 time)
-{
-	return psprintf("%010u:%010u", (uint32) (time >> 32), (uint32) time);
-}
-
-/*
- * mongo_parse_cluster_time
- *		Returns the time of such a text, seconds << 32 | number; 0 if it is none.  Accepts fewer
- *		digits, as in "1764381605:3", too.  Never raises.
- */
-uint64
-mongo_parse_cluster_time(const char *text)
-{
-	uint64		parts[2] = {0, 0};
-
-	for (int i = 0; i < 2; i++)
-	{
-		int			digits = 0;
-
-		for (; *text >= '0' && *text <= '9' && digits < 10; digits++)
-			parts[i] = parts[i] * 10 + (*text++ - '0');
-		if (digits == 0 || parts[i] > PG_UINT32_MAX || *text != (i == 0 ? ':' : '\0'))
-			return 0;
-		text++;
-	}
-	return parts[0] << 32 | parts[1];
-}
+/* --------------------- The setting mongo_fdw.cluster_time ------------------ */
 
 static bool
 check_cluster_time(char **value, void **extra pg_attribute_unused(),
