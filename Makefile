@@ -71,7 +71,7 @@ endif
 
 EXTENSION = mongo_fdw sync/mongo_sync
 DATA = mongo_fdw--1.0.sql sync/mongo_sync--1.0.sql
-DATA_built = mongo_fdw--2.0.sql mongo_fdw--1.0--2.0.sql mongo_fdw--1.1--2.0.sql
+DATA_built = mongo_fdw--2.1.sql mongo_fdw--1.0--2.1.sql mongo_fdw--1.1--2.1.sql mongo_fdw--2.0--2.1.sql
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
 
 # Tests whose expected output needs a MongoDB loaded by t/lib/load_regress.py,
@@ -117,13 +117,18 @@ SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-mongo_fdw--2.0.sql: mongo_fdw--1.0.sql additions-2.0.sql
+ADDITIONS = additions-2.0.sql additions-2.1.sql
+
+mongo_fdw--2.1.sql: mongo_fdw--1.0.sql $(ADDITIONS)
+	cat $^ >$@
+
+mongo_fdw--2.0--2.1.sql: update-2.0--2.1.sql additions-2.1.sql
 	cat $^ >$@
 
 # The other mongo_fdw's versions 1.0 and 1.1 have what comes before the first type in ours.
-mongo_fdw--1.0--2.0.sql mongo_fdw--1.1--2.0.sql: mongo_fdw--1.0.sql update-2.0.sql additions-2.0.sql
+mongo_fdw--1.0--2.1.sql mongo_fdw--1.1--2.1.sql: mongo_fdw--1.0.sql update-2.0.sql $(ADDITIONS)
 	sed '1,/^-- Type objectid$$/d' mongo_fdw--1.0.sql | \
-		sed -e '/^@OBJECTS@$$/{' -e 'r /dev/stdin' -e d -e '}' update-2.0.sql | cat - additions-2.0.sql >$@
+		sed -e '/^@OBJECTS@$$/{' -e 'r /dev/stdin' -e d -e '}' update-2.0.sql | cat - $(ADDITIONS) >$@
 
 # The compiler says which headers an object depends on.  PostgreSQL's own
 # dependency tracking is usually not configured in, and takes files of one name

@@ -17,7 +17,7 @@ major=$1 package=$2 libraries=$3 folder=$4
 content=$(mktemp -d)
 dpkg-deb -x "$package" "$content"
 mkdir -p "$folder/share/extension" "$folder/lib" "$folder/system" "$folder/licenses"
-cp "$content/usr/share/postgresql/$major/extension"/mongo_fdw* "$folder/share/extension/"
+cp "$content/usr/share/postgresql/$major/extension"/mongo_* "$folder/share/extension/"
 cp "$content/usr/lib/postgresql/$major/lib/mongo_fdw.so" "$folder/lib/"
 cp "$content"/usr/share/doc/*/copyright "$folder/licenses/mongo_fdw"
 rm -rf "$content"

@@ -34,8 +34,8 @@ sub leave_script
 # a new installation ignores what another one has left behind
 leave_script($node);
 
-is($node->safe_psql('postgres', q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.0', 'a new installation');
-is($node->safe_psql('postgres', 'SELECT mongo_fdw_version()'), '20000', 'and its version');
+is($node->safe_psql('postgres', q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.1', 'a new installation');
+is($node->safe_psql('postgres', 'SELECT mongo_fdw_version()'), '20100', 'and its version');
 
 # The objects of the extension, with definitions and privileges.
 my $members = q{
@@ -91,7 +91,7 @@ foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0')
 	is($ask->('SELECT count(*) FROM app.v7'), '7', "$from: our library serves its tables");
 
 	$ask->('ALTER EXTENSION mongo_fdw UPDATE');
-	is($ask->(q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.0', "$from: updated");
+	is($ask->(q(SELECT extversion FROM pg_extension WHERE extname = 'mongo_fdw')), '2.1', "$from: updated");
 	is($ask->($members), $new, "$from: the catalog is that of a new installation");
 	is($ask->($state), $before, "$from: tables, views and grants are the same");
 	is($ask->('REFRESH MATERIALIZED VIEW app.m; SELECT count FROM app.m'), '7', "$from: a materialized view");

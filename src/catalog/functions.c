@@ -25,7 +25,7 @@
 #include "utils/rel.h"
 
 /* major * 10000 + minor * 100 + patch, as in the older wrapper of that name */
-#define MONGO_FDW_VERSION	20000
+#define MONGO_FDW_VERSION	20100
 
 /* Commands that change the user of a pooled connection, which later statements share. */
 static const char *const refused_commands[] = {
@@ -555,7 +555,7 @@ mongo_cluster_time(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(mongo_format_cluster_time(mongo_present_time(user))));
 }
 
-/* mongo_in_transaction_block: does the statement run in a transaction block?  For mongo_sync(). */
+/* mongo_in_transaction_block: tells so; for databases that still have version 2.0 of the extension. */
 PG_FUNCTION_INFO_V1(mongo_in_transaction_block);
 
 Datum

@@ -60,7 +60,8 @@ class Fuzzer:
         for name in ("src", "include", "t/fuzz"):
             shutil.copytree(os.path.join(ROOT, name), os.path.join(source, name), dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("*.o", "*.d", "*.bc", "__pycache__"))
-        for name in ("Makefile", "mongo_fdw.control", "mongo_fdw--1.0.sql", "additions-2.0.sql", "update-2.0.sql"):
+        for name in ("Makefile", "mongo_fdw.control", "mongo_fdw--1.0.sql", "additions-2.0.sql", "additions-2.1.sql",
+                     "update-2.0.sql", "update-2.0--2.1.sql"):
             shutil.copy2(os.path.join(ROOT, name), source)
         # gcc's options that PostgreSQL was built with mean nothing to clang
         run(["make", "-C", source, f"-j{os.cpu_count()}", "FUZZ=1", f"CC={CLANG}", "with_llvm=no", f"COPT=-w {SANITIZERS}",
