@@ -157,8 +157,8 @@ static Oid
 find_or_create_local(Oid foreign, RangeVar *name)
 {
 	Oid			local = RangeVarGetRelid(name, NoLock, true);
-	char	   *hint = NULL;
-	char	   *refusal;
+	const char *hint = NULL;
+	const char *refusal;
 	Oid			schema;
 
 	if (OidIsValid(local))
@@ -251,8 +251,8 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
 static void
 check_pair(Oid foreign, Oid local, Oid owner)
 {
-	char	   *hint = NULL;
-	char	   *refusal;
+	const char *hint = NULL;
+	const char *refusal;
 
 	LockRelationOid(Min(foreign, local), AccessShareLock);
 	LockRelationOid(Max(foreign, local), AccessShareLock);

@@ -174,6 +174,13 @@ typedef struct SyncTable
 	MongoRowDecoder *decoder;	/* of {_id: ...} into the key and __mismatch */
 } SyncTable;
 
+/* Why tables cannot be synchronized. */
+typedef struct SyncRefusal
+{
+	const char *message;
+	const char *hint;
+} SyncRefusal;
+
 extern void sync_lock_tables(const List *members);
 extern void sync_table_open(const SyncGroup *group, SyncMember *member);
 extern const char *sync_list(const SyncTable *table, const char *format, const char *separator,
@@ -182,10 +189,12 @@ extern const char *sync_same_key(const SyncTable *table, const char *one, const 
 extern bool sync_has_key(Relation relation, const List *columns, const char **equals);
 extern char *sync_qualified_name(Oid relid);
 extern char *sync_collation_name(Oid collation);
+extern const char *sync_fdw_function(Oid server, const char *name, Oid first, Oid second);
 extern AttrNumber sync_key_column(Oid foreign);
 extern List *sync_key_columns(Oid foreign);
 extern bool sync_is_ours(Oid foreign);
-extern char *sync_refusal(Oid foreign, Oid local, Oid owner, char **hint);
+extern List *sync_refusals(Oid foreign, Oid local, Oid owner);
+extern const char *sync_refusal(Oid foreign, Oid local, Oid owner, const char **hint);
 
 /* ------------------------------- events.c --------------------------------- */
 

@@ -83,25 +83,25 @@ sync_collation_name(Oid collation)
 }
 
 /*
- * match_function
- *		Returns the qualified name of mongo_match(record, json) of the extension that has the
- *		foreign table's wrapper, which is found by its handler's schema.
+ * sync_fdw_function
+ *		Returns the qualified name of a function with two parameters of the extension that has the
+ *		server's wrapper, which is found by its handler's schema.
  */
-static const char *
-match_function(Oid server)
+const char *
+sync_fdw_function(Oid server, const char *name, Oid first, Oid second)
 {
 	ForeignDataWrapper *wrapper = GetForeignDataWrapper(GetForeignServer(server)->fdwid);
 	Oid			schema = get_func_namespace(wrapper->fdwhandler);
-	Oid			types[] = {RECORDOID, JSONOID};
+	Oid			types[] = {first, second};
 
-	if (!SearchSysCacheExists3(PROCNAMEARGSNSP, CStringGetDatum("mongo_match"),
+	if (!SearchSysCacheExists3(PROCNAMEARGSNSP, CStringGetDatum(name),
 							   PointerGetDatum(buildoidvector(types, 2)),
 							   ObjectIdGetDatum(schema)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function mongo_match() of the extension mongo_fdw does not exist"),
+				 errmsg("function %s() of the extension mongo_fdw does not exist", name),
 				 errhint("ALTER EXTENSION mongo_fdw UPDATE creates it.")));
-	return quote_qualified_identifier(get_namespace_name(schema), "mongo_match");
+	return quote_qualified_identifier(get_namespace_name(schema), name);
 }
 
 /* ------------------------------- Columns ---------------------------------- */
@@ -265,9 +265,19 @@ unsafe_stage(const char *pipeline)
 	return found;
 }
 
-/* refuse_foreign: why this foreign table cannot be a source; NULL: it can. */
-static char *
-refuse_foreign(Oid foreign, Oid owner, char **hint)
+/* refuse: adds a refusal. */
+static void
+refuse(List **refusals, const char *message, const char *hint)
+{
+	SyncRefusal *refusal = palloc(sizeof(SyncRefusal));
+
+	*refusal = (SyncRefusal) {.message = message,.hint = hint};
+	*refusals = lappend(*refusals, refusal);
+}
+
+/* refuse_foreign: why this foreign table cannot be a source. */
+static void
+refuse_foreign(Oid foreign, Oid owner, List **refusals)
 {
 	const MongoTableOptions *options;
 	const char *stage;
@@ -276,46 +286,36 @@ refuse_foreign(Oid foreign, Oid owner, char **hint)
 
 	if (!sync_is_ours(foreign))
 	{
-		*hint = "Give a foreign table of mongo_fdw over a collection.";
-		return psprintf("\"%s\" is not a foreign table of mongo_fdw", get_rel_name(foreign));
+		refuse(refusals, psprintf("\"%s\" is not a foreign table of mongo_fdw", get_rel_name(foreign)),
+			   "Give a foreign table of mongo_fdw over a collection.");
+		return;
 	}
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(foreign));
 	foreign_owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	if (foreign_owner != owner && !superuser_arg(foreign_owner))
-	{
-		*hint = "What its owner declares runs with the rights of the local table's owner: both tables must have one owner, or the foreign one a superuser.";
-		return psprintf("foreign table \"%s\" belongs to another role, \"%s\"", get_rel_name(foreign),
-						GetUserNameFromId(foreign_owner, false));
-	}
+		refuse(refusals, psprintf("foreign table \"%s\" belongs to another role, \"%s\"", get_rel_name(foreign),
+						GetUserNameFromId(foreign_owner, false)),
+			   "What its owner declares runs with the rights of the local table's owner: both tables must have one owner, or the foreign one a superuser.");
 	options = mongo_table_options(foreign);
 	if (options->change_stream != NULL)
-	{
-		*hint = "Give the foreign table of the collection.";
-		return psprintf("\"%s\" is a change stream", get_rel_name(foreign));
-	}
+		refuse(refusals, psprintf("\"%s\" is a change stream", get_rel_name(foreign)),
+			   "Give the foreign table of the collection.");
 	if (options->unwind_empty)
-	{
-		*hint = "Its rows without an element have no number. Set unwind_empty to 'false'.";
-		return psprintf("foreign table \"%s\" has the option unwind_empty", get_rel_name(foreign));
-	}
+		refuse(refusals, psprintf("foreign table \"%s\" has the option unwind_empty", get_rel_name(foreign)),
+			   "Its rows without an element have no number. Set unwind_empty to 'false'.");
 	stage = unsafe_stage(options->pipeline);
 	if (stage != NULL)
-	{
-		*hint = "Each stage must work on one document alone: $match, $set, $project, $unset, $unwind. Use a view of PostgreSQL over synchronized tables for the rest.";
-		return psprintf("the pipeline of foreign table \"%s\" has %s", get_rel_name(foreign), stage);
-	}
+		refuse(refusals, psprintf("the pipeline of foreign table \"%s\" has %s", get_rel_name(foreign), stage),
+			   "Each stage must work on one document alone: $match, $set, $project, $unset, $unwind. Use a view of PostgreSQL over synchronized tables for the rest.");
 	if (sync_key_columns(foreign) == NIL)
-	{
-		*hint = "It needs a column for _id, and one for each name of the option ordinality, which must name each array of unwind.";
-		return psprintf("foreign table \"%s\" has no columns that identify a row", get_rel_name(foreign));
-	}
-	return NULL;
+		refuse(refusals, psprintf("foreign table \"%s\" has no columns that identify a row", get_rel_name(foreign)),
+			   "It needs a column for _id, and one for each name of the option ordinality, which must name each array of unwind.");
 }
 
-/* refuse_constraints: why this table's foreign keys are refused; NULL: they are not. */
-static char *
-refuse_constraints(Relation local, char **hint)
+/* refuse_constraints: why this table's foreign keys are refused. */
+static void
+refuse_constraints(Relation local, List **refusals)
 {
 	ListCell   *cell;
 
@@ -331,72 +331,58 @@ refuse_constraints(Relation local, char **hint)
 		ReleaseSysCache(tuple);
 		if (action == FKCONSTR_ACTION_CASCADE || action == FKCONSTR_ACTION_SETNULL ||
 			action == FKCONSTR_ACTION_SETDEFAULT)
-		{
-			*hint = "It would change rows that MongoDB has. Create it with ON DELETE NO ACTION: it is checked when all tables have been changed.";
-			return psprintf("a foreign key of table \"%s\" changes rows when others are deleted",
-							RelationGetRelationName(local));
-		}
+			refuse(refusals, psprintf("a foreign key of table \"%s\" changes rows when others are deleted",
+							RelationGetRelationName(local)),
+				   "It would change rows that MongoDB has. Create it with ON DELETE NO ACTION: it is checked when all tables have been changed.");
 	}
-	return NULL;
 }
 
-/* refuse_local: why this table cannot be synchronized; NULL: it can. */
-static char *
-refuse_local(Relation local, Oid foreign, char **hint)
+/* refuse_local: why this table cannot be synchronized. */
+static void
+refuse_local(Relation local, Oid foreign, List **refusals)
 {
 	const char *name = RelationGetRelationName(local);
 	List	   *keys = sync_key_columns(foreign);
-	const char **equals = palloc(sizeof(char *) * list_length(keys));
+	const char **equals = palloc(sizeof(char *) * Max(list_length(keys), 1));
 	PartitionKey partition;
 
 	if (local->rd_rel->relkind != RELKIND_RELATION && local->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 	{
-		*hint = "Give an ordinary or partitioned table, or the name of a new one.";
-		return psprintf("\"%s\" is not a table", name);
+		refuse(refusals, psprintf("\"%s\" is not a table", name),
+			   "Give an ordinary or partitioned table, or the name of a new one.");
+		return;
 	}
 	if (local->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
-	{
-		*hint = "After a crash its rows would be gone, and its position not. ALTER TABLE ... SET LOGGED, or give another table.";
-		return psprintf("table \"%s\" is temporary or unlogged", name);
-	}
+		refuse(refusals, psprintf("table \"%s\" is temporary or unlogged", name),
+			   "After a crash its rows would be gone, and its position not. ALTER TABLE ... SET LOGGED, or give another table.");
 	if (local->rd_rel->relrowsecurity && local->rd_rel->relforcerowsecurity)
-	{
-		*hint = "The policies would hide rows from their synchronization: ALTER TABLE ... NO FORCE ROW LEVEL SECURITY. Others are bound by them as before.";
-		return psprintf("table \"%s\" has row-level security that binds its owner", name);
-	}
+		refuse(refusals, psprintf("table \"%s\" has row-level security that binds its owner", name),
+			   "The policies would hide rows from their synchronization: ALTER TABLE ... NO FORCE ROW LEVEL SECURITY. Others are bound by them as before.");
 	if (local->rd_rules != NULL)
-	{
-		*hint = "Drop the rule, or give another table.";
-		return psprintf("table \"%s\" has rules", name);
-	}
+		refuse(refusals, psprintf("table \"%s\" has rules", name),
+			   "Drop the rule, or give another table.");
 	if (local->rd_rel->relkind == RELKIND_RELATION && has_subclass(RelationGetRelid(local)))
-	{
-		*hint = "Give a table without children, or a partitioned one.";
-		return psprintf("table \"%s\" has inheritance children", name);
-	}
-	if (!sync_has_key(local, keys, equals))
-	{
-		*hint = psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
+		refuse(refusals, psprintf("table \"%s\" has inheritance children", name),
+			   "Give a table without children, or a partitioned one.");
+	if (keys != NIL && !sync_has_key(local, keys, equals))
+		refuse(refusals, psprintf("table \"%s\" has no unique index on the columns that identify a row", name),
+			   psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
 						 list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
-						 "the columns of _id and of the option ordinality");
-		return psprintf("table \"%s\" has no unique index on the columns that identify a row", name);
-	}
+						 "the columns of _id and of the option ordinality"));
 	partition = RelationGetPartitionKey(local);
-	for (int i = 0; partition != NULL && i < partition->partnatts; i++)
+	for (int i = 0; partition != NULL && keys != NIL && i < partition->partnatts; i++)
 	{
 		if (partition->partattrs[i] == 0 ||
 			strcmp(get_attname(RelationGetRelid(local), partition->partattrs[i], false), linitial(keys)) != 0)
-		{
-			*hint = "Partition it by the column of _id.";
-			return psprintf("table \"%s\" is partitioned by another column than that of _id", name);
-		}
+			refuse(refusals, psprintf("table \"%s\" is partitioned by another column than that of _id", name),
+				   "Partition it by the column of _id.");
 	}
-	return refuse_constraints(local, hint);
+	refuse_constraints(local, refusals);
 }
 
-/* refuse_column: why a column of the local table does not suit the foreign one; NULL: it does. */
-static char *
-refuse_column(Relation local, Form_pg_attribute foreign, char **hint)
+/* refuse_column: why a column of the local table does not suit the foreign one. */
+static void
+refuse_column(Relation local, Form_pg_attribute foreign, List **refusals)
 {
 	AttrNumber	number = get_attnum(RelationGetRelid(local), NameStr(foreign->attname));
 	const char *name = NameStr(foreign->attname);
@@ -404,43 +390,34 @@ refuse_column(Relation local, Form_pg_attribute foreign, char **hint)
 
 	if (number == InvalidAttrNumber)
 	{
-		if (mongo_is_pseudo_column(name))
-			return NULL;
-		*hint = "Add the column to the local table, with the same type, or drop it from the foreign one.";
-		return psprintf("table \"%s\" has no column \"%s\"", RelationGetRelationName(local), name);
+		if (!mongo_is_pseudo_column(name))
+			refuse(refusals, psprintf("table \"%s\" has no column \"%s\"", RelationGetRelationName(local), name),
+			   "Add the column to the local table, with the same type, or drop it from the foreign one.");
+		return;
 	}
 	attribute = TupleDescAttr(RelationGetDescr(local), number - 1);
 	if (attribute->attgenerated != '\0' || attribute->attidentity != '\0')
-	{
-		*hint = "Drop the expression, or give it a column of its own.";
-		return psprintf("column \"%s\" of table \"%s\" is generated", name, RelationGetRelationName(local));
-	}
+		refuse(refusals, psprintf("column \"%s\" of table \"%s\" is generated", name, RelationGetRelationName(local)),
+			   "Drop the expression, or give it a column of its own.");
 	if (getBaseType(attribute->atttypid) != getBaseType(foreign->atttypid) ||
 		(attribute->atttypmod != -1 && attribute->atttypid == foreign->atttypid && attribute->atttypmod != foreign->atttypmod))
-	{
-		*hint = "Give both columns the same type.";
-		return psprintf("column \"%s\" of table \"%s\" has type %s, and %s in the foreign table", name,
+		refuse(refusals, psprintf("column \"%s\" of table \"%s\" has type %s, and %s in the foreign table", name,
 						RelationGetRelationName(local),
 						format_type_with_typemod(attribute->atttypid, attribute->atttypmod),
-						format_type_with_typemod(foreign->atttypid, foreign->atttypmod));
-	}
-	return NULL;
+						format_type_with_typemod(foreign->atttypid, foreign->atttypmod)),
+			   "Give both columns the same type.");
 }
 
-/* refuse_columns: why the columns of both tables do not suit each other; NULL: they do. */
-static char *
-refuse_columns(Relation local, Relation foreign, char **hint)
+/* refuse_columns: why the columns of both tables do not suit each other. */
+static void
+refuse_columns(Relation local, Relation foreign, List **refusals)
 {
 	for (int i = 0; i < RelationGetDescr(foreign)->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(foreign), i);
-		char	   *refusal;
 
-		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), MONGO_MISMATCH_COLUMN) == 0)
-			continue;
-		refusal = refuse_column(local, attribute, hint);
-		if (refusal != NULL)
-			return refusal;
+		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), MONGO_MISMATCH_COLUMN) != 0)
+			refuse_column(local, attribute, refusals);
 	}
 	for (int i = 0; i < RelationGetDescr(local)->natts; i++)
 	{
@@ -449,45 +426,51 @@ refuse_columns(Relation local, Relation foreign, char **hint)
 		if (!attribute->attisdropped && attribute->attnotnull && !attribute->atthasdef &&
 			attribute->attgenerated == '\0' && attribute->attidentity == '\0' &&
 			get_attnum(RelationGetRelid(foreign), NameStr(attribute->attname)) == InvalidAttrNumber)
-		{
-			*hint = "Allow NULL in it, or give it a default.";
-			return psprintf("column \"%s\" of table \"%s\" may not be NULL, and the foreign table has none of that name",
-							NameStr(attribute->attname), RelationGetRelationName(local));
-		}
+			refuse(refusals, psprintf("column \"%s\" of table \"%s\" may not be NULL, and the foreign table has none of that name",
+							NameStr(attribute->attname), RelationGetRelationName(local)),
+				   "Allow NULL in it, or give it a default.");
 	}
-	return NULL;
 }
 
 /*
- * sync_refusal
- *		Returns why the tables cannot be synchronized for this owner, palloc'd, and sets *hint to
- *		the remedy; NULL if they can.  'local' may be invalid: it is to be created.
+ * sync_refusals
+ *		Returns all reasons why the tables cannot be synchronized for this owner, SyncRefusal *; NIL
+ *		if they can.  'local' may be invalid: it is to be created.
  *
  * The tables must be locked.
  */
-char *
-sync_refusal(Oid foreign, Oid local, Oid owner, char **hint)
+List *
+sync_refusals(Oid foreign, Oid local, Oid owner)
 {
-	char	   *refusal = refuse_foreign(foreign, owner, hint);
+	List	   *refusals = NIL;
 	Relation	local_relation;
 	Relation	foreign_relation;
 
-	if (refusal != NULL || !OidIsValid(local))
-		return refusal;
+	refuse_foreign(foreign, owner, &refusals);
+	if (!OidIsValid(local) || !sync_is_ours(foreign))
+		return refusals;
 	local_relation = relation_open(local, NoLock);
 	foreign_relation = relation_open(foreign, NoLock);
 	if (local_relation->rd_rel->relowner != owner)
-	{
-		*hint = "All tables of a group belong to one role.";
-		refusal = psprintf("table \"%s\" belongs to another role", RelationGetRelationName(local_relation));
-	}
-	if (refusal == NULL)
-		refusal = refuse_local(local_relation, foreign, hint);
-	if (refusal == NULL)
-		refusal = refuse_columns(local_relation, foreign_relation, hint);
+		refuse(&refusals, psprintf("table \"%s\" belongs to another role", RelationGetRelationName(local_relation)),
+			   "All tables of a group belong to one role.");
+	refuse_local(local_relation, foreign, &refusals);
+	refuse_columns(local_relation, foreign_relation, &refusals);
 	relation_close(foreign_relation, NoLock);
 	relation_close(local_relation, NoLock);
-	return refusal;
+	return refusals;
+}
+
+/* sync_refusal: the first of them, and its remedy in *hint; NULL if there is none. */
+const char *
+sync_refusal(Oid foreign, Oid local, Oid owner, const char **hint)
+{
+	List	   *refusals = sync_refusals(foreign, local, owner);
+
+	if (refusals == NIL)
+		return NULL;
+	*hint = ((SyncRefusal *) linitial(refusals))->hint;
+	return ((SyncRefusal *) linitial(refusals))->message;
 }
 
 /*
@@ -625,8 +608,8 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	SyncTable  *table = palloc0(sizeof(SyncTable));
 	Relation	target = relation_open(member->target, NoLock);
 	Relation	foreign = relation_open(member->foreign, NoLock);
-	char	   *hint = NULL;
-	char	   *refusal = sync_refusal(member->foreign, member->local, group->owner, &hint);
+	const char *hint = NULL;
+	const char *refusal = sync_refusal(member->foreign, member->local, group->owner, &hint);
 
 	if (refusal == NULL && GetForeignTable(member->foreign)->serverid != group->server)
 	{
@@ -640,7 +623,7 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	table->foreign = member->foreign;
 	table->target_name = sync_qualified_name(member->target);
 	table->foreign_name = sync_qualified_name(member->foreign);
-	table->match_function = match_function(group->server);
+	table->match_function = sync_fdw_function(group->server, "mongo_match", RECORDOID, JSONOID);
 	table->is_unwound = mongo_table_options(member->foreign)->unwind != NULL;
 	table->has_triggers = has_row_triggers(target);
 	table->key_number = sync_key_column(member->foreign);
