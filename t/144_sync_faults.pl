@@ -66,7 +66,6 @@ equal('copied again, it has the new values', 'c', '_id, b, t');
 is(sql('SELECT min(noted) FROM c'), 7, 'a column of its own has its default');
 sql(q{ALTER FOREIGN TABLE shop.c OPTIONS (ADD collection 'other')});
 mongo('{"insert": "other", "documents": [{"_id": 1, "b": 100}]}');
-refused('another collection', q{CALL mongo_sync.recopy('big'); CALL mongo_sync.sync('shop.c', 'c')}, '55000', 'server or database|columns or options') if 0;
 mongo('{"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$inc": {"b": 1}}}]}');
 refused('another collection', q{CALL mongo_sync.sync('shop.c', 'c')}, '55000', 'columns or options have changed');
 sql(q{CALL mongo_sync.recopy('c')});
@@ -145,12 +144,13 @@ sql(q{CREATE SCHEMA orders; CREATE SCHEMA reports;
 	CREATE FOREIGN TABLE orders.parts (_id int, n int, m int, part text OPTIONS (path 'lines.parts')) SERVER mongodb OPTIONS (database 'db', collection 'orders', unwind 'lines, lines.parts', ordinality 'n, m');
 	CREATE FOREIGN TABLE orders.places (_id int, name text) SERVER mongodb OPTIONS (database 'db');
 	CREATE FOREIGN TABLE orders.changes (__operation text) SERVER mongodb OPTIONS (database 'db', collection 'orders', change_stream 'collection');
+	CREATE TABLE reports.lines (_id int, n int, parts int, PRIMARY KEY (_id, n));
+	CREATE TABLE reports.orders (_id int PRIMARY KEY, place int, UNIQUE (place) DEFERRABLE);
 	CREATE TABLE reports.places (_id int PRIMARY KEY, name text);
-	CREATE TABLE reports.orders (_id int PRIMARY KEY, place int REFERENCES reports.places, UNIQUE (place) DEFERRABLE);
-	CREATE TABLE reports.lines (_id int REFERENCES reports.orders, n int, parts int, PRIMARY KEY (_id, n))});
+	ALTER TABLE reports.lines ADD FOREIGN KEY (_id) REFERENCES reports.orders;
+	ALTER TABLE reports.orders ADD FOREIGN KEY (place) REFERENCES reports.places});
 mongo('{"insert": "places", "documents": [{"_id": 1, "name": "a"}, {"_id": 2, "name": "b"}, {"_id": 3, "name": "c"}]}');
 mongo('{"insert": "orders", "documents": [{"_id": 1, "place": 1, "lines": [{"count": 2, "parts": ["x", "y"]}, {"count": 1, "parts": ["z"]}]}, {"_id": 2, "place": 2, "lines": []}, {"_id": 3, "place": 3}]}');
-refused('copied in parts, a child is before its parent', q{CALL mongo_sync.sync_schema('orders', 'reports')}, '23503', 'foreign key') if 0;
 sql(q{CALL mongo_sync.sync_schema('orders', 'reports')});
 sub reports
 {

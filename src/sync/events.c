@@ -31,8 +31,9 @@
 /* MongoDB's code if the oplog does not reach back to a time */
 #define HISTORY_LOST		286
 
-/* In place of a code: the position is one of another server's. */
+/* In place of a code: the position is one of another server's, or in the future. */
 #define ANOTHER_HISTORY		(-1)
+#define AHEAD_OF_TIME		(-2)
 
 /* ---------------------------- Single commands ----------------------------- */
 
@@ -375,17 +376,6 @@ stream_command(const bson_t *collections, int count, uint64 start, int batch_siz
 							  bson_array(pipeline.bson), bson_int32(batch_size));
 }
 
-pg_noreturn static void
-report_another_history(SyncRun *run, const SyncGroup *group)
-{
-	run->failure = ANOTHER_HISTORY;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("MongoDB has another history than the tables of \"%s\" were copied from", group->name),
-			 errdetail("It was restored, or its replica set was initiated anew."),
-			 errhint("CALL mongo_sync.recopy() for each of the tables copies them again.")));
-}
-
 /* is_same_event: tells whether a change event is the group's last one. */
 static bool
 is_same_event(const bson_t *last, const Event *event)
@@ -408,58 +398,108 @@ is_same_event(const bson_t *last, const Event *event)
 	return same;
 }
 
+/* run: runs a command that reads in the group's database; a reply of {ok: 0} is returned, too. */
+static const bson_t *
+run(const SyncGroup *group, UserMapping *user, const bson_t *command)
+{
+	return mongo_run_command(CurrentMemoryContext, user, group->database, command, NULL);
+}
+
+/*
+ * is_shown_again
+ *		Tells whether MongoDB shows the last event again; true also if its oplog does not reach back
+ *		to it, or it replies with another error, which opening the stream will meet, too.
+ */
+static bool
+is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *collection, uint64 time)
+{
+	BsonArray	collections = bson_array_create();
+	const bson_t *reply;
+	const char *batch = "cursor.firstBatch";
+	int64		cursor = 0;
+	bool		found = false;
+	bool		is_past = false;
+
+	bson_array_append(&collections, *bson_iter_value(unconstify(bson_iter_t *, collection)));
+	reply = run(group, user, stream_command(collections.bson, 1, time, 1000));
+	for (;;)
+	{
+		bson_iter_t iter;
+		bson_iter_t field;
+		bson_iter_t element;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, batch, &field) ||
+			!bson_iter_recurse(&field, &element))
+			return true;
+		while (!found && !is_past && bson_iter_next(&element))
+		{
+			const uint8 *data;
+			uint32		length;
+			Event		event;
+
+			if (!BSON_ITER_HOLDS_DOCUMENT(&element))
+				mongo_report_bad_bson();
+			bson_iter_document(&element, &length, &data);
+			read_event(data, length, &event);
+			found = is_same_event(group->last_event, &event);
+			is_past = event.time > time;
+		}
+		if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.id", &field))
+			cursor = bson_iter_as_int64(&field);
+		if (!is_past && bson_iter_init(&iter, reply) &&
+			bson_iter_find_descendant(&iter, "cursor.postBatchResumeToken._data", &field) && BSON_ITER_HOLDS_UTF8(&field))
+		{
+			char		digits[2 + 16 + 1];
+
+			/* a token begins with 0x82 and the time, in hexadecimal */
+			strlcpy(digits, bson_iter_utf8(&field, NULL), sizeof(digits));
+			is_past = strncmp(digits, "82", 2) == 0 && strtou64(digits + 2, NULL, 16) > time;
+		}
+		if (found || is_past || cursor == 0)
+			break;
+		reply = run(group, user, bson_from_template("{getMore: @1, collection: @2, maxTimeMS: 100}",
+													bson_int64(cursor), bson_first(collections.bson)));
+		batch = "cursor.nextBatch";
+	}
+	if (cursor != 0)
+		(void) run(group, user, bson_from_template("{killCursors: @1, cursors: [@2]}",
+												   bson_first(collections.bson), bson_int64(cursor)));
+	return found;
+}
+
 /*
  * check_history
- *		Has MongoDB show the last event again.  Raises 55000 if it does not.
+ *		Raises 55000 if the group's position is not one of this MongoDB's history.
  */
 static void
 check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 {
-	MemoryContext context;
-	MongoEventStream *stream;
 	bson_iter_t time;
-	bool		found = false;
-	bool		is_past = false;
-	BsonArray	collection = bson_array_create();
-	bson_iter_t name;
-
+	bson_iter_t collection;
 	char	   *replica_set = sync_replica_set(user);
 
-	if (sync_present(user) < group->position ||
-		(replica_set != NULL && group->replica_set != NULL && strcmp(replica_set, group->replica_set) != 0))
-		report_another_history(run, group);
-	if (group->last_event == NULL || !bson_iter_init_find(&time, group->last_event, "time") ||
-		!bson_iter_init_find(&name, group->last_event, "collection"))
-		return;
-	bson_array_append(&collection, *bson_iter_value(&name));
-	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync history", ALLOCSET_DEFAULT_SIZES);
-	stream = mongo_event_stream_open(context, user, group->database,
-									 stream_command(collection.bson, 1, timestamp_at(&time), 100), &run->failure);
-	while (!found && !is_past)
+	if (sync_present(user) < group->position)
 	{
-		const uint8 *data;
-		uint32		length;
-
-		CHECK_FOR_INTERRUPTS();
-		while (!found && !is_past && (data = mongo_event_stream_next(stream, &length)) != NULL)
-		{
-			Event		event;
-
-			read_event(data, length, &event);
-			found = is_same_event(group->last_event, &event);
-			is_past = event.time > timestamp_at(&time);
-		}
-		is_past = is_past || mongo_event_stream_is_closed(stream) ||
-			mongo_event_stream_mark(stream) > timestamp_at(&time) + 1;
-		if (!found && !is_past)
-		{
-			mongo_event_stream_request(stream, 100, 100);
-			mongo_event_stream_receive(stream, &run->failure);
-		}
+		run->failure = AHEAD_OF_TIME;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the tables of \"%s\" are at a later cluster time than MongoDB", group->name),
+				 errdetail("MongoDB was restored, or a member that lags behind was asked."),
+				 errhint("If it was restored, CALL mongo_sync.recopy() for each of the tables.")));
 	}
-	MemoryContextDelete(context);
-	if (!found)
-		report_another_history(run, group);
+	if ((replica_set != NULL && group->replica_set != NULL && strcmp(replica_set, group->replica_set) != 0) ||
+		(group->last_event != NULL && bson_iter_init_find(&time, group->last_event, "time") &&
+		 bson_iter_init_find(&collection, group->last_event, "collection") &&
+		 !is_shown_again(group, user, &collection, timestamp_at(&time))))
+	{
+		run->failure = ANOTHER_HISTORY;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("MongoDB has another history than the tables of \"%s\" were copied from", group->name),
+				 errdetail("It was restored, or its replica set was initiated anew."),
+				 errhint("CALL mongo_sync.recopy() for each of the tables copies them again.")));
+	}
 }
 
 /* open_at: opens the stream at a time, and receives its first batch. */
@@ -515,7 +555,7 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 bool
 sync_run_is_lost(const SyncRun *run)
 {
-	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY;
+	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY || run->failure == AHEAD_OF_TIME;
 }
 
 /* sync_run_is_current: tells whether the stream is open for this group as it is now. */

@@ -222,6 +222,11 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
 		.target = local,.local = local,.foreign = foreign,.state = SYNC_STOPPED,.reason = "not copied yet",
 		.collection = mongo_to_utf8(options->collection),.deleted_at = deleted_at
 	};
+	if (deleted_at != NULL && get_atttype(local, get_attnum(local, deleted_at)) != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table \"%s\" has no column \"%s\" of type timestamp with time zone", get_rel_name(local), deleted_at),
+				 errhint("ALTER TABLE %s ADD COLUMN %s timestamptz.", sync_qualified_name(local), quote_identifier(deleted_at))));
 	if (GetForeignTable(foreign)->serverid != group->server ||
 		strcmp(mongo_to_utf8(options->database), group->database) != 0)
 		ereport(ERROR,
@@ -235,7 +240,8 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
 					SYNC_OID(local), SYNC_OID(foreign), SYNC_INT4(group->id), SYNC_TEXT(member->reason),
 					SYNC_TEXT(member->collection), SYNC_TEXT(deleted_at));
 	group->members = lappend(group->members, member);
-	if (has_rows(local, group->owner))
+	/* foreign keys hold when all tables are whole */
+	if (has_rows(local, group->owner) || sync_has_foreign_keys(local))
 	{
 		sync_copy_again(group, member);
 		return;

@@ -230,9 +230,69 @@ check_identities(SyncGroup *group, List **members)
 	*members = same;
 }
 
+/*
+ * replace_rows: replaces the rows of a local table by those of its new copy.
+ */
+static void
+replace_rows(SyncGroup *group, const SyncMember *copy, uint64 until)
+{
+	SyncMember *member = sync_group_member(group, copy->local);
+
+	member->counts = sync_rows_swap(member, member->table, copy->table, until);
+	member->state = SYNC_SYNCHRONIZED;
+	member->reason = NULL;
+	member->collection = copy->collection;
+	member->identity = copy->identity;
+	member->read_until = copy->read_until;
+}
+
+/* forget_copy: notes for the local table what was noted for its new copy, and drops that. */
+static void
+forget_copy(SyncGroup *group, SyncMember *copy)
+{
+	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(copy->local));
+	(void) sync_run("UPDATE mongo_sync.unfit SET target = $1 WHERE target OPERATOR(pg_catalog.=) $2",
+					SYNC_OID(copy->local), SYNC_OID(copy->target));
+	(void) sync_run("UPDATE mongo_sync.members m SET rows_copied = c.rows_copied, collection = c.collection FROM mongo_sync.members c"
+					" WHERE m.target OPERATOR(pg_catalog.=) $1 AND c.target OPERATOR(pg_catalog.=) $2",
+					SYNC_OID(copy->local), SYNC_OID(copy->target));
+	sync_copy_drop_table(copy->target);
+	group->members = list_delete_ptr(group->members, copy);
+}
+
+/*
+ * joining
+ *		Returns the members that equal MongoDB at T when this step is written.  Tables with foreign
+ *		keys join together, as these hold only then.
+ */
+static List *
+joining(const SyncGroup *group, uint64 until)
+{
+	List	   *plain = NIL;
+	List	   *related = NIL;
+	bool		related_wait = false;
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+		bool		is_ready = member->state == SYNC_CATCHING_UP && member->is_caught_up && member->read_until <= until;
+
+		if (member->state != SYNC_COPYING && member->state != SYNC_CATCHING_UP)
+			continue;
+		if (!sync_has_foreign_keys(member->local))
+			plain = is_ready ? lappend(plain, member) : plain;
+		else if (is_ready)
+			related = lappend(related, member);
+		else
+			related_wait = true;
+	}
+	return related_wait ? plain : list_concat(plain, related);
+}
+
 /* write_rows: makes the members' tables equal to what was read, and calls their triggers. */
 static void
-write_rows(List *members, uint64 until)
+write_rows(SyncGroup *group, List *members, List *joined, uint64 until)
 {
 	ListCell   *cell;
 
@@ -245,65 +305,37 @@ write_rows(List *members, uint64 until)
 		sync_rows_note_unfit(member->rows, member);
 		member->counts = sync_rows_apply(member->rows, member, until);
 	}
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	AfterTriggerEndQuery(NULL);
-	PopActiveSnapshot();
-	sync_applied_time = 0;
-}
-
-/* replace_rows: replaces the rows of a local table by those of its new copy, which is dropped. */
-static void
-replace_rows(SyncGroup *group, SyncMember *copy, uint64 until)
-{
-	SyncMember *member = sync_group_member(group, copy->local);
-	SyncRights	rights;
-
-	sync_lock_tables(list_make2(member, copy));
-	member->definition = NULL;
-	sync_rights_take(&rights, group->owner);
-	sync_table_open(group, member);
-	sync_table_open(group, copy);
-	sync_applied_time = until;
-	AfterTriggerBeginQuery();
-	member->counts = sync_rows_swap(member, member->table, copy->table, until);
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	AfterTriggerEndQuery(NULL);
-	PopActiveSnapshot();
-	sync_applied_time = 0;
-	sync_rights_return(&rights);
-
-	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
-	(void) sync_run("UPDATE mongo_sync.unfit SET target = $1 WHERE target OPERATOR(pg_catalog.=) $2",
-					SYNC_OID(member->target), SYNC_OID(copy->target));
-	(void) sync_run("UPDATE mongo_sync.members m SET rows_copied = c.rows_copied, collection = c.collection FROM mongo_sync.members c"
-					" WHERE m.target OPERATOR(pg_catalog.=) $1 AND c.target OPERATOR(pg_catalog.=) $2",
-					SYNC_OID(member->target), SYNC_OID(copy->target));
-	member->state = SYNC_SYNCHRONIZED;
-	member->reason = NULL;
-	member->collection = copy->collection;
-	member->identity = copy->identity;
-	member->read_until = copy->read_until;
-	sync_copy_drop_table(copy->target);
-	group->members = list_delete_ptr(group->members, copy);
-}
-
-/* join_copies: synchronizes the members that have caught up and equal MongoDB at T. */
-static void
-join_copies(SyncGroup *group, uint64 until)
-{
-	ListCell   *cell;
-
-	foreach(cell, list_copy(group->members))
+	foreach(cell, joined)
 	{
 		SyncMember *member = lfirst(cell);
 
-		if (member->state != SYNC_CATCHING_UP || !member->is_caught_up || member->read_until > until)
-			continue;
 		member->state = SYNC_SYNCHRONIZED;
 		if (member->target != member->local)
 			replace_rows(group, member, until);
+	}
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	AfterTriggerEndQuery(NULL);
+	PopActiveSnapshot();
+	sync_applied_time = 0;
+}
+
+/* open_joined: opens the tables of the members that join, and those that their copies replace. */
+static void
+open_joined(SyncGroup *group, List *joined)
+{
+	ListCell   *cell;
+
+	foreach(cell, joined)
+	{
+		SyncMember *copy = lfirst(cell);
+
+		if (copy->target == copy->local)
+			continue;
+		if (copy->table == NULL)
+			sync_table_open(group, copy);
+		sync_group_member(group, copy->local)->definition = NULL;
+		sync_table_open(group, sync_group_member(group, copy->local));
 	}
 }
 
@@ -402,6 +434,39 @@ working(const SyncGroup *group)
 	return members;
 }
 
+/* copied: the members that are copied, and those whose rows their copies will replace. */
+static List *
+copied(const SyncGroup *group)
+{
+	List	   *members = NIL;
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->state == SYNC_CATCHING_UP)
+			members = list_append_unique_ptr(list_append_unique_ptr(members, member), sync_group_member(group, member->local));
+	}
+	return members;
+}
+
+/* has_related: tells whether a synchronized table of the group has foreign keys. */
+static bool
+has_related(const SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		const SyncMember *member = lfirst(cell);
+
+		if (member->state == SYNC_SYNCHRONIZED && sync_has_foreign_keys(member->local))
+			return true;
+	}
+	return false;
+}
+
 /*
  * sync_step
  *		Applies the changes of a batch, or of as many as belong to one cluster time, in the current
@@ -416,6 +481,8 @@ sync_step(SyncRun *run, int max_wait)
 	SyncGroup  *group;
 	SyncRights	rights;
 	List	   *members;
+	List	   *joined;
+	ListCell   *cell;
 	uint64		until;
 	uint64		changes;
 
@@ -437,25 +504,44 @@ sync_step(SyncRun *run, int max_wait)
 		return group->follow && follow_stopped(group) ? SYNC_DONE :
 			run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
 
+	/* foreign keys may not hold before T has reached the time of the reads */
+	if (run->choose_time && has_related(group))
+	{
+		run->whole_until = sync_present(mongo_user_mapping(group->owner, group->server));
+		run->choose_time = false;
+	}
+	if (until < run->whole_until || (until < read_until(group) && has_related(group)))
+		return SYNC_DONE;
+
 	changes = take_events(run, group, until);
 	prepare_copies(group);
 	members = working(group);
-	if (members != NIL)
+	joined = NIL;
+	if (members != NIL || sync_is_copying(group))
 	{
-		sync_lock_tables(members);
+		sync_lock_tables(list_union_ptr(members, copied(group)));
 		sync_rights_take(&rights, group->owner);
 		members = open_tables(group, members);
 		read_rows(run, group, members, until);
 		if (run->choose_time)
 			check_identities(group, &members);
-		write_rows(members, until);
+		joined = joining(group, until);
+		open_joined(group, joined);
+		write_rows(group, members, joined, until);
 		sync_rights_return(&rights);
 	}
-	join_copies(group, until);
+	foreach(cell, joined)
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (member->target != member->local)
+			forget_copy(group, member);
+	}
 	group->position = until;
 	group->seen_at = Max(group->seen_at, run->mark);
 	store(group, changes);
 	run->choose_time = false;
+	run->whole_until = 0;
 	run->position = until;
 	if (group->follow && follow_stopped(group))
 		return SYNC_DONE;
@@ -470,7 +556,7 @@ sync_copy_unit(SyncRun *run, int max_wait pg_attribute_unused())
 
 	if (group == NULL || group->paused)
 		return SYNC_PAUSED;
-	return sync_copy_range(group, &run->time, run->choose_time) ? SYNC_DONE : SYNC_AT_PRESENT;
+	return sync_copy_range(group, &run->time, run->choose_copy_time) ? SYNC_DONE : SYNC_AT_PRESENT;
 }
 
 /* open_unit: opens the group's stream, to see whether that is possible. */
@@ -520,6 +606,7 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	ResourceOwner owner = CurrentResourceOwner;
 	ConstraintsSetStmt immediate = {.type = T_ConstraintsSetStmt,.constraints = NIL,.deferred = false};
 	SyncResult	result = SYNC_FAILED;
+	bool	   *choose_time = unit == sync_copy_unit ? &run->choose_copy_time : &run->choose_time;
 
 	run->time = (MongoReadTime) {0};
 	run->failure = 0;
@@ -554,14 +641,14 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(context);
 	if (result == SYNC_FAILED &&
-		(run->time.failure == SNAPSHOT_TOO_OLD || run->time.failure == SNAPSHOT_UNAVAILABLE) && !run->choose_time)
+		(run->time.failure == SNAPSHOT_TOO_OLD || run->time.failure == SNAPSHOT_UNAVAILABLE) && !*choose_time)
 	{
-		run->choose_time = true;
+		*choose_time = true;
 		result = SYNC_DONE;
 	}
 	else if (result == SYNC_FAILED)
 	{
-		run->choose_time = false;
+		*choose_time = false;
 		run->failures++;
 		note_failure(run);
 	}

@@ -193,6 +193,7 @@ extern const char *sync_fdw_function(Oid server, const char *name, Oid first, Oi
 extern AttrNumber sync_key_column(Oid foreign);
 extern List *sync_key_columns(Oid foreign);
 extern bool sync_is_ours(Oid foreign);
+extern bool sync_has_foreign_keys(Oid relid);
 extern List *sync_refusals(Oid foreign, Oid local, Oid owner);
 extern const char *sync_refusal(Oid foreign, Oid local, Oid owner, const char **hint);
 
@@ -216,6 +217,9 @@ typedef struct SyncRun
 	TupleTableSlot *slot;
 	bool		has_slot;		/* the next event is in 'slot' */
 	bool		choose_time;	/* MongoDB has no snapshot of T any more */
+	bool		choose_copy_time;	/* nor of the position, for ranges */
+	uint64		whole_until;	/* T must reach it before anything is written,
+								 * for foreign keys */
 	int			failure;		/* MongoDB's code of the stream's last error */
 	MongoReadTime time;			/* of reads */
 	ErrorData  *error;			/* of the last unit, in 'context' */

@@ -313,6 +313,20 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 			   "It needs a column for _id, and one for each name of the option ordinality, which must name each array of unwind.");
 }
 
+/* sync_has_foreign_keys: tells whether the table refers to another one, or another to it. */
+bool
+sync_has_foreign_keys(Oid relid)
+{
+	Relation	relation = relation_open(relid, AccessShareLock);
+	const TriggerDesc *triggers = relation->trigdesc;
+	bool		found = false;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		found |= RI_FKey_trigger_type(triggers->triggers[i].tgfoid) != RI_TRIGGER_NONE;
+	relation_close(relation, NoLock);
+	return found;
+}
+
 /* refuse_constraints: why this table's foreign keys are refused. */
 static void
 refuse_constraints(Relation local, List **refusals)
