@@ -28,12 +28,6 @@ extern bool mongo_analyze_foreign_table(Relation relation,
 										BlockNumber *totalpages);
 
 /*
- * mongo_sync_register_worker: registers the worker that brings tables into step with collections,
- * if mongo_fdw.sync_interval is set.  For shared_preload_libraries.
- */
-extern void mongo_sync_register_worker(void);
-
-/*
  * mongo_import_foreign_schema
  *		ImportForeignSchema callback, see docs/import.md.
  *

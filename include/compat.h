@@ -366,6 +366,14 @@ typedef struct MongoJsonbState
 	timestamp2timestamptz_opt_overflow((timestamp), &(int) {0})
 #endif
 
+/* Since PostgreSQL 19 such a worker is ended for the sake of its database's DROP, RENAME and copies. */
+#ifndef BGWORKER_INTERRUPTIBLE
+#include "postmaster/bgworker.h"
+#endif
+#ifndef BGWORKER_INTERRUPTIBLE
+#define BGWORKER_INTERRUPTIBLE 0
+#endif
+
 #include "driver_calls.h"
 
 #endif							/* MONGO_FDW_COMPAT_H */

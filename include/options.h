@@ -343,7 +343,7 @@ extern bool mongo_is_preloaded;
 /* Commands that take at least so many milliseconds are logged; -1: none. */
 extern int	mongo_slow_command_ms;
 
-/* Milliseconds between background runs of mongo_sync(); 0: there are none. */
+/* Zero: as mongo_sync.enabled = off; all else has no meaning any more. */
 extern int	mongo_sync_interval;
 
 /* The index to use, in the form of option hint; empty: that option's. */

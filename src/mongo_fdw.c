@@ -13,6 +13,7 @@
 #include "exec.h"
 #include "plan.h"
 #include "options.h"
+#include "sync.h"
 
 #include "foreign/fdwapi.h"
 #include "fmgr.h"
@@ -39,8 +40,8 @@ _PG_init(void)
 		mongo_is_preloaded = true;
 		mongo_initialize_library();
 		mongo_activity_initialize();
-		mongo_sync_register_worker();
 	}
+	mongo_sync_initialize();
 }
 
 Datum

@@ -42,9 +42,10 @@ CREATE TABLE mongo_sync.groups (
 	steps bigint NOT NULL DEFAULT 0,
 	changes bigint NOT NULL DEFAULT 0,		-- documents that had changed
 	last_run timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	oplog_from bigint,						-- MongoDB's oplog began there; NULL: it may not be read
 	failing_since timestamptz,
-	failed_at timestamptz,
-	last_error text
+	last_error text,
+	error_kind text							-- without values of documents
 );
 
 -- A table of a group, or its new copy.
@@ -144,3 +145,117 @@ COMMENT ON FUNCTION mongo_sync.pause(regclass) IS 'have the group of a table sta
 COMMENT ON FUNCTION mongo_sync.resume(regclass) IS 'go on with a group that was paused';
 COMMENT ON FUNCTION mongo_sync.stop(regclass) IS 'stop synchronizing a table';
 COMMENT ON FUNCTION mongo_sync.cluster_time() IS 'in a trigger: the cluster time whose changes are being written';
+
+--
+-- Views.  Who has the rights of a local table's owner sees its rows; pg_monitor sees all but what is in
+-- documents.  Nobody sees more by a condition of their own: they are security barriers.
+--
+
+-- Names and operators are PostgreSQL's from here on.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- Why no background worker runs in this database; NULL: one runs.
+CREATE FUNCTION mongo_sync.worker_problem()
+RETURNS text
+AS 'MODULE_PATHNAME', 'mongo_sync_worker_problem'
+LANGUAGE C VOLATILE;
+
+-- A cluster time as text, and its seconds.
+CREATE FUNCTION mongo_sync.time_text(bigint)
+RETURNS text
+AS 'MODULE_PATHNAME', 'mongo_sync_time_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION mongo_sync."time"(bigint)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'mongo_sync_time'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE VIEW mongo_sync.status WITH (security_barrier) AS
+SELECT g.name AS "group",
+	CASE WHEN a.is_active THEN m.local_table::regclass END AS local_table,
+	CASE WHEN a.is_active THEN m.foreign_table::regclass END AS foreign_table,
+	CASE WHEN NOT a.is_active THEN 'waiting for its owner'
+		WHEN m.state = 'stopped' AND c.target IS NULL THEN 'stopped'
+		WHEN g.paused THEN 'paused'
+		WHEN g.failing_since IS NOT NULL THEN 'failing'
+		WHEN m.state <> 'synchronized' THEN COALESCE(c.state, m.state)
+		WHEN w.problem IS NOT NULL THEN 'no worker'
+		ELSE 'applying' END AS state,
+	CASE WHEN NOT a.is_active THEN 'it came by a restore, a subscription or a template'
+		WHEN m.state = 'stopped' AND c.target IS NULL THEN m.reason
+		WHEN g.paused OR g.failing_since IS NOT NULL OR m.state <> 'synchronized' THEN NULL
+		ELSE w.problem END AS reason,
+	CASE WHEN a.is_active AND m.state = 'synchronized' THEN mongo_sync."time"(g.consistent_at) END AS consistent_at,
+	mongo_sync.time_text(g.position) AS cluster_time,
+	GREATEST(mongo_sync."time"(g.seen_at) - mongo_sync."time"(g.position), '0') AS lag,
+	mongo_sync."time"(g.position) - mongo_sync."time"(g.oplog_from) AS oplog_left,
+	r.done AS ranges_copied, r.number AS ranges,
+	COALESCE(c.rows_copied, m.rows_copied) AS rows_copied, m.rows_inserted, m.rows_updated, m.rows_deleted,
+	g.failing_since,
+	CASE WHEN a.is_own THEN g.last_error
+		ELSE regexp_replace(g.error_kind, '%[-+0-9.*]*(hh?|ll?|z|t|j)?[a-zA-Z]', '...', 'g') END AS last_error,
+	g.last_run
+FROM mongo_sync.members m
+	JOIN mongo_sync.groups g ON g.id = m.group_id
+	LEFT JOIN pg_class t ON t.oid = m.local_table
+	CROSS JOIN LATERAL (SELECT g.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) AND
+			g.installation = (SELECT last_value FROM mongo_sync.installation) AS is_active,
+		pg_has_role(COALESCE(t.relowner, g.owner), 'USAGE') AS is_own) a
+	LEFT JOIN mongo_sync.members c ON c.local_table = m.local_table AND c.target <> m.target
+	CROSS JOIN LATERAL (SELECT count(x.read_at) AS done, count(*) AS number FROM mongo_sync.ranges x
+		WHERE x.target = m.target OR x.target = c.target) r
+	CROSS JOIN (SELECT mongo_sync.worker_problem() AS problem) w
+WHERE m.target = m.local_table AND (a.is_active AND a.is_own OR pg_has_role('pg_monitor', 'USAGE'));
+
+CREATE VIEW mongo_sync.errors WITH (security_barrier) AS
+SELECT m.local_table::regclass AS local_table, u.id, u.reason, u.noted_at
+FROM mongo_sync.unfit u
+	JOIN mongo_sync.members m ON m.target = u.target
+	JOIN pg_class t ON t.oid = m.local_table
+WHERE pg_has_role(t.relowner, 'USAGE');
+
+-- Only what is wrong, and what to do.
+CREATE VIEW mongo_sync.health WITH (security_barrier) AS
+WITH groups AS (
+	SELECT s."group", min(s.failing_since) AS failing_since, min(s.last_error) AS last_error, max(s.lag) AS lag,
+		min(s.oplog_left) AS oplog_left, bool_or(s.state = 'paused') AS is_paused, bool_or(s.state = 'no worker') AS has_no_worker,
+		min(s.reason) FILTER (WHERE s.state = 'no worker') AS reason, min(s.local_table::text) AS local_table
+	FROM mongo_sync.status s
+	GROUP BY s."group"
+)
+SELECT COALESCE(s.local_table::text, s."group") AS object, s.state, NULL::timestamptz AS since, s.reason AS problem,
+	CASE s.state WHEN 'stopped' THEN format('CALL mongo_sync.recopy(%L)', s.local_table)
+		ELSE 'Its owner calls mongo_sync.sync() or sync_schema() again.' END AS remedy
+FROM mongo_sync.status s
+WHERE s.state IN ('stopped', 'waiting for its owner')
+UNION ALL
+SELECT g."group", 'failing', g.failing_since, g.last_error, 'See docs/troubleshooting.md for the message; it is tried again by itself.'
+FROM groups g
+WHERE g.failing_since IS NOT NULL
+UNION ALL
+SELECT g."group", 'paused', NULL, 'it stands still', format('SELECT mongo_sync.resume(%L)', g.local_table)
+FROM groups g
+WHERE g.is_paused
+UNION ALL
+SELECT g."group", 'no worker', NULL, g.reason, 'Set shared_preload_libraries, mongo_sync.enabled or max_worker_processes, or CALL mongo_sync.sync() regularly.'
+FROM groups g
+WHERE g.has_no_worker
+UNION ALL
+SELECT g."group", 'late', NULL, 'MongoDB is ahead by ' || g.lag, 'Look for slow triggers, missing indexes and locks.'
+FROM groups g
+WHERE g.lag > '1 minute' AND NOT g.is_paused
+UNION ALL
+SELECT g."group", 'losing changes', NULL, 'more than half of what MongoDB''s oplog has is not applied yet; left are ' || g.oplog_left, 'Make the oplog larger: replSetResizeOplog.'
+FROM groups g
+WHERE g.oplog_left < g.lag
+UNION ALL
+SELECT e.local_table::text, 'documents without a row', min(e.noted_at), count(*) || ' documents have no row here', 'SELECT * FROM mongo_sync.errors'
+FROM mongo_sync.errors e
+GROUP BY e.local_table;
+
+GRANT SELECT ON mongo_sync.status, mongo_sync.errors, mongo_sync.health TO PUBLIC;
+
+COMMENT ON VIEW mongo_sync.status IS 'all synchronized tables';
+COMMENT ON VIEW mongo_sync.errors IS 'documents that have no row in a synchronized table';
+COMMENT ON VIEW mongo_sync.health IS 'what is wrong with synchronized tables, and what to do';

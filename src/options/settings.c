@@ -24,7 +24,7 @@ bool		mongo_log_remote_query = false;
 bool		mongo_explain_remote_plans = false;
 bool		mongo_is_preloaded = false;
 int			mongo_slow_command_ms = -1;
-int			mongo_sync_interval = 0;
+int			mongo_sync_interval = -1;
 char	   *mongo_hint = "";
 uint64		mongo_time_setting = 0;
 static char *cluster_time_text = "";
@@ -107,9 +107,9 @@ mongo_define_settings(void)
 							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("mongo_fdw.sync_interval",
-							"Sets the time between background runs of mongo_sync().",
-							"Zero starts no background worker.",
-							&mongo_sync_interval, mongo_sync_interval, 0, INT_MAX,
+							"Obsolete: zero is mongo_sync.enabled = off, all else has no effect.",
+							"Background workers wait for changes, and need no interval.",
+							&mongo_sync_interval, mongo_sync_interval, -1, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	DefineCustomStringVariable("mongo_fdw.hint",

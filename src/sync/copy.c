@@ -148,6 +148,9 @@ sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("there is no collection \"%s.%s\"", mongo_printable(group->database), mongo_printable(member->collection)),
 				 errhint("Names of collections are case-sensitive. Insert a first document, or create the collection.")));
+	/* those of a copy that was given up */
+	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+	(void) sync_run("DELETE FROM mongo_sync.changed WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
 	sample = sampled_ids(group, member, user, &nranges);
 	if (sample != NULL && bson_iter_init(&iter, sample) &&
 		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &document))
@@ -389,6 +392,13 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 	sync_rights_take(&rights, group->owner);
 	sync_table_open(group, member);
 	sync_rights_return(&rights);
+	if (member->state == SYNC_COPYING || member->state == SYNC_CATCHING_UP)
+	{
+		member->state = SYNC_STOPPED;
+		member->reason = "it is copied again";
+		sync_member_store(member);
+		(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+	}
 	*copy = *member;
 	copy->target = sync_copy_create_table(group, member, member->table);
 	copy->definition = member->table->definition;

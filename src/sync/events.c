@@ -179,6 +179,7 @@ sync_run_create(int group, MemoryContext parent)
 
 	run->group = group;
 	run->context = context;
+	run->batch_size = SYNC_BATCH;
 	TupleDescInitEntry(descriptor, 1, "time", INT8OID, -1, 0);
 	TupleDescInitEntry(descriptor, 2, "collection", TEXTOID, -1, 0);
 	TupleDescInitEntry(descriptor, 3, "operation", TEXTOID, -1, 0);
@@ -205,7 +206,7 @@ sync_run_close(SyncRun *run)
 	run->stream = NULL;
 	run->collections = NULL;
 	run->known_until = run->last_event = run->mark = 0;
-	run->is_at_end = false;
+	run->is_at_end = run->has_more = false;
 }
 
 /* bson_timestamp: 64 bits as a Timestamp. */
@@ -502,7 +503,7 @@ check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 	}
 }
 
-/* open_at: opens the stream at a time, and receives its first batch. */
+/* open_at: opens the stream at a time.  Its first batch is empty, since finding events may take long. */
 static void
 open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 {
@@ -515,7 +516,7 @@ open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 	/* no child: children are deleted before close_run() is called */
 	run->stream_context = AllocSetContextCreate(TopMemoryContext, "mongo_sync stream", ALLOCSET_DEFAULT_SIZES);
 	run->stream = mongo_event_stream_open(run->stream_context, user, group->database,
-										  stream_command(collections, count, start, SYNC_BATCH), &run->failure);
+										  stream_command(collections, count, start, 0), &run->failure);
 	run->collections = MemoryContextStrdup(run->stream_context, names);
 	run->position = group->position;
 	run->known_until = group->position;
@@ -523,12 +524,11 @@ open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 	old_context = MemoryContextSwitchTo(run->stream_context);
 	run->events = tuplestore_begin_heap(false, true, work_mem);
 	MemoryContextSwitchTo(old_context);
-	take_batch(run);
 }
 
 /*
  * sync_run_open
- *		Opens the stream at the group's position, and receives its first batch.
+ *		Opens the stream at the group's position, and receives nothing yet.
  *
  * It begins with the events of that time, which are left out.  So a mark that is later than the
  * start tells that MongoDB has looked through the oplog up to it.  Raises 55000 for another
@@ -542,13 +542,6 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 	run->failure = 0;
 	check_history(run, group, user);
 	open_at(run, group, user, group->position);
-
-	/*
-	 * a stream that begins with the end of its collection, or database, ends
-	 * at once
-	 */
-	if (mongo_event_stream_is_closed(run->stream) && run->known_until <= group->position)
-		open_at(run, group, user, group->position + 1);
 }
 
 /* sync_run_is_lost: tells whether the last error says that the changes behind the position are gone. */
@@ -567,20 +560,25 @@ sync_run_is_current(const SyncRun *run, const SyncGroup *group)
 
 	(void) listed_collections(group, &count, &names);
 	return run->stream != NULL && !mongo_event_stream_is_closed(run->stream) &&
-		run->position == group->position && strcmp(run->collections, names) == 0;
+		mongo_event_stream_socket(run->stream) != PGINVALID_SOCKET &&
+		run->position <= group->position && strcmp(run->collections, names) == 0;
 }
 
 /*
  * sync_run_receive
- *		Receives the next batch; MongoDB waits up to so many milliseconds for a first event.
+ *		Receives the next batch, which may be outstanding already.  Otherwise MongoDB waits up to so
+ *		many milliseconds for a first event.
  */
 void
-sync_run_receive(SyncRun *run, SyncGroup *group pg_attribute_unused(), int max_wait)
+sync_run_receive(SyncRun *run, SyncGroup *group, int max_wait)
 {
 	run->failure = 0;
-	mongo_event_stream_request(run->stream, max_wait, SYNC_BATCH);
+	mongo_event_stream_request(run->stream, max_wait, run->batch_size);
 	mongo_event_stream_receive(run->stream, &run->failure);
 	take_batch(run);
+	/* a stream that begins with the end of its collection, or database, ends at once */
+	if (mongo_event_stream_is_closed(run->stream) && run->known_until <= group->position)
+		open_at(run, group, mongo_user_mapping(group->owner, group->server), group->position + 1);
 }
 
 /*

@@ -333,6 +333,8 @@ work(int id)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 
+	next_transaction();
+	sync_wake_worker();
 	for (;;)
 	{
 		SyncResult	copied;
@@ -350,6 +352,12 @@ work(int id)
 		next_transaction();
 		MemoryContextSwitchTo(context);
 		units++;
+		if (result == SYNC_FAILED && sync_run_is_lost(run))
+		{
+			result = sync_run_unit(run, sync_follow_unit, 0) == SYNC_DONE ? SYNC_DONE : SYNC_FAILED;
+			next_transaction();
+			MemoryContextSwitchTo(context);
+		}
 		if (copied == SYNC_FAILED || result == SYNC_FAILED)
 			ThrowErrorData(run->error);
 		group = sync_group_load(id);

@@ -280,13 +280,17 @@ sync_group_lock(int id, bool wait)
 					SYNC_INT4(id)) > 0;
 }
 
-/* sync_group_note_position: stores position and consistency after a step of so many changes. */
+/*
+ * sync_group_note_position: stores position and consistency after a step of so many changes; and
+ * that nothing fails, if all is well.
+ */
 void
-sync_group_note_position(const SyncGroup *group, uint64 changes)
+sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well)
 {
 	(void) sync_run("UPDATE mongo_sync.groups SET position = $2, consistent_at = $3, seen_at = $4, last_event = $5,"
 					" steps = steps OPERATOR(pg_catalog.+) 1, changes = changes OPERATOR(pg_catalog.+) $6,"
-					" last_run = pg_catalog.clock_timestamp(), failing_since = NULL, failed_at = NULL, last_error = NULL"
+					" last_run = pg_catalog.clock_timestamp(), failing_since = CASE WHEN $7 THEN NULL ELSE failing_since END,"
+					" last_error = CASE WHEN $7 THEN NULL ELSE last_error END"
 					" WHERE id OPERATOR(pg_catalog.=) $1",
 					SYNC_INT4(group->id), SYNC_INT8(group->position),
 					group->is_consistent ? SYNC_INT8(group->position) : SYNC_NULL(INT8OID),
@@ -294,16 +298,20 @@ sync_group_note_position(const SyncGroup *group, uint64 changes)
 					group->last_event == NULL ? SYNC_NULL(BYTEAOID) :
 					SYNC_DATUM(BYTEAOID, PointerGetDatum(cstring_to_text_with_len((const char *) bson_get_data(group->last_event),
 																				  group->last_event->len))),
-					SYNC_INT8(changes));
+					SYNC_INT8(changes), SYNC_BOOL(is_well));
 }
 
-/* sync_group_note_failure: stores why a unit of work has failed, in a transaction of its own. */
+/*
+ * sync_group_note_failure
+ *		Stores why a unit of work has failed.  'kind' says it without any value of a document.  The
+ *		group must be locked.
+ */
 void
-sync_group_note_failure(int id, const char *message)
+sync_group_note_failure(int id, const char *message, const char *kind)
 {
 	(void) sync_run("UPDATE mongo_sync.groups SET failing_since = COALESCE(failing_since, pg_catalog.clock_timestamp()),"
-					" failed_at = pg_catalog.clock_timestamp(), last_error = $2 WHERE id OPERATOR(pg_catalog.=) $1",
-					SYNC_INT4(id), SYNC_TEXT(message));
+					" last_error = $2, error_kind = $3 WHERE id OPERATOR(pg_catalog.=) $1",
+					SYNC_INT4(id), SYNC_TEXT(message), SYNC_TEXT(kind));
 }
 
 /* -------------------------------- Members --------------------------------- */

@@ -341,7 +341,7 @@ open_joined(SyncGroup *group, List *joined)
 
 /* store: stores members, position and what was done. */
 static void
-store(SyncGroup *group, uint64 changes)
+store(const SyncRun *run, SyncGroup *group, uint64 changes)
 {
 	ListCell   *cell;
 
@@ -361,7 +361,7 @@ store(SyncGroup *group, uint64 changes)
 			Async_Notify("mongo_sync", sync_qualified_name(member->local));
 	}
 	group->is_consistent = read_until(group) <= group->position;
-	sync_group_note_position(group, changes);
+	sync_group_note_position(group, changes, !run->copy_fails);
 }
 
 /* ------------------------------ Whole units ------------------------------- */
@@ -467,13 +467,27 @@ has_related(const SyncGroup *group)
 	return false;
 }
 
+/* is_active: tells whether a member is synchronized or copied. */
+static bool
+is_active(const SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->members)
+	{
+		if (((const SyncMember *) lfirst(cell))->state != SYNC_STOPPED)
+			return true;
+	}
+	return false;
+}
+
 /*
  * sync_step
  *		Applies the changes of a batch, or of as many as belong to one cluster time, in the current
- *		transaction.
+ *		transaction.  Opens the stream, if it is not open for the group as it is now.
  *
- * Waits up to so many milliseconds for a first event.  Raises whatever reading, writing or the
- * tables' triggers raise.
+ * Waits up to so many milliseconds for a first event, unless a reply is outstanding.  Raises
+ * whatever reading, writing or the tables' triggers raise.
  */
 SyncResult
 sync_step(SyncRun *run, int max_wait)
@@ -483,6 +497,7 @@ sync_step(SyncRun *run, int max_wait)
 	List	   *members;
 	List	   *joined;
 	ListCell   *cell;
+	SyncEvent	applied;
 	uint64		until;
 	uint64		changes;
 
@@ -492,15 +507,29 @@ sync_step(SyncRun *run, int max_wait)
 	if (group == NULL || group->paused)
 		return SYNC_PAUSED;
 	forget_dropped(group);
+	run->is_copying = sync_is_copying(group);
+	if (!is_active(group))
+	{
+		sync_run_close(run);
+		run->mark = sync_present(mongo_user_mapping(group->owner, group->server));
+		return group->follow && follow_stopped(group) ? SYNC_DONE : SYNC_AT_PRESENT;
+	}
 	if (!sync_run_is_current(run, group))
+	{
 		sync_run_open(run, group);
-	else
-		sync_run_receive(run, group, max_wait);
-	/* if there is nothing behind the last event, all of its time is known */
-	if (!run->is_at_end && !mongo_event_stream_is_closed(run->stream))
-		sync_run_receive(run, group, 1);
+		return SYNC_DONE;
+	}
+	/* another session has applied some of them */
+	while (run->position < group->position && sync_run_next(run, group->position, &applied))
+		CHECK_FOR_INTERRUPTS();
+	run->position = group->position;
+	sync_run_receive(run, group, max_wait);
+	/* if there is nothing behind the last event, all of its time is known: look once */
+	run->has_more = !run->is_at_end && !run->has_more && !mongo_event_stream_is_closed(run->stream);
+	if (run->has_more)
+		return SYNC_DONE;
 	until = Max(run->known_until, group->position);
-	if (until == group->position && !sync_is_copying(group))
+	if (until == group->position && !run->is_copying)
 		return group->follow && follow_stopped(group) ? SYNC_DONE :
 			run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
 
@@ -539,7 +568,9 @@ sync_step(SyncRun *run, int max_wait)
 	}
 	group->position = until;
 	group->seen_at = Max(group->seen_at, run->mark);
-	store(group, changes);
+	store(run, group, changes);
+	run->is_copying = sync_is_copying(group);
+	run->batch_size = Min(SYNC_BATCH, run->batch_size * 2);
 	run->choose_time = false;
 	run->whole_until = 0;
 	run->position = until;
@@ -566,6 +597,7 @@ open_unit(SyncRun *run, int max_wait pg_attribute_unused())
 	SyncGroup  *group = sync_group_load(run->group);
 
 	sync_run_open(run, group);
+	sync_run_receive(run, group, 1);
 	return SYNC_DONE;
 }
 
@@ -588,7 +620,10 @@ note_failure(SyncRun *run)
 		ereport(LOG,
 				(errmsg("mongo_sync could not go on with \"%s\": %s", group->name, run->error->message),
 				 errhidestmt(true), errhidecontext(true)));
-	sync_group_note_failure(run->group, text.data);
+	if (sync_group_lock(run->group, false))
+		sync_group_note_failure(run->group, text.data,
+								psprintf("%s: %s", unpack_sql_state(run->error->sqlerrcode),
+										 run->error->message_id == NULL ? "" : run->error->message_id));
 }
 
 /*
@@ -622,7 +657,6 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	{
 		result = unit(run, max_wait);
 		ReleaseCurrentSubTransaction();
-		run->failures = 0;
 	}
 	PG_CATCH();
 	{
@@ -649,9 +683,12 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	else if (result == SYNC_FAILED)
 	{
 		*choose_time = false;
-		run->failures++;
+		/* a batch that took too long is tried again in smaller ones */
+		run->batch_size = Max(1, run->batch_size / 4);
 		note_failure(run);
 	}
+	if (unit == sync_copy_unit)
+		run->copy_fails = result == SYNC_FAILED;
 	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(context);
 	return result;
@@ -671,22 +708,32 @@ sync_position_is_lost(SyncGroup *group)
 /*
  * sync_begin_again
  *		Gives a group whose position is lost the present one.  All members are stopped until they
- *		are copied again.
+ *		are copied again.  Raises 42P01 if none of their collections is there any more.
  */
 void
 sync_begin_again(SyncGroup *group)
 {
 	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	const char *collection = NULL;
 	ListCell   *cell;
 
-	group->position = sync_snapshot_time(user, group->database, ((SyncMember *) linitial(group->members))->collection);
+	foreach(cell, group->members)
+	{
+		collection = ((SyncMember *) lfirst(cell))->collection;
+		if (sync_collection_identity(user, group->database, collection) != NULL)
+			break;
+	}
+	group->position = sync_snapshot_time(user, group->database, collection);
 	group->last_event = NULL;
 	foreach(cell, list_copy(group->members))
 	{
 		SyncMember *member = lfirst(cell);
 
 		if (member->target != member->local)
+		{
 			sync_copy_drop_table(member->target);
+			group->members = list_delete_ptr(group->members, member);
+		}
 		else
 		{
 			stop_member(member, "the changes since its last step are lost");
@@ -695,7 +742,46 @@ sync_begin_again(SyncGroup *group)
 		}
 	}
 	group->is_consistent = false;
-	sync_group_note_position(group, 0);
+	sync_group_note_position(group, 0, true);
 	(void) sync_run("UPDATE mongo_sync.groups SET replica_set = $2 WHERE id OPERATOR(pg_catalog.=) $1",
 					SYNC_INT4(group->id), SYNC_TEXT(sync_replica_set(user)));
+}
+
+/*
+ * sync_follow_unit
+ *		Begins again with all tables of a group whose changes are lost, if it was asked to follow.
+ *		SYNC_PAUSED: it was not.
+ */
+SyncResult
+sync_follow_unit(SyncRun *run, int max_wait pg_attribute_unused())
+{
+	SyncGroup  *group;
+	ListCell   *cell;
+
+	if (!sync_group_lock(run->group, false))
+		return SYNC_BUSY;
+	group = sync_group_load(run->group);
+	if (group == NULL || group->paused || !group->follow)
+		return SYNC_PAUSED;
+	forget_dropped(group);
+	/* a member that lags behind may have said so */
+	if (group->members == NIL ||
+		sync_present(mongo_user_mapping(group->owner, group->server)) < group->position)
+		return SYNC_PAUSED;
+	sync_begin_again(group);
+	foreach(cell, list_copy(group->members))
+	{
+		SyncMember *member = lfirst(cell);
+
+		if (sync_collection_identity(mongo_user_mapping(group->owner, group->server), group->database,
+									 member->collection) != NULL)
+			sync_copy_again(group, member);
+		else
+		{
+			stop_member(member, "drop");
+			sync_member_store(member);
+		}
+	}
+	run->is_copying = true;
+	return SYNC_DONE;
 }

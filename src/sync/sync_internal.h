@@ -10,8 +10,8 @@
  *
  * From the bottom: state.c (what is stored), table.c (tables and their columns), events.c (the
  * change stream), rows.c (reading documents and writing rows), copy.c (the first copy), step.c
- * (a unit of work and its rights), and on top functions.c (SQL), report.c (check and compare)
- * and worker.c.
+ * (a unit of work and its rights), and on top functions.c (SQL), status.c (what the views show),
+ * report.c (check and compare) and worker.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -140,10 +140,10 @@ extern List *sync_group_ids(void);
 extern SyncMember *sync_group_member(const SyncGroup *group, Oid target);
 extern bool sync_is_copying(const SyncGroup *group);
 extern bool sync_group_lock(int id, bool wait);
-extern void sync_group_note_position(const SyncGroup *group, uint64 changes);
+extern void sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well);
 extern void sync_member_store(const SyncMember *member);
 extern void sync_member_forget(Oid target);
-extern void sync_group_note_failure(int id, const char *message);
+extern void sync_group_note_failure(int id, const char *message, const char *kind);
 
 /* ------------------------------- table.c ---------------------------------- */
 
@@ -213,6 +213,8 @@ typedef struct SyncRun
 	uint64		last_event;		/* time of the last one received, 0: none */
 	uint64		mark;			/* of the last reply */
 	bool		is_at_end;		/* the last reply was empty */
+	bool		has_more;		/* a reply with events is not applied yet */
+	int			batch_size;		/* of replies; less after an interrupted step */
 	Tuplestorestate *events;
 	TupleTableSlot *slot;
 	bool		has_slot;		/* the next event is in 'slot' */
@@ -223,8 +225,8 @@ typedef struct SyncRun
 	int			failure;		/* MongoDB's code of the stream's last error */
 	MongoReadTime time;			/* of reads */
 	ErrorData  *error;			/* of the last unit, in 'context' */
-	int			failures;		/* in a row */
-	TimestampTz retry_at;
+	bool		is_copying;		/* a member is still copied */
+	bool		copy_fails;		/* the last range could not be copied */
 } SyncRun;
 
 /* An event: the document that has changed, or what has become of the collection. */
@@ -290,8 +292,18 @@ typedef SyncResult SyncUnit (SyncRun *run, int max_wait);
 extern SyncResult sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait);
 extern SyncUnit sync_step;
 extern SyncUnit sync_copy_unit;
+extern SyncUnit sync_follow_unit;
 extern bool sync_position_is_lost(SyncGroup *group);
 extern void sync_begin_again(SyncGroup *group);
 extern uint64 sync_applied_time;
+
+/* ------------------------------- status.c --------------------------------- */
+
+extern SyncUnit sync_oplog_unit;
+
+/* ------------------------------- worker.c --------------------------------- */
+
+extern void sync_wake_worker(void);
+extern const char *sync_worker_problem(void);
 
 #endif							/* MONGO_FDW_SYNC_INTERNAL_H */

@@ -1,0 +1,866 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *		Background workers, which apply changes by themselves.
+ *
+ * A launcher, without a database, starts one worker in each database that has something
+ * synchronized.  It knows of them by shared memory: a CALL enters its database.  After a start it
+ * visits each database once.
+ *
+ * A worker waits for the change streams of all groups together, outside of any transaction.  It
+ * runs each unit of work in a transaction of its own, within a time limit: a trigger may catch the
+ * first signal, but not the second one, which ends the process.  It connects as the bootstrap
+ * superuser; a unit gives itself the rights of the tables' owner.
+ *
+ * Whoever drops, renames or copies a database locks it, and waits for its other sessions.  So the
+ * worker looks between two units, and each second, whether it could lock it, and leaves if not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sync_internal.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_database.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#define MOST_DATABASES		64
+
+/* All in milliseconds. */
+#define LONGEST_WAIT		10000	/* for an event, of a getMore */
+#define WAIT_WHILE_COPYING	100
+#define LOOK_PAUSE			1000	/* between looks at what others do */
+#define LIST_PAUSE			10000
+#define OPLOG_PAUSE			300000
+#define SHORTEST_BACKOFF	200
+#define LONGEST_BACKOFF		10000
+#define START_LIMIT			10000	/* for a worker to appear */
+#define RESTART_PAUSE		5000	/* after an error */
+#define LAST_RESORT			10000	/* from the first signal to the second one */
+
+/* A range of a copy has more to do than a step, which takes fewer changes after it was interrupted. */
+#define TIMES_FOR_RANGE		10
+
+pg_noreturn PGDLLEXPORT void mongo_sync_launch(Datum unused);
+pg_noreturn PGDLLEXPORT void mongo_sync_work(Datum database);
+
+static bool is_enabled = true;
+static int	time_limit = 60000;
+
+/* ----------------------------- Shared memory ------------------------------ */
+
+/* A database that has, or may have, something synchronized. */
+typedef struct SyncDatabase
+{
+	Oid			id;				/* InvalidOid: the place is free */
+	bool		is_known;		/* it has; otherwise it is to be visited */
+	bool		has_no_slot;	/* no background worker could be started */
+	bool		has_changed;	/* the worker is to look for groups */
+	Latch	   *worker;			/* NULL: there is none */
+	int			group;			/* that the worker works on, or died of */
+	TimestampTz start_at;		/* not before */
+} SyncDatabase;
+
+typedef struct SyncShared
+{
+	slock_t		mutex;
+	Latch	   *launcher;		/* NULL: there is none */
+	bool		look_everywhere;
+	SyncDatabase databases[MOST_DATABASES];
+} SyncShared;
+
+static SyncShared *shared = NULL;	/* NULL: not in shared_preload_libraries */
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static void
+request_memory(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(sizeof(SyncShared));
+}
+
+static void
+find_memory(void)
+{
+	bool		found;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("mongo_sync", sizeof(SyncShared), &found);
+	if (!found)
+	{
+		memset(shared, 0, sizeof(SyncShared));
+		SpinLockInit(&shared->mutex);
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* find_database: a database's place, with the lock held; NULL: it has none, or there is no other. */
+static SyncDatabase *
+find_database(Oid id, bool create)
+{
+	SyncDatabase *unused = NULL;
+
+	for (int i = 0; i < MOST_DATABASES; i++)
+	{
+		SyncDatabase *database = &shared->databases[i];
+
+		if (database->id == id)
+			return database;
+		if (database->id == InvalidOid && unused == NULL)
+			unused = database;
+	}
+	if (!create || unused == NULL)
+		return NULL;
+	*unused = (SyncDatabase) {.id = id};
+	return unused;
+}
+
+/*
+ * sync_wake_worker
+ *		Has this database's worker look for groups, after the commit of a new one.  Starts it if it
+ *		does not run.
+ */
+void
+sync_wake_worker(void)
+{
+	SyncDatabase *database;
+	Latch	   *latch;
+
+	if (shared == NULL)
+		return;
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(MyDatabaseId, true);
+	if (database != NULL)
+		database->is_known = database->has_changed = true;
+	else
+		shared->look_everywhere = true;
+	latch = database != NULL && database->worker != NULL ? database->worker : shared->launcher;
+	SpinLockRelease(&shared->mutex);
+	if (latch != NULL)
+		SetLatch(latch);
+}
+
+static bool
+may_run(void)
+{
+	return is_enabled && mongo_sync_interval != 0;
+}
+
+/* sync_worker_problem: why no worker runs in this database, and what to do; NULL: one runs. */
+const char *
+sync_worker_problem(void)
+{
+	const SyncDatabase *database;
+	bool		runs;
+	bool		has_no_slot;
+	bool		has_launcher;
+
+	if (shared == NULL)
+		return "mongo_fdw is not in shared_preload_libraries";
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(MyDatabaseId, false);
+	runs = database != NULL && database->worker != NULL;
+	has_no_slot = database != NULL && database->has_no_slot;
+	has_launcher = shared->launcher != NULL;
+	SpinLockRelease(&shared->mutex);
+	if (runs)
+		return NULL;
+	if (!may_run())
+		return "mongo_sync.enabled is off";
+	if (has_no_slot)
+		return "there is no free background worker: max_worker_processes is too small";
+	return has_launcher ? "it is being started" : "its launcher does not run";
+}
+
+/* ------------------------------ The launcher ------------------------------ */
+
+/* describe_worker: what both kinds of workers have in common. */
+static void
+describe_worker(BackgroundWorker *worker, const char *function, const char *type)
+{
+	memset(worker, 0, sizeof(*worker));
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION | BGWORKER_INTERRUPTIBLE;
+	worker->bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker->bgw_restart_time = BGW_NEVER_RESTART;
+	strlcpy(worker->bgw_library_name, "mongo_fdw", sizeof(worker->bgw_library_name));
+	strlcpy(worker->bgw_function_name, function, sizeof(worker->bgw_function_name));
+	strlcpy(worker->bgw_name, type, sizeof(worker->bgw_name));
+	strlcpy(worker->bgw_type, type, sizeof(worker->bgw_type));
+}
+
+/*
+ * mongo_sync_initialize
+ *		Defines the settings and, for shared_preload_libraries, registers the launcher.  Called once,
+ *		by _PG_init().
+ */
+void
+mongo_sync_initialize(void)
+{
+	BackgroundWorker worker;
+
+	DefineCustomBoolVariable("mongo_sync.enabled",
+							 "Enables background workers that synchronize tables with MongoDB.",
+							 "They need mongo_fdw in shared_preload_libraries.",
+							 &is_enabled, is_enabled, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("mongo_sync.timeout",
+							"Sets how long a background worker may apply a batch of changes, triggers included.",
+							"A range of a first copy may take ten times as long. Zero: no limit.",
+							&time_limit, time_limit, 0, INT_MAX / TIMES_FOR_RANGE - LAST_RESORT,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("mongo_sync");
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = request_memory;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = find_memory;
+	if (IsBinaryUpgrade)
+		return;
+	describe_worker(&worker, "mongo_sync_launch", "mongo_sync launcher");
+	worker.bgw_restart_time = RESTART_PAUSE / 1000;
+	RegisterBackgroundWorker(&worker);
+}
+
+/* list_databases: the OIDs of all databases that can be connected to, in the current context. */
+static List *
+list_databases(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *result = NIL;
+	Relation	relation;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	relation = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(relation, 0, NULL);
+	while (HeapTupleIsValid(tuple = heap_getnext(scan, ForwardScanDirection)))
+	{
+		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
+		MemoryContext old_context = MemoryContextSwitchTo(context);
+
+		/* -2: it is being dropped (DATCONNLIMIT_INVALID_DB) */
+		if (database->datallowconn && database->datconnlimit != -2)
+			result = lappend_oid(result, database->oid);
+		MemoryContextSwitchTo(old_context);
+	}
+	table_endscan(scan);
+	table_close(relation, AccessShareLock);
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	return result;
+}
+
+/* next_to_start: a database whose worker is due, InvalidOid: none; *wait is the time until one is. */
+static Oid
+next_to_start(List **unvisited, long *wait)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Oid			result = InvalidOid;
+	bool		is_visiting = false;
+
+	*wait = 60000;
+	SpinLockAcquire(&shared->mutex);
+	for (int i = 0; i < MOST_DATABASES; i++)
+		is_visiting |= OidIsValid(shared->databases[i].id) && !shared->databases[i].is_known;
+	/* one after another: other processes need background workers, too */
+	if (!is_visiting && *unvisited != NIL && find_database(linitial_oid(*unvisited), true) != NULL)
+		*unvisited = list_delete_first(*unvisited);
+	for (int i = 0; i < MOST_DATABASES; i++)
+	{
+		SyncDatabase *database = &shared->databases[i];
+
+		if (!OidIsValid(database->id) || database->worker != NULL)
+			continue;
+		if (database->start_at <= now && !OidIsValid(result))
+		{
+			result = database->id;
+			database->start_at = TimestampTzPlusMilliseconds(now, START_LIMIT);
+		}
+		*wait = Min(*wait, TimestampDifferenceMilliseconds(now, database->start_at));
+	}
+	SpinLockRelease(&shared->mutex);
+	return result;
+}
+
+/* start_worker: starts the worker of a database, or forgets a database that is gone. */
+static void
+start_worker(Oid id)
+{
+	bool		exists = list_member_oid(list_databases(), id);
+	bool		is_started = false;
+	bool		is_news = false;
+	BackgroundWorker worker;
+	SyncDatabase *database;
+
+	if (exists)
+	{
+		describe_worker(&worker, "mongo_sync_work", "mongo_sync worker");
+		worker.bgw_main_arg = ObjectIdGetDatum(id);
+		is_started = RegisterDynamicBackgroundWorker(&worker, NULL);
+	}
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(id, false);
+	if (database != NULL && !exists)
+		database->id = InvalidOid;
+	else if (database != NULL)
+	{
+		is_news = !is_started && !database->has_no_slot;
+		database->has_no_slot = !is_started;
+		if (!is_started)
+			database->start_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_PAUSE);
+	}
+	SpinLockRelease(&shared->mutex);
+	if (is_news)
+		ereport(LOG,
+				(errmsg("could not start a background worker for mongo_sync in database %u", id),
+				 errhint("You may need to increase max_worker_processes.")));
+}
+
+static void
+forget_launcher(int code pg_attribute_unused(), Datum unused pg_attribute_unused())
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->launcher = NULL;
+	SpinLockRelease(&shared->mutex);
+}
+
+/* read_settings: reads the configuration again after a signal. */
+static void
+read_settings(void)
+{
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+}
+
+/* mongo_sync_launch: the main function of the launcher. */
+void
+mongo_sync_launch(Datum unused pg_attribute_unused())
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "mongo_sync launcher", ALLOCSET_SMALL_SIZES);
+	List	   *unvisited = NIL;
+
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	before_shmem_exit(forget_launcher, (Datum) 0);
+	SpinLockAcquire(&shared->mutex);
+	shared->launcher = MyLatch;
+	shared->look_everywhere = true;
+	SpinLockRelease(&shared->mutex);
+	for (;;)
+	{
+		long		wait = 60000;
+		Oid			id = InvalidOid;
+		bool		look_everywhere;
+
+		CHECK_FOR_INTERRUPTS();
+		read_settings();
+		SpinLockAcquire(&shared->mutex);
+		look_everywhere = shared->look_everywhere;
+		shared->look_everywhere = false;
+		SpinLockRelease(&shared->mutex);
+		if (look_everywhere)
+		{
+			MemoryContextSwitchTo(TopMemoryContext);
+			list_free(unvisited);
+			unvisited = list_databases();
+		}
+		MemoryContextSwitchTo(context);
+		if (may_run())
+			id = next_to_start(&unvisited, &wait);
+		if (OidIsValid(id))
+			start_worker(id);
+		else
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		MemoryContextReset(context);
+	}
+}
+
+/* ------------------------- The worker of a database ----------------------- */
+
+/* What the worker knows of a group. */
+typedef struct SyncTask
+{
+	SyncRun    *run;
+	int			failures;		/* of steps, in a row */
+	int			copy_failures;
+	TimestampTz step_at;		/* not before */
+	TimestampTz copy_at;
+	TimestampTz oplog_at;
+} SyncTask;
+
+static List *tasks = NIL;		/* SyncTask * */
+static bool nothing_left = false;
+static int	restart_pause = RESTART_PAUSE;
+static TimeoutId last_resort;
+
+/* leave_database: notes that the worker ends. */
+static void
+leave_database(int code pg_attribute_unused(), Datum id)
+{
+	TimestampTz start_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), restart_pause);
+	SyncDatabase *database;
+	Latch	   *launcher;
+
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(DatumGetObjectId(id), false);
+	if (database != NULL && nothing_left && !database->has_changed)
+		*database = (SyncDatabase) {0};
+	else if (database != NULL)
+	{
+		database->worker = NULL;
+		database->start_at = start_at;
+	}
+	launcher = shared->launcher;
+	SpinLockRelease(&shared->mutex);
+	if (launcher != NULL)
+		SetLatch(launcher);
+}
+
+/* enter_database: notes that the worker runs; false: another one does.  Sets the group that its predecessor died of. */
+static bool
+enter_database(Oid id, int *group)
+{
+	SyncDatabase *database;
+	bool		result;
+
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(id, true);
+	result = database != NULL && database->worker == NULL;
+	if (result)
+	{
+		database->worker = MyLatch;
+		database->has_no_slot = false;
+		*group = database->group;
+		database->group = 0;
+	}
+	SpinLockRelease(&shared->mutex);
+	return result;
+}
+
+/* note_group: notes on which group the worker works; 0: on none. */
+static void
+note_group(int group)
+{
+	SyncDatabase *database;
+
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(MyDatabaseId, false);
+	if (database != NULL)
+		database->group = group;
+	SpinLockRelease(&shared->mutex);
+}
+
+/* take_changed: tells whether there may be new groups. */
+static bool
+take_changed(void)
+{
+	SyncDatabase *database;
+	bool		result;
+
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(MyDatabaseId, false);
+	result = database != NULL && database->has_changed;
+	if (result)
+		database->has_changed = false;
+	SpinLockRelease(&shared->mutex);
+	return result;
+}
+
+/* note_known: notes that something is synchronized, so that the launcher may visit the next database. */
+static void
+note_known(void)
+{
+	SyncDatabase *database;
+
+	SpinLockAcquire(&shared->mutex);
+	database = find_database(MyDatabaseId, false);
+	if (database != NULL)
+		database->is_known = true;
+	if (shared->launcher != NULL)
+		SetLatch(shared->launcher);
+	SpinLockRelease(&shared->mutex);
+}
+
+/* leave: ends the process; the launcher starts another one later, unless there is nothing to do. */
+pg_noreturn static void
+leave(int pause)
+{
+	ListCell   *cell;
+
+	restart_pause = pause;
+	foreach(cell, tasks)
+		sync_run_close(((SyncTask *) lfirst(cell))->run);
+	proc_exit(0);
+}
+
+/* leave_if_unwanted: leaves if somebody has locked the database, or it was turned off. */
+static void
+leave_if_unwanted(void)
+{
+	LOCKTAG		tag;
+
+	CHECK_FOR_INTERRUPTS();
+	read_settings();
+	if (!may_run())
+		leave(0);
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+		leave(LOOK_PAUSE);
+	LockRelease(&tag, RowExclusiveLock, true);
+}
+
+/* Settings of the process, whatever ALTER DATABASE ... SET says. */
+static const struct
+{
+	const char *name;
+	const char *value;
+}			worker_settings[] =
+{
+	{"role", "none"},
+	{"search_path", "pg_catalog, pg_temp"},
+	{"default_transaction_isolation", "read committed"},
+	{"default_transaction_read_only", "off"},
+	{"default_transaction_deferrable", "off"},
+	{"session_replication_role", "origin"},
+	{"row_security", "off"},
+	{"mongo_fdw.cluster_time", ""},
+	{"statement_timeout", "0"},
+	{"transaction_timeout", "0"},
+	{"idle_in_transaction_session_timeout", "0"},
+	{"idle_session_timeout", "0"},
+	/* other groups wait meanwhile */
+	{"lock_timeout", "1s"},
+};
+
+static void
+connect_to_database(Oid id)
+{
+	BackgroundWorkerInitializeConnectionByOid(id, InvalidOid, 0);
+	for (size_t i = 0; i < lengthof(worker_settings); i++)
+	{
+		if (GetConfigOption(worker_settings[i].name, true, false) != NULL)
+			SetConfigOption(worker_settings[i].name, worker_settings[i].value, PGC_SUSET, PGC_S_OVERRIDE);
+	}
+}
+
+/* end_process: what a trigger cannot catch. */
+static void
+end_process(void)
+{
+	kill(MyProcPid, SIGTERM);
+}
+
+/* clean_session: releases what a unit may have left behind for the next one, of another owner. */
+static void
+clean_session(void)
+{
+	Oid			namespace;
+	Oid			toast;
+
+	LockReleaseSession(USER_LOCKMETHOD);
+	GetTempNamespaceState(&namespace, &toast);
+	if (!OidIsValid(namespace))
+		return;
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ResetTempTableNamespace();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+/* begin_transaction: begins one with SPI; false if the extension is not there any more. */
+static bool
+begin_transaction(void)
+{
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	if (!OidIsValid(get_extension_oid("mongo_sync", true)))
+	{
+		CommitTransactionCommand();
+		return false;
+	}
+	SPI_connect();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	return true;
+}
+
+static void
+end_transaction(void)
+{
+	SPI_finish();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+/* run_unit: runs a unit of work in a transaction, within the time limit. */
+static SyncResult
+run_unit(SyncTask *task, SyncUnit *unit, int max_wait)
+{
+	SyncRun    *run = task->run;
+	int			limit = unit == sync_copy_unit ? time_limit * TIMES_FOR_RANGE : time_limit;
+	MemoryContext context = CurrentMemoryContext;
+	SyncResult	result;
+
+	leave_if_unwanted();
+	if (!begin_transaction())
+		return SYNC_PAUSED;
+	note_group(run->group);
+	pgstat_report_activity(STATE_RUNNING, unit == sync_copy_unit ? "copying a range" : "applying changes");
+	if (limit > 0)
+	{
+		enable_timeout_after(STATEMENT_TIMEOUT, limit);
+		enable_timeout_after(last_resort, limit + LAST_RESORT);
+	}
+	result = sync_run_unit(run, unit, max_wait);
+	disable_timeout(STATEMENT_TIMEOUT, false);
+	disable_timeout(last_resort, false);
+	QueryCancelPending = false;
+	end_transaction();
+	clean_session();
+	note_group(0);
+	pgstat_report_stat(false);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	MemoryContextSwitchTo(context);
+	return result;
+}
+
+/* in_future: the time in so many milliseconds. */
+static TimestampTz
+in_future(long milliseconds)
+{
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
+}
+
+/* after_failure: when to try again; a unit that took long waits as long, for the sake of others. */
+static TimestampTz
+after_failure(int failures, TimestampTz begun)
+{
+	long		backoff = Min(LONGEST_BACKOFF, SHORTEST_BACKOFF << Min(failures - 1, 10));
+
+	return in_future(Max(backoff, TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp())));
+}
+
+/* forget_group: closes the stream of a group that is not synchronized any more. */
+static void
+forget_group(SyncTask *task)
+{
+	tasks = list_delete_ptr(tasks, task);
+	sync_run_close(task->run);
+	MemoryContextDelete(task->run->context);
+	pfree(task);
+}
+
+/* add_group: makes a task for a group, which waits if it has ended the last process. */
+static void
+add_group(int id, bool has_ended)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
+	SyncTask   *task = palloc0(sizeof(SyncTask));
+
+	task->run = sync_run_create(id, TopMemoryContext);
+	task->run->is_copying = true;	/* as far as is known */
+	tasks = lappend(tasks, task);
+	MemoryContextSwitchTo(old_context);
+	if (!has_ended)
+		return;
+	task->step_at = task->copy_at = in_future(LONGEST_BACKOFF);
+	if (sync_group_lock(id, false))
+		sync_group_note_failure(id, "the background worker was ended while it applied a batch, or took too long for it", "the background worker was ended");
+}
+
+/* list_groups: makes a task for each new group.  'died_of' is the group that has ended the last process. */
+static void
+list_groups(int died_of)
+{
+	List	   *ids = NIL;
+	ListCell   *cell;
+	bool		is_installed;
+
+	leave_if_unwanted();
+	is_installed = begin_transaction();
+	if (is_installed)
+		ids = sync_group_ids();
+	foreach(cell, list_copy(tasks))
+	{
+		SyncTask   *task = lfirst(cell);
+
+		if (list_member_int(ids, task->run->group))
+			ids = list_delete_int(ids, task->run->group);
+		else
+			forget_group(task);
+	}
+	foreach(cell, ids)
+		add_group(lfirst_int(cell), lfirst_int(cell) == died_of);
+	if (is_installed)
+		end_transaction();
+	nothing_left = tasks == NIL;
+	if (!nothing_left)
+		note_known();
+}
+
+/* ------------------------------ Groups in turn ---------------------------- */
+
+/* request_unit: requests the next batch of changes, and does not wait for it. */
+static SyncResult
+request_unit(SyncRun *run, int max_wait)
+{
+	mongo_event_stream_request(run->stream, max_wait, run->batch_size);
+	return SYNC_DONE;
+}
+
+/* copy: copies a range of a group, if one is left; returns whether it has done so. */
+static bool
+copy(SyncTask *task)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	SyncResult	result;
+
+	if (!task->run->is_copying || task->copy_at > begun)
+		return false;
+	result = run_unit(task, sync_copy_unit, 0);
+	task->copy_failures = result == SYNC_FAILED ? task->copy_failures + 1 : 0;
+	if (result == SYNC_FAILED)
+		task->copy_at = after_failure(task->copy_failures, begun);
+	else if (result != SYNC_DONE)
+		task->copy_at = in_future(LOOK_PAUSE);
+	return result == SYNC_DONE;
+}
+
+/* step: applies the changes of a group that have arrived, and requests the next ones. */
+static bool
+step(SyncTask *task)
+{
+	SyncRun    *run = task->run;
+	TimestampTz begun = GetCurrentTimestamp();
+	SyncResult	result;
+
+	if (task->step_at > begun ||
+		(run->stream != NULL && mongo_event_stream_is_requested(run->stream) && !mongo_event_stream_is_ready(run->stream)))
+		return false;
+	result = run_unit(task, sync_step, 1);
+	if (result == SYNC_FAILED && sync_run_is_lost(run) && run_unit(task, sync_follow_unit, 0) == SYNC_DONE)
+		return true;
+	if (result == SYNC_PAUSED)
+		sync_run_close(run);
+	/* it stays open between units, without a transaction */
+	if ((result == SYNC_DONE || result == SYNC_AT_PRESENT) && run->stream != NULL &&
+		!mongo_event_stream_is_closed(run->stream) && !mongo_event_stream_is_requested(run->stream) &&
+		run_unit(task, request_unit, !run->is_at_end ? 1 : run->is_copying ? WAIT_WHILE_COPYING : LONGEST_WAIT) == SYNC_FAILED)
+		result = SYNC_FAILED;
+	task->failures = result == SYNC_FAILED ? task->failures + 1 : 0;
+	if (result == SYNC_FAILED)
+		task->step_at = after_failure(task->failures, begun);
+	else if (result == SYNC_BUSY || result == SYNC_PAUSED || run->stream == NULL)
+		task->step_at = in_future(LOOK_PAUSE);
+	else if (task->oplog_at <= begun)
+	{
+		(void) run_unit(task, sync_oplog_unit, 0);
+		task->oplog_at = in_future(OPLOG_PAUSE);
+	}
+	return result == SYNC_DONE;
+}
+
+/* wait_for_changes: waits for a reply to any of the streams, or until a group is due. */
+static void
+wait_for_changes(void)
+{
+	WaitEventSet *set = mongo_create_wait_event_set(CurrentMemoryContext, list_length(tasks) + 2);
+	TimestampTz now = GetCurrentTimestamp();
+	long		wait = LOOK_PAUSE;
+	WaitEvent	event;
+	ListCell   *cell;
+
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	foreach(cell, tasks)
+	{
+		const SyncTask *task = lfirst(cell);
+		pgsocket	socket = task->run->stream == NULL ? PGINVALID_SOCKET : mongo_event_stream_socket(task->run->stream);
+
+		if (task->step_at > now)
+			wait = Min(wait, TimestampDifferenceMilliseconds(now, task->step_at));
+		else if (socket == PGINVALID_SOCKET || !mongo_event_stream_is_requested(task->run->stream))
+			wait = 0;
+		else
+			AddWaitEventToSet(set, WL_SOCKET_READABLE, socket, NULL, NULL);
+		if (task->run->is_copying)
+			wait = Min(wait, task->copy_at > now ? TimestampDifferenceMilliseconds(now, task->copy_at) : 0);
+	}
+	pgstat_report_stat(true);
+	(void) WaitEventSetWait(set, wait, &event, 1, PG_WAIT_EXTENSION);
+	FreeWaitEventSet(set);
+	ResetLatch(MyLatch);
+}
+
+/* mongo_sync_work: the main function of the worker of a database. */
+void
+mongo_sync_work(Datum database)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "mongo_sync worker", ALLOCSET_DEFAULT_SIZES);
+	TimestampTz list_at = 0;
+	int			died_of = 0;
+
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	if (!enter_database(DatumGetObjectId(database), &died_of))
+		proc_exit(0);
+	before_shmem_exit(leave_database, database);
+	connect_to_database(DatumGetObjectId(database));
+	last_resort = RegisterTimeout(USER_TIMEOUT, end_process);
+	for (;;)
+	{
+		bool		has_worked = false;
+		ListCell   *cell;
+
+		MemoryContextSwitchTo(context);
+		MemoryContextReset(context);
+		leave_if_unwanted();
+		if (take_changed() || GetCurrentTimestamp() >= list_at)
+		{
+			list_groups(died_of);
+			died_of = 0;
+			list_at = in_future(LIST_PAUSE);
+		}
+		if (nothing_left)
+			leave(0);
+		foreach(cell, tasks)
+		{
+			has_worked |= copy(lfirst(cell));
+			has_worked |= step(lfirst(cell));
+		}
+		if (!has_worked)
+			wait_for_changes();
+	}
+}
