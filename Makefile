@@ -5,7 +5,7 @@
 # From a clean clone on Debian 12 the laboratory goals set up everything
 # themselves, in .lab/:
 #	make demo, make test, make lint, make indent, make sanitize, make faults,
-#	make valgrind, make soak, make suites, make smith, make sysbench, make bench, make lab,
+#	make valgrind, make soak, make moment, make suites, make smith, make sysbench, make bench, make lab,
 #	make lab-stop
 # and, as root, on other systems in .lab.roots/:
 #	make matrix, make packages
@@ -16,7 +16,7 @@ ifeq ($(origin SECONDS),environment)
 SECONDS =
 endif
 
-LAB_GOALS = demo test lint indent sanitize faults valgrind soak suites smith sysbench lab lab-stop lab-clean bench \
+LAB_GOALS = demo test lint indent sanitize faults valgrind soak moment suites smith sysbench lab lab-stop lab-clean bench \
 	matrix packages roots-clean dist
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
@@ -35,6 +35,11 @@ bench:
 soak:
 	@SOAK_SECONDS=$(or $(SECONDS),600) SOAK_STATEMENTS=$(or $(STATEMENTS),100000) \
 		SOAK_CLIENTS=$(or $(CLIENTS),24) SOAK_SEED=$(or $(SEED),1) bash scripts/soak.sh
+
+# SEED= of the first round, ROUNDS=, PARTS="move copy history large", WITHOUT= a rule (t/moment/leave_out.c)
+moment:
+	@MOMENT_ROUNDS=$(or $(ROUNDS),100) MOMENT_SEED=$(or $(SEED),1) MOMENT_PARTS="$(PARTS)" \
+		MOMENT_WITHOUT="$(WITHOUT)" bash scripts/moment.sh
 
 lab-stop:
 	@bash scripts/lab_stop.sh
@@ -67,6 +72,13 @@ endif
 ifneq (,$(FAULTS))
 OBJS += t/faults/inject_fault.o
 FAULT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,connect sendmsg recvmsg WaitEventSetWait bson_mem_set_vtable)
+endif
+
+# With what leaves out a rule in it: make moment builds that, apart from all else.
+ifneq (,$(MOMENT))
+OBJS += t/moment/leave_out.o
+MOMENT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,mongo_event_stream_mark sync_group_load \
+	sync_collection_identity mongo_batch_read mongo_check_collections)
 endif
 
 EXTENSION = mongo_fdw sync/mongo_sync
@@ -105,12 +117,13 @@ PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wundef \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
 	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z)) \
-	$(if $(FAULTS),-include $(CURDIR)/t/faults/inject_fault.h)
+	$(if $(FAULTS),-include $(CURDIR)/t/faults/inject_fault.h) \
+	$(if $(MOMENT),-I$(CURDIR)/src/sync -I$(CURDIR)/src/remote -include $(CURDIR)/t/moment/leave_out.h)
 
 # Our functions call each other directly, and never another library's function
 # of the same name: PostgreSQL loads libraries into one name space.
 comma = ,
-SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(FUZZ_LIBS) $(FAULT_LIBS) \
+SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(FUZZ_LIBS) $(FAULT_LIBS) $(MOMENT_LIBS) \
 	$(if $(filter linux darwin,$(PORTNAME)),-lresolv) \
 	$(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic)
 

@@ -17,6 +17,9 @@ BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS")
 if [ "$VARIANT" = faults ]; then
 	BUILD_FLAGS+=(FAULTS=1)
 fi
+if [ "$VARIANT" = moment ]; then
+	BUILD_FLAGS+=(MOMENT=1)
+fi
 
 copy_source() {
 	as_lab_user mkdir -p "$WORK/src"

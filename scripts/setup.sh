@@ -38,9 +38,9 @@ fi
 
 # The source of PostgreSQL: make_postgresql_tree, and the packages that it needs.
 case $VARIANT in
-	'') . "$ROOT/scripts/postgresql_package.sh" ;;
+	'' | moment) . "$ROOT/scripts/postgresql_package.sh" ;;
 	sanitize | faults | valgrind) . "$ROOT/scripts/postgresql_source.sh" ;;
-	*) fail "there is no VARIANT \"$VARIANT\"; there are: sanitize, faults, valgrind" ;;
+	*) fail "there is no VARIANT \"$VARIANT\"; there are: sanitize, faults, valgrind, moment" ;;
 esac
 
 missing_packages() {

@@ -152,6 +152,13 @@ create_local(Oid foreign, const char *schema, const char *name)
 	return get_relname_relid(name, get_namespace_oid(schema, false));
 }
 
+/* lock_groups: keeps other sessions from adding groups or members until the transaction's end. */
+static void
+lock_groups(void)
+{
+	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
+}
+
 /* find_or_create_local: the local table of this name, as the caller sees it. */
 static Oid
 find_or_create_local(Oid foreign, RangeVar *name)
@@ -161,6 +168,10 @@ find_or_create_local(Oid foreign, RangeVar *name)
 	const char *refusal;
 	Oid			schema;
 
+	if (OidIsValid(local))
+		return local;
+	lock_groups();
+	local = RangeVarGetRelid(name, NoLock, true);
 	if (OidIsValid(local))
 		return local;
 	refusal = sync_refusal(foreign, InvalidOid, GetUserId(), &hint);
@@ -266,13 +277,6 @@ check_pair(Oid foreign, Oid local, Oid owner)
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
-}
-
-/* lock_groups: keeps other sessions from adding groups or members until the transaction's end. */
-static void
-lock_groups(void)
-{
-	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
 }
 
 /* ------------------------------ Working on it ----------------------------- */
@@ -405,8 +409,12 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	local = find_or_create_local(foreign, name);
 	owner = owner_of(local);
 	check_pair(foreign, local, owner);
-	lock_groups();
 	group = sync_group_of(local);
+	if (group == NULL)
+	{
+		lock_groups();
+		group = sync_group_of(local);
+	}
 	if (group == NULL)
 	{
 		group = create_group(sync_qualified_name(local), owner, foreign, InvalidOid, InvalidOid);
@@ -468,6 +476,21 @@ foreign_tables(Oid schema, ArrayType *only)
 	return tables;
 }
 
+/* group_of_schemas: the group of all foreign tables of a schema, which it locks; NULL: there is none. */
+static SyncGroup *
+group_of_schemas(Oid source, Oid local)
+{
+	int			id;
+
+	if (sync_run("SELECT id FROM mongo_sync.groups WHERE source_schema OPERATOR(pg_catalog.=) $1 AND local_schema OPERATOR(pg_catalog.=) $2"
+				 " AND database OPERATOR(pg_catalog.=) $3 AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
+				 SYNC_OID(source), SYNC_OID(local), SYNC_OID(MyDatabaseId)) == 0)
+		return NULL;
+	id = DatumGetInt32(sync_result(0, 1, NULL));
+	(void) sync_group_lock(id, true);
+	return sync_group_load(id);
+}
+
 /*
  * mongo_sync.sync_schema(foreign_schema text, local_schema text, tables name[], follow boolean)
  *		Synchronizes all foreign tables of a schema as one group.
@@ -478,7 +501,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 	Oid			source;
 	Oid			schema;
 	ArrayType  *only = PG_ARGISNULL(2) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(2);
-	SyncGroup  *group = NULL;
+	SyncGroup  *group;
 	const char *schema_name;
 	ListCell   *cell;
 	List	   *tables;
@@ -497,14 +520,11 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("schema \"%s\" has no such foreign table of mongo_fdw", get_namespace_name(source)),
 				 errhint("IMPORT FOREIGN SCHEMA creates them.")));
-	if (sync_run("SELECT id FROM mongo_sync.groups WHERE source_schema OPERATOR(pg_catalog.=) $1 AND local_schema OPERATOR(pg_catalog.=) $2"
-				 " AND database OPERATOR(pg_catalog.=) $3 AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
-				 SYNC_OID(source), SYNC_OID(schema), SYNC_OID(MyDatabaseId)) > 0)
+	group = group_of_schemas(source, schema);
+	if (group == NULL)
 	{
-		int			id = DatumGetInt32(sync_result(0, 1, NULL));
-
-		(void) sync_group_lock(id, true);
-		group = sync_group_load(id);
+		lock_groups();
+		group = group_of_schemas(source, schema);
 	}
 	foreach(cell, tables)
 	{
@@ -513,6 +533,11 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 		Oid			owner = owner_of(local);
 		SyncGroup  *other = sync_group_of(local);
 
+		if (other == NULL)
+		{
+			lock_groups();
+			other = sync_group_of(local);
+		}
 		check_pair(foreign, local, group == NULL ? owner : group->owner);
 		if (other != NULL && (group == NULL || other->id != group->id))
 			ereport(ERROR,
@@ -521,7 +546,6 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 					 errhint("SELECT mongo_sync.stop('%s') first, or leave it out by tables => '{...}'.", sync_qualified_name(local))));
 		if (other != NULL)
 			continue;
-		lock_groups();
 		if (group == NULL)
 			group = create_group(schema_name, owner, foreign, source, schema);
 		add_member(group, foreign, local, NULL);

@@ -33,7 +33,9 @@
 #include "utils/tuplestore.h"
 
 /* The most documents that a query fetches, and that a reply of the stream has. */
+#ifndef SYNC_BATCH
 #define SYNC_BATCH		10000
+#endif
 
 /* ------------------------------ rights.c ---------------------------------- */
 

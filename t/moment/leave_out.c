@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * leave_out.c
+ *		Leaves out a rule of the engine that synchronizes tables.
+ *
+ * Not part of the extension: only built with MOMENT=1, see t/moment/moment.py.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#undef SYNC_BATCH
+#include "sync_internal.h"
+#include "remote_internal.h"
+
+#include "utils/guc.h"
+
+#define LARGEST_BATCH	10000
+
+extern uint64 __real_mongo_event_stream_mark(const MongoEventStream *stream);
+extern uint64 __wrap_mongo_event_stream_mark(const MongoEventStream *stream);
+extern SyncGroup *__real_sync_group_load(int id);
+extern SyncGroup *__wrap_sync_group_load(int id);
+extern char *__real_sync_collection_identity(UserMapping *user, const char *database, const char *collection);
+extern char *__wrap_sync_collection_identity(UserMapping *user, const char *database, const char *collection);
+extern const char *__real_mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor);
+extern const char *__wrap_mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor);
+extern bool __real_mongo_check_collections(MongoConnection *connection, const char *database,
+										   const List *names, uint64 at);
+extern bool __wrap_mongo_check_collections(MongoConnection *connection, const char *database,
+										   const List *names, uint64 at);
+
+/* leaves_out: tells whether moment.without names this rule. */
+static bool
+leaves_out(const char *rule)
+{
+	const char *without = GetConfigOption("moment.without", true, false);
+
+	return without != NULL && strcmp(without, rule) == 0;
+}
+
+int
+moment_batch(void)
+{
+	const char *batch = GetConfigOption("moment.batch", true, false);
+
+	return batch != NULL && atoi(batch) > 0 ? atoi(batch) : LARGEST_BATCH;
+}
+
+/* "mark": all events up to a mark, and not before it, were taken to be known. */
+uint64
+__wrap_mongo_event_stream_mark(const MongoEventStream *stream)
+{
+	return __real_mongo_event_stream_mark(stream) + (leaves_out("mark") ? 1 : 0);
+}
+
+/*
+ * "latest": it is forgotten that rows were read later.
+ * "history": a position is one of any server's.
+ */
+SyncGroup *
+__wrap_sync_group_load(int id)
+{
+	SyncGroup  *group = __real_sync_group_load(id);
+	ListCell   *cell;
+
+	if (group != NULL && leaves_out("history"))
+	{
+		group->last_event = NULL;
+		group->replica_set = NULL;
+	}
+	if (group != NULL && leaves_out("latest"))
+	{
+		foreach(cell, group->members)
+			((SyncMember *) lfirst(cell))->read_until = 0;
+	}
+	return group;
+}
+
+/* "identity": what has the name is the collection, and no such collection has no documents. */
+char *
+__wrap_sync_collection_identity(UserMapping *user, const char *database, const char *collection)
+{
+	char	   *identity = __real_sync_collection_identity(user, database, collection);
+
+	return leaves_out("identity") && identity != NULL ? pstrdup("any") : identity;
+}
+
+const char *
+__wrap_mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor)
+{
+	const char *violation = __real_mongo_batch_read(batch, cursor);
+
+	batch->has_time |= leaves_out("identity");
+	return violation;
+}
+
+bool
+__wrap_mongo_check_collections(MongoConnection *connection, const char *database, const List *names,
+							   uint64 at)
+{
+	return leaves_out("identity") ||
+		__real_mongo_check_collections(connection, database, names, at);
+}
