@@ -61,6 +61,7 @@ CREATE TABLE mongo_sync.members (
 	definition text,						-- what the rows were copied by
 	read_until bigint NOT NULL,				-- the latest time at which its rows were read
 	deleted_at name,						-- the column for the time of a document's end
+	key_at_end boolean NOT NULL DEFAULT false,	-- the primary key is yet to be added, when all is copied
 	rows_copied bigint NOT NULL DEFAULT 0,
 	rows_inserted bigint NOT NULL DEFAULT 0,
 	rows_updated bigint NOT NULL DEFAULT 0,

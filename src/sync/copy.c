@@ -33,9 +33,12 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-/* A range has about so many documents, or bytes, but there are at most so many ranges. */
-#define DOCUMENTS_IN_RANGE	100000
-#define BYTES_IN_RANGE		100000000.0
+/*
+ * A range has about so many documents, or bytes, but there are at most so many ranges.  One scan is
+ * the fastest, as it needs no index: of 500,000 documents it took 3.0 s, by a range of _id 4.8 s.
+ */
+#define DOCUMENTS_IN_RANGE	1000000
+#define BYTES_IN_RANGE		1e9
 #define MOST_RANGES			1000
 #define SAMPLED_FOR_RANGE	20
 
@@ -322,9 +325,26 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 	return true;
 }
 
+/* sync_copy_add_key: adds the primary key to a table that mongo_sync has created, as its owner. */
+void
+sync_copy_add_key(SyncGroup *group, SyncMember *member)
+{
+	SyncRights	rights;
+
+	sync_lock_tables(list_make1(member));
+	sync_rights_take(&rights, group->owner);
+	sync_table_open(group, member);
+	if (SPI_execute(psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", member->table->target_name,
+							 sync_list(member->table, "%s", ", ", 0, member->table->nkeys)), false, 0) < 0)
+		elog(ERROR, "could not add the primary key");
+	sync_rights_return(&rights);
+	member->key_at_end = false;
+	member->table = NULL;
+}
+
 /* sync_copy_end_ranges: if all ranges are copied, lets the member catch up. */
 void
-sync_copy_end_ranges(SyncMember *member)
+sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 {
 	bool		isnull;
 	Datum		latest;
@@ -335,6 +355,8 @@ sync_copy_end_ranges(SyncMember *member)
 	if (DatumGetInt64(sync_result(0, 1, NULL)) > 0 || isnull)
 		return;
 	member->read_until = (uint64) DatumGetInt64(latest);
+	if (member->key_at_end)
+		sync_copy_add_key(group, member);
 	member->state = SYNC_CATCHING_UP;
 	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
 }

@@ -111,9 +111,19 @@ own_group(Oid local, bool lock)
 
 /* --------------------------- The local tables ----------------------------- */
 
-/* create_local: creates the local table with the foreign table's columns, for the caller. */
+/* lock_groups: keeps other sessions from adding groups or members until the transaction's end. */
+static void
+lock_groups(void)
+{
+	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
+}
+
+/*
+ * create_local: creates the local table with the foreign table's columns, for the caller.  Without a
+ * key it is filled faster.
+ */
 static Oid
-create_local(Oid foreign, const char *schema, const char *name)
+create_local(Oid foreign, const char *schema, const char *name, bool with_key)
 {
 	Relation	relation = relation_open(foreign, AccessShareLock);
 	SyncRights	rights;
@@ -121,6 +131,7 @@ create_local(Oid foreign, const char *schema, const char *name)
 	const char *separator = "";
 	List	   *keys = sync_key_columns(foreign);
 	ListCell   *cell;
+	bool		is_key;
 	const char *qualified = quote_qualified_identifier(schema, name);
 
 	initStringInfo(&sql);
@@ -132,18 +143,22 @@ create_local(Oid foreign, const char *schema, const char *name)
 
 		if (attribute->attisdropped || mongo_is_pseudo_column(NameStr(attribute->attname)))
 			continue;
+		is_key = false;
+		foreach(cell, keys)
+			is_key |= strcmp(lfirst(cell), NameStr(attribute->attname)) == 0;
 		appendStringInfo(&sql, "%s%s %s", separator, quote_identifier(NameStr(attribute->attname)),
 						 format_type_extended(attribute->atttypid, attribute->atttypmod,
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 		if (OidIsValid(collation) && collation != get_typcollation(attribute->atttypid))
 			appendStringInfo(&sql, " COLLATE %s", sync_collation_name(collation));
+		if (is_key)
+			appendStringInfoString(&sql, " NOT NULL");
 		separator = ", ";
 	}
 	relation_close(relation, NoLock);
-	appendStringInfoString(&sql, ", PRIMARY KEY (");
-	foreach(cell, keys)
-		appendStringInfo(&sql, "%s%s", cell == list_head(keys) ? "" : ", ", quote_identifier(lfirst(cell)));
-	appendStringInfoString(&sql, "))");
+	foreach(cell, with_key ? keys : NIL)
+		appendStringInfo(&sql, "%s%s", cell == list_head(keys) ? ", PRIMARY KEY (" : ", ", quote_identifier(lfirst(cell)));
+	appendStringInfoString(&sql, with_key ? "))" : ")");
 
 	sync_rights_take(&rights, GetUserId());
 	if (SPI_execute(sql.data, false, 0) < 0)
@@ -152,34 +167,35 @@ create_local(Oid foreign, const char *schema, const char *name)
 	return get_relname_relid(name, get_namespace_oid(schema, false));
 }
 
-/* lock_groups: keeps other sessions from adding groups or members until the transaction's end. */
-static void
-lock_groups(void)
-{
-	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
-}
-
-/* find_or_create_local: the local table of this name, as the caller sees it. */
+/*
+ * find_or_create_local
+ *		Returns the local table of this name, as the caller sees it.  Sets *key_at_end if it has been
+ *		created without its key.
+ */
 static Oid
-find_or_create_local(Oid foreign, RangeVar *name)
+find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
 {
 	Oid			local = RangeVarGetRelid(name, NoLock, true);
 	const char *hint = NULL;
 	const char *refusal;
 	Oid			schema;
 
+	*key_at_end = false;
 	if (OidIsValid(local))
 		return local;
+	refusal = sync_refusal(foreign, InvalidOid, GetUserId(), true, &hint);
+	if (refusal != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
+	/* several first calls: one creates the table, and the others see that */
 	lock_groups();
 	local = RangeVarGetRelid(name, NoLock, true);
 	if (OidIsValid(local))
 		return local;
-	refusal = sync_refusal(foreign, InvalidOid, GetUserId(), &hint);
-	if (refusal != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
 	schema = RangeVarGetCreationNamespace(name);
-	return create_local(foreign, get_namespace_name(schema), name->relname);
+	/* documents that do not fit are told by comparing rows, which needs the key */
+	*key_at_end = get_attnum(foreign, MONGO_MISMATCH_COLUMN) == InvalidAttrNumber;
+	return create_local(foreign, get_namespace_name(schema), name->relname, !*key_at_end);
 }
 
 /* has_rows: tells whether the table has rows, with its owner's rights. */
@@ -222,7 +238,7 @@ create_group(const char *name, Oid owner, Oid foreign, Oid source_schema, Oid lo
  *		Adds a table to a group that is locked, and stores what is to be copied.
  */
 static void
-add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
+add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at, bool key_at_end)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
 	UserMapping *user = mongo_user_mapping(group->owner, group->server);
@@ -231,7 +247,7 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
 
 	*member = (SyncMember) {
 		.target = local,.local = local,.foreign = foreign,.state = SYNC_STOPPED,.reason = "not copied yet",
-		.collection = mongo_to_utf8(options->collection),.deleted_at = deleted_at
+		.collection = mongo_to_utf8(options->collection),.deleted_at = deleted_at,.key_at_end = key_at_end
 	};
 	if (deleted_at != NULL && get_atttype(local, get_attnum(local, deleted_at)) != TIMESTAMPTZOID)
 		ereport(ERROR,
@@ -246,10 +262,10 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
 						get_rel_name(foreign), group->name),
 				 errhint("A group is of collections of one database, as it has one change stream. Give tables => '{...}', or synchronize the table by itself.")));
 	sync_member_forget(local);
-	(void) sync_run("INSERT INTO mongo_sync.members (target, local_table, foreign_table, group_id, state, reason, collection, read_until, deleted_at)"
-					" VALUES ($1, $1, $2, $3, 'stopped', $4, $5, 0, $6::text::name)",
+	(void) sync_run("INSERT INTO mongo_sync.members (target, local_table, foreign_table, group_id, state, reason, collection, read_until, deleted_at, key_at_end)"
+					" VALUES ($1, $1, $2, $3, 'stopped', $4, $5, 0, $6::text::name, $7)",
 					SYNC_OID(local), SYNC_OID(foreign), SYNC_INT4(group->id), SYNC_TEXT(member->reason),
-					SYNC_TEXT(member->collection), SYNC_TEXT(deleted_at));
+					SYNC_TEXT(member->collection), SYNC_TEXT(deleted_at), SYNC_BOOL(key_at_end));
 	group->members = lappend(group->members, member);
 	/* foreign keys hold when all tables are whole */
 	if (has_rows(local, group->owner) || sync_has_foreign_keys(local))
@@ -266,14 +282,14 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at)
 
 /* check_pair: raises why the two tables cannot be synchronized for the owner. */
 static void
-check_pair(Oid foreign, Oid local, Oid owner)
+check_pair(Oid foreign, Oid local, Oid owner, bool needs_key)
 {
 	const char *hint = NULL;
 	const char *refusal;
 
 	LockRelationOid(Min(foreign, local), AccessShareLock);
 	LockRelationOid(Max(foreign, local), AccessShareLock);
-	refusal = sync_refusal(foreign, local, owner, &hint);
+	refusal = sync_refusal(foreign, local, owner, needs_key, &hint);
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
@@ -397,6 +413,7 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	Oid			local;
 	Oid			owner;
 	RangeVar   *name;
+	bool		key_at_end;
 	SyncGroup  *group;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
@@ -406,9 +423,8 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	foreign = PG_GETARG_OID(0);
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(1)));
 	begin_procedure(fcinfo, "mongo_sync.sync()");
-	local = find_or_create_local(foreign, name);
+	local = find_or_create_local(foreign, name, &key_at_end);
 	owner = owner_of(local);
-	check_pair(foreign, local, owner);
 	group = sync_group_of(local);
 	if (group == NULL)
 	{
@@ -417,8 +433,9 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	}
 	if (group == NULL)
 	{
+		check_pair(foreign, local, owner, !key_at_end);
 		group = create_group(sync_qualified_name(local), owner, foreign, InvalidOid, InvalidOid);
-		add_member(group, foreign, local, PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)));
+		add_member(group, foreign, local, PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)), key_at_end);
 	}
 	else if (sync_group_member(group, local)->foreign != foreign)
 		ereport(ERROR,
@@ -529,7 +546,8 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 	foreach(cell, tables)
 	{
 		Oid			foreign = lfirst_oid(cell);
-		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1));
+		bool		key_at_end;
+		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1), &key_at_end);
 		Oid			owner = owner_of(local);
 		SyncGroup  *other = sync_group_of(local);
 
@@ -538,7 +556,6 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 			lock_groups();
 			other = sync_group_of(local);
 		}
-		check_pair(foreign, local, group == NULL ? owner : group->owner);
 		if (other != NULL && (group == NULL || other->id != group->id))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
@@ -546,9 +563,10 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 					 errhint("SELECT mongo_sync.stop('%s') first, or leave it out by tables => '{...}'.", sync_qualified_name(local))));
 		if (other != NULL)
 			continue;
+		check_pair(foreign, local, group == NULL ? owner : group->owner, !key_at_end);
 		if (group == NULL)
 			group = create_group(schema_name, owner, foreign, source, schema);
-		add_member(group, foreign, local, NULL);
+		add_member(group, foreign, local, NULL, key_at_end);
 	}
 	if (!PG_ARGISNULL(3))
 		(void) sync_run("UPDATE mongo_sync.groups SET follow = $2 WHERE id OPERATOR(pg_catalog.=) $1",
@@ -572,7 +590,7 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 	begin_procedure(fcinfo, "mongo_sync.recopy()");
 	group = own_group(local, true);
 	member = sync_group_member(group, local);
-	check_pair(member->foreign, local, group->owner);
+	check_pair(member->foreign, local, group->owner, !member->key_at_end);
 	if (sync_position_is_lost(group))
 		sync_begin_again(group);
 	if (has_rows(local, group->owner))

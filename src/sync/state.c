@@ -136,7 +136,7 @@ static void
 load_members(SyncGroup *group)
 {
 	uint64		count = sync_run("SELECT target, local_table, foreign_table, state, reason, collection, identity, definition,"
-								 " read_until, deleted_at::text,"
+								 " read_until, deleted_at::text, key_at_end,"
 								 " EXISTS (SELECT FROM mongo_sync.unfit u WHERE u.target OPERATOR(pg_catalog.=) m.target)"
 								 " FROM mongo_sync.members m WHERE group_id OPERATOR(pg_catalog.=) $1 ORDER BY target",
 								 SYNC_INT4(group->id));
@@ -160,7 +160,8 @@ load_members(SyncGroup *group)
 		member->definition = sync_result_text(row, 8);
 		member->read_until = (uint64) DatumGetInt64(sync_result(row, 9, NULL));
 		member->deleted_at = sync_result_text(row, 10);
-		member->has_unfit = DatumGetBool(sync_result(row, 11, NULL));
+		member->key_at_end = DatumGetBool(sync_result(row, 11, NULL));
+		member->has_unfit = DatumGetBool(sync_result(row, 12, NULL));
 		group->members = lappend(group->members, member);
 	}
 }
@@ -320,10 +321,10 @@ sync_group_note_failure(int id, const char *message, const char *kind)
 void
 sync_member_store(const SyncMember *member)
 {
-	(void) sync_run("UPDATE mongo_sync.members SET state = $2, reason = $3, identity = $4, definition = $5, read_until = $6"
+	(void) sync_run("UPDATE mongo_sync.members SET state = $2, reason = $3, identity = $4, definition = $5, read_until = $6, key_at_end = $7"
 					" WHERE target OPERATOR(pg_catalog.=) $1",
 					SYNC_OID(member->target), SYNC_TEXT(state_names[member->state]), SYNC_TEXT(member->reason),
-					SYNC_TEXT(member->identity), SYNC_TEXT(member->definition), SYNC_INT8(member->read_until));
+					SYNC_TEXT(member->identity), SYNC_TEXT(member->definition), SYNC_INT8(member->read_until), SYNC_BOOL(member->key_at_end));
 }
 
 /* sync_member_forget: deletes all that is stored of a member. */

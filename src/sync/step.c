@@ -135,7 +135,7 @@ prepare_copies(SyncGroup *group)
 			continue;
 		keep_keys(member);
 		if (member->state == SYNC_COPYING)
-			sync_copy_end_ranges(member);
+			sync_copy_end_ranges(group, member);
 		if (member->state == SYNC_CATCHING_UP)
 			member->is_caught_up = sync_copy_take_changed(member, SYNC_BATCH, &member->keys);
 	}
@@ -563,8 +563,11 @@ sync_step(SyncRun *run, int max_wait)
 	{
 		SyncMember *member = lfirst(cell);
 
-		if (member->target != member->local)
-			forget_copy(group, member);
+		if (member->target == member->local)
+			continue;
+		if (sync_group_member(group, member->local)->key_at_end)
+			sync_copy_add_key(group, sync_group_member(group, member->local));
+		forget_copy(group, member);
 	}
 	group->position = until;
 	group->seen_at = Max(group->seen_at, run->mark);

@@ -81,6 +81,7 @@ typedef struct SyncMember
 	const char *definition;		/* NULL: not known yet */
 	uint64		read_until;		/* R */
 	const char *deleted_at;		/* a column, or NULL */
+	bool		key_at_end;		/* the table gets its key when all is copied */
 	bool		has_unfit;		/* documents without a row are noted */
 
 	/* of the present unit */
@@ -196,8 +197,8 @@ extern AttrNumber sync_key_column(Oid foreign);
 extern List *sync_key_columns(Oid foreign);
 extern bool sync_is_ours(Oid foreign);
 extern bool sync_has_foreign_keys(Oid relid);
-extern List *sync_refusals(Oid foreign, Oid local, Oid owner);
-extern const char *sync_refusal(Oid foreign, Oid local, Oid owner, const char **hint);
+extern List *sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key);
+extern const char *sync_refusal(Oid foreign, Oid local, Oid owner, bool needs_key, const char **hint);
 
 /* ------------------------------- events.c --------------------------------- */
 
@@ -274,7 +275,8 @@ extern Oid	sync_copy_create_table(const SyncGroup *group, const SyncMember *memb
 extern void sync_copy_drop_table(Oid copy);
 extern void sync_copy_again(SyncGroup *group, SyncMember *member);
 extern bool sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time);
-extern void sync_copy_end_ranges(SyncMember *member);
+extern void sync_copy_add_key(SyncGroup *group, SyncMember *member);
+extern void sync_copy_end_ranges(SyncGroup *group, SyncMember *member);
 extern void sync_copy_keep_changed(const SyncMember *member, Datum *keys, int count);
 extern bool sync_copy_take_changed(const SyncMember *member, int limit, List **keys);
 

@@ -33,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /* -------------------------------- Names ----------------------------------- */
 
@@ -215,6 +216,21 @@ sync_has_key(Relation relation, const List *columns, const char **equals)
 	return found;
 }
 
+/* default_equals: sets equals[] to the operators of a primary key that is to be added. */
+static void
+default_equals(Oid foreign, const List *columns, const char **equals)
+{
+	ListCell   *cell;
+	int			place = 0;
+
+	foreach(cell, columns)
+	{
+		Oid			type = getBaseType(get_atttype(foreign, get_attnum(foreign, lfirst(cell))));
+
+		equals[place++] = operator_name(lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr);
+	}
+}
+
 /* ------------------------------- Refusals --------------------------------- */
 
 /* sync_is_ours: tells whether a foreign table is of this wrapper, whatever that is called. */
@@ -353,7 +369,7 @@ refuse_constraints(Relation local, List **refusals)
 
 /* refuse_local: why this table cannot be synchronized. */
 static void
-refuse_local(Relation local, Oid foreign, List **refusals)
+refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 {
 	const char *name = RelationGetRelationName(local);
 	List	   *keys = sync_key_columns(foreign);
@@ -378,7 +394,7 @@ refuse_local(Relation local, Oid foreign, List **refusals)
 	if (local->rd_rel->relkind == RELKIND_RELATION && has_subclass(RelationGetRelid(local)))
 		refuse(refusals, psprintf("table \"%s\" has inheritance children", name),
 			   "Give a table without children, or a partitioned one.");
-	if (keys != NIL && !sync_has_key(local, keys, equals))
+	if (keys != NIL && needs_key && !sync_has_key(local, keys, equals))
 		refuse(refusals, psprintf("table \"%s\" has no unique index on the columns that identify a row", name),
 			   psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
 						 list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
@@ -454,7 +470,7 @@ refuse_columns(Relation local, Relation foreign, List **refusals)
  * The tables must be locked.
  */
 List *
-sync_refusals(Oid foreign, Oid local, Oid owner)
+sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key)
 {
 	List	   *refusals = NIL;
 	Relation	local_relation;
@@ -468,7 +484,7 @@ sync_refusals(Oid foreign, Oid local, Oid owner)
 	if (local_relation->rd_rel->relowner != owner)
 		refuse(&refusals, psprintf("table \"%s\" belongs to another role", RelationGetRelationName(local_relation)),
 			   "All tables of a group belong to one role.");
-	refuse_local(local_relation, foreign, &refusals);
+	refuse_local(local_relation, foreign, needs_key, &refusals);
 	refuse_columns(local_relation, foreign_relation, &refusals);
 	relation_close(foreign_relation, NoLock);
 	relation_close(local_relation, NoLock);
@@ -477,9 +493,9 @@ sync_refusals(Oid foreign, Oid local, Oid owner)
 
 /* sync_refusal: the first of them, and its remedy in *hint; NULL if there is none. */
 const char *
-sync_refusal(Oid foreign, Oid local, Oid owner, const char **hint)
+sync_refusal(Oid foreign, Oid local, Oid owner, bool needs_key, const char **hint)
 {
-	List	   *refusals = sync_refusals(foreign, local, owner);
+	List	   *refusals = sync_refusals(foreign, local, owner, needs_key);
 
 	if (refusals == NIL)
 		return NULL;
@@ -541,7 +557,7 @@ add_column(SyncTable *table, StringInfo definition, Oid foreign, const char *nam
 
 /* list_columns: sets the columns that both tables have, those of the key first. */
 static void
-list_columns(SyncTable *table, Relation target, Relation foreign)
+list_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_end)
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(foreign));
 	List	   *keys = sync_key_columns(RelationGetRelid(foreign));
@@ -575,7 +591,9 @@ list_columns(SyncTable *table, Relation target, Relation foreign)
 			add_column(table, &definition, RelationGetRelid(foreign), name);
 	}
 	table->definition = definition.data;
-	if (keys == NIL || !sync_has_key(target, keys, table->equals))
+	if (key_at_end)
+		default_equals(RelationGetRelid(foreign), keys, table->equals);
+	else if (keys == NIL || !sync_has_key(target, keys, table->equals))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no unique index on the columns that identify a row any more",
@@ -623,7 +641,7 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	Relation	target = relation_open(member->target, NoLock);
 	Relation	foreign = relation_open(member->foreign, NoLock);
 	const char *hint = NULL;
-	const char *refusal = sync_refusal(member->foreign, member->local, group->owner, &hint);
+	const char *refusal = sync_refusal(member->foreign, member->local, group->owner, !member->key_at_end, &hint);
 
 	if (refusal == NULL && GetForeignTable(member->foreign)->serverid != group->server)
 	{
@@ -642,7 +660,7 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	table->has_triggers = has_row_triggers(target);
 	table->key_number = sync_key_column(member->foreign);
 	table->key_type = getBaseType(get_atttype(member->foreign, table->key_number));
-	list_columns(table, target, foreign);
+	list_columns(table, target, foreign, member->key_at_end);
 	table->key = table->columns[0];
 	switch (mongo_type_kind(table->key_type))
 	{
