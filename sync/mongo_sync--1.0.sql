@@ -139,12 +139,24 @@ RETURNS text
 AS 'MODULE_PATHNAME', 'mongo_sync_cluster_time'
 LANGUAGE C VOLATILE;
 
+CREATE FUNCTION mongo_sync.compare(local_table regclass, mend boolean DEFAULT false)
+RETURNS TABLE (id jsonb, difference text)
+AS 'MODULE_PATHNAME', 'mongo_sync_compare'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION mongo_sync.check(foreign_table regclass, local_table text DEFAULT NULL)
+RETURNS TABLE (item text, ok boolean, detail text, remedy text)
+AS 'MODULE_PATHNAME', 'mongo_sync_check'
+LANGUAGE C VOLATILE;
+
 COMMENT ON PROCEDURE mongo_sync.sync(regclass, text, boolean, name) IS 'synchronize a local table with the collection of a foreign table';
 COMMENT ON PROCEDURE mongo_sync.sync_schema(text, text, name[], boolean) IS 'synchronize all foreign tables of a schema as one group';
 COMMENT ON PROCEDURE mongo_sync.recopy(regclass) IS 'copy the collection of a synchronized table again';
 COMMENT ON FUNCTION mongo_sync.pause(regclass) IS 'have the group of a table stand still, and keep its position';
 COMMENT ON FUNCTION mongo_sync.resume(regclass) IS 'go on with a group that was paused';
 COMMENT ON FUNCTION mongo_sync.stop(regclass) IS 'stop synchronizing a table';
+COMMENT ON FUNCTION mongo_sync.compare(regclass, boolean) IS 'rows that differ from MongoDB at the position of their group';
+COMMENT ON FUNCTION mongo_sync.check(regclass, text) IS 'what speaks for and against synchronizing a table';
 COMMENT ON FUNCTION mongo_sync.cluster_time() IS 'in a trigger: the cluster time whose changes are being written';
 
 --

@@ -44,9 +44,9 @@
 
 /* -------------------------------- Ranges ---------------------------------- */
 
-/* number_at: a number at a path of a reply; 0 if there is none. */
-static double
-number_at(const bson_t *reply, const char *path)
+/* sync_number_at: a number at a path of a reply; 0 if there is none. */
+double
+sync_number_at(const bson_t *reply, const char *path)
 {
 	bson_iter_t iter;
 	bson_iter_t found;
@@ -108,7 +108,7 @@ sampled_ids(const SyncGroup *group, const SyncMember *member, UserMapping *user,
 
 	reply = mongo_run_command(CurrentMemoryContext, user, group->database,
 							  bson_from_template("{collStats: @1}", bson_utf8(member->collection)), NULL);
-	wanted = Max(number_at(reply, "count") / DOCUMENTS_IN_RANGE, number_at(reply, "size") / BYTES_IN_RANGE);
+	wanted = Max(sync_number_at(reply, "count") / DOCUMENTS_IN_RANGE, sync_number_at(reply, "size") / BYTES_IN_RANGE);
 	*nranges = (int) Min(MOST_RANGES, wanted);
 	if (*nranges < 2)
 		return NULL;
@@ -303,10 +303,7 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 	(void) mongo_bind_reads(time);
 	AfterTriggerBeginQuery();
 	rows = insert_range(member, match);
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	AfterTriggerEndQuery(NULL);
-	PopActiveSnapshot();
+	sync_rows_call_triggers();
 	(void) mongo_bind_reads(NULL);
 	sync_rights_return(&rights);
 

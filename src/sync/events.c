@@ -352,9 +352,9 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 	return array.bson;
 }
 
-/* stream_command: the aggregate that opens a stream of these collections, an array, at a time. */
-static bson_t *
-stream_command(const bson_t *collections, int count, uint64 start, int batch_size)
+/* sync_stream_command: the aggregate that opens a stream of these collections, an array, at a time. */
+bson_t *
+sync_stream_command(const bson_t *collections, int count, uint64 start, int batch_size)
 {
 	BsonArray	pipeline = bson_array_create();
 
@@ -422,7 +422,7 @@ is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *col
 	bool		is_past = false;
 
 	bson_array_append(&collections, *bson_iter_value(unconstify(bson_iter_t *, collection)));
-	reply = run(group, user, stream_command(collections.bson, 1, time, 1000));
+	reply = run(group, user, sync_stream_command(collections.bson, 1, time, 1000));
 	for (;;)
 	{
 		bson_iter_t iter;
@@ -516,7 +516,7 @@ open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 	/* no child: children are deleted before close_run() is called */
 	run->stream_context = AllocSetContextCreate(TopMemoryContext, "mongo_sync stream", ALLOCSET_DEFAULT_SIZES);
 	run->stream = mongo_event_stream_open(run->stream_context, user, group->database,
-										  stream_command(collections, count, start, 0), &run->failure);
+										  sync_stream_command(collections, count, start, 0), &run->failure);
 	run->collections = MemoryContextStrdup(run->stream_context, names);
 	run->position = group->position;
 	run->known_until = group->position;

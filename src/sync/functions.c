@@ -71,9 +71,9 @@ next_transaction(void)
 	XactIsoLevel = XACT_READ_COMMITTED;
 }
 
-/* owner_of: the owner of a table whose rights the caller must have. */
-static Oid
-owner_of(Oid relid)
+/* sync_owner_of: the owner of a table whose rights the caller must have. */
+Oid
+sync_owner_of(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid			owner;
@@ -88,13 +88,13 @@ owner_of(Oid relid)
 	return owner;
 }
 
-/* own_group: the group of a synchronized table that the caller may control; locks it if asked. */
-static SyncGroup *
-own_group(Oid local, bool lock)
+/* sync_own_group: the group of a synchronized table that the caller may control; locks it if asked. */
+SyncGroup *
+sync_own_group(Oid local, bool lock)
 {
 	SyncGroup  *group;
 
-	(void) owner_of(local);
+	(void) sync_owner_of(local);
 	group = sync_group_of(local);
 	if (group == NULL)
 		ereport(ERROR,
@@ -424,7 +424,7 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(1)));
 	begin_procedure(fcinfo, "mongo_sync.sync()");
 	local = find_or_create_local(foreign, name, &key_at_end);
-	owner = owner_of(local);
+	owner = sync_owner_of(local);
 	group = sync_group_of(local);
 	if (group == NULL)
 	{
@@ -548,7 +548,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 		Oid			foreign = lfirst_oid(cell);
 		bool		key_at_end;
 		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1), &key_at_end);
-		Oid			owner = owner_of(local);
+		Oid			owner = sync_owner_of(local);
 		SyncGroup  *other = sync_group_of(local);
 
 		if (other == NULL)
@@ -588,7 +588,7 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 	SyncMember *member;
 
 	begin_procedure(fcinfo, "mongo_sync.recopy()");
-	group = own_group(local, true);
+	group = sync_own_group(local, true);
 	member = sync_group_member(group, local);
 	check_pair(member->foreign, local, group->owner, !member->key_at_end);
 	if (sync_position_is_lost(group))
@@ -619,7 +619,7 @@ set_paused(FunctionCallInfo fcinfo, bool paused)
 
 	PreventCommandIfReadOnly("mongo_sync.pause()");
 	SPI_connect();
-	group = own_group(PG_GETARG_OID(0), true);
+	group = sync_own_group(PG_GETARG_OID(0), true);
 	(void) sync_run("UPDATE mongo_sync.groups SET paused = $2 WHERE id OPERATOR(pg_catalog.=) $1",
 					SYNC_INT4(group->id), SYNC_BOOL(paused));
 	SPI_finish();
@@ -654,7 +654,7 @@ mongo_sync_stop(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("mongo_sync.stop()");
 	SPI_connect();
-	group = own_group(local, true);
+	group = sync_own_group(local, true);
 	foreach(cell, group->members)
 	{
 		SyncMember *member = lfirst(cell);

@@ -20,7 +20,9 @@
 
 #include "sync_internal.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -29,10 +31,8 @@
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/queryenvironment.h"
+#include "utils/snapmgr.h"
 #include "utils/typcache.h"
-
-/* Bytes of a key that an index holds: a third of a page, with some room. */
-#define LONGEST_KEY		2600
 
 struct SyncRows
 {
@@ -317,7 +317,7 @@ fits(const SyncTable *table, const char *name)
 {
 	return psprintf("%s.%s IS NOT NULL%s%s", name, table->key,
 					get_typlen(table->key_type) == -1 ?
-					psprintf(" AND pg_catalog.pg_column_size(%s.%s) <= %d", name, table->key, LONGEST_KEY) : "",
+					psprintf(" AND pg_catalog.pg_column_size(%s.%s) <= %d", name, table->key, SYNC_LONGEST_KEY) : "",
 					table->has_mismatch ? psprintf(" AND %s." MONGO_MISMATCH_COLUMN " IS NULL", name) : "");
 }
 
@@ -348,16 +348,39 @@ report_suppressed(const SyncTable *table, const char *what, uint64 expected, uin
 			 errhint("A trigger of the table has returned NULL. All rows that MongoDB has must be written.")));
 }
 
+/* gone_rows: the condition that the document of a row t is gone. */
+static const char *
+gone_rows(const Difference *difference)
+{
+	return psprintf("%s AND NOT EXISTS (SELECT FROM %s WHERE %s AND %s)%s",
+					difference->gone, difference->source,
+					sync_same_key(difference->table, "n", "t"), difference->fits,
+					difference->deleted_at == NULL ? "" :
+					psprintf(" AND t.%s IS NULL", difference->deleted_at));
+}
+
+/* changed_rows: the query for rows n that the table lacks, where t is NULL, or has otherwise. */
+static const char *
+changed_rows(const Difference *difference, const char *columns)
+{
+	const SyncTable *table = difference->table;
+
+	return psprintf("SELECT %s FROM %s LEFT JOIN %s t ON %s WHERE %s AND (t.%s IS NULL"
+					" OR ROW(%s)::pg_catalog.record OPERATOR(pg_catalog.*<>) ROW(%s)::pg_catalog.record%s)",
+					columns, difference->source, table->target_name, sync_same_key(table, "t", "n"),
+					difference->fits, table->key,
+					sync_list(table, "t.%s", ", ", 0, table->ncolumns),
+					sync_list(table, "n.%s", ", ", 0, table->ncolumns),
+					difference->deleted_at == NULL ? "" :
+					psprintf(" OR t.%s IS NOT NULL", difference->deleted_at));
+}
+
 /* delete_gone: deletes the rows, or notes when, whose documents are gone. */
 static uint64
 delete_gone(const Difference *difference)
 {
 	const SyncTable *table = difference->table;
-	const char *condition = psprintf("%s AND NOT EXISTS (SELECT FROM %s WHERE %s AND %s)%s",
-									 difference->gone, difference->source,
-									 sync_same_key(table, "n", "t"), difference->fits,
-									 difference->deleted_at == NULL ? "" :
-									 psprintf(" AND t.%s IS NULL", difference->deleted_at));
+	const char *condition = gone_rows(difference);
 	uint64		expected;
 	uint64		processed;
 	char	   *sql;
@@ -391,15 +414,8 @@ write_changed(const Difference *difference)
 	const char *undelete = difference->deleted_at == NULL ? "" : psprintf(", %s = NULL", difference->deleted_at);
 
 	rows = query_into(changed, CurrentMemoryContext, &descriptor,
-					  psprintf("SELECT %s, t.%s IS NULL AS __missing FROM %s LEFT JOIN %s t ON %s WHERE %s AND (t.%s IS NULL"
-							   " OR ROW(%s)::pg_catalog.record OPERATOR(pg_catalog.*<>) ROW(%s)::pg_catalog.record%s)",
-							   sync_list(table, "n.%s", ", ", 0, table->ncolumns), table->key,
-							   difference->source, table->target_name, sync_same_key(table, "t", "n"),
-							   difference->fits, table->key,
-							   sync_list(table, "t.%s", ", ", 0, table->ncolumns),
-							   sync_list(table, "n.%s", ", ", 0, table->ncolumns),
-							   difference->deleted_at == NULL ? "" :
-							   psprintf(" OR t.%s IS NOT NULL", difference->deleted_at)),
+					  changed_rows(difference, psprintf("%s, t.%s IS NULL AS __missing",
+														sync_list(table, "n.%s", ", ", 0, table->ncolumns), table->key)),
 					  InvalidOid, (Datum) 0);
 	if (rows > 0)
 	{
@@ -491,6 +507,59 @@ sync_rows_apply(SyncRows *rows, const SyncMember *member, uint64 time)
 	}
 	MemoryContextSwitchTo(old_context);
 	return counts;
+}
+
+/*
+ * sync_rows_compare
+ *		Appends how the table differs from all documents, which were fetched, to a store: rows of a
+ *		key, as jsonb, and a text.  Returns how many.  With 'mend', makes the table equal.
+ *
+ * Raises what sync_rows_apply() does.
+ */
+uint64
+sync_rows_compare(SyncRows *rows, SyncMember *member, bool mend, uint64 time, Tuplestorestate *store)
+{
+	const SyncTable *table = rows->table;
+	const char *id = table->nkeys == 1 ? "pg_catalog.to_jsonb(%s)" : "pg_catalog.jsonb_build_array(%s)";
+	uint64		count;
+	Difference	difference = {
+		.table = table,
+		.source = "__fetched n",
+		.fits = fits(table, "n"),
+		.gone = "true",
+		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at),
+		.time = time
+	};
+
+	name_store("__fetched", rows->fetched, rows->descriptor, rows->nfetched);
+	check_unique(rows);
+	count = query_into(store, CurrentMemoryContext, NULL,
+					   psprintf("%s UNION ALL SELECT %s, 'not in MongoDB' FROM %s t WHERE %s",
+								changed_rows(&difference,
+											 psprintf("%s, CASE WHEN t.%s IS NULL THEN 'missing' ELSE 'different' END",
+													  psprintf(id, sync_list(table, "n.%s", ", ", 0, table->nkeys)), table->key)),
+								psprintf(id, sync_list(table, "t.%s", ", ", 0, table->nkeys)),
+								table->target_name, gone_rows(&difference)),
+					   InvalidOid, (Datum) 0);
+	if (mend && count > 0)
+	{
+		uint64		deleted = delete_gone(&difference);
+
+		member->counts = write_changed(&difference);
+		member->counts.deleted = deleted;
+	}
+	forget_store("__fetched");
+	return count;
+}
+
+/* sync_rows_call_triggers: ends what AfterTriggerBeginQuery() has begun, when all is written. */
+void
+sync_rows_call_triggers(void)
+{
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	AfterTriggerEndQuery(NULL);
+	PopActiveSnapshot();
 }
 
 /*

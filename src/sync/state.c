@@ -19,6 +19,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_extension.h"
+#include "commands/async.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -325,6 +326,22 @@ sync_member_store(const SyncMember *member)
 					" WHERE target OPERATOR(pg_catalog.=) $1",
 					SYNC_OID(member->target), SYNC_TEXT(state_names[member->state]), SYNC_TEXT(member->reason),
 					SYNC_TEXT(member->identity), SYNC_TEXT(member->definition), SYNC_INT8(member->read_until), SYNC_BOOL(member->key_at_end));
+}
+
+/* sync_member_note_rows: counts the rows that were written, and tells listeners of the table. */
+void
+sync_member_note_rows(const SyncMember *member)
+{
+	const SyncCounts *counts = &member->counts;
+
+	if (counts->inserted + counts->updated + counts->deleted == 0)
+		return;
+	(void) sync_run("UPDATE mongo_sync.members SET rows_inserted = rows_inserted OPERATOR(pg_catalog.+) $2,"
+					" rows_updated = rows_updated OPERATOR(pg_catalog.+) $3, rows_deleted = rows_deleted OPERATOR(pg_catalog.+) $4"
+					" WHERE target OPERATOR(pg_catalog.=) $1",
+					SYNC_OID(member->target), SYNC_INT8(counts->inserted), SYNC_INT8(counts->updated), SYNC_INT8(counts->deleted));
+	if (member->target == member->local)
+		Async_Notify("mongo_sync", sync_qualified_name(member->local));
 }
 
 /* sync_member_forget: deletes all that is stored of a member. */

@@ -15,7 +15,6 @@
 #include "sync_internal.h"
 
 #include "access/xact.h"
-#include "commands/async.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
@@ -26,9 +25,6 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-
-#define SNAPSHOT_TOO_OLD		239 /* MongoDB's codes */
-#define SNAPSHOT_UNAVAILABLE	246
 
 /* The time whose changes are being written, for triggers; 0: none. */
 uint64		sync_applied_time;
@@ -313,10 +309,7 @@ write_rows(SyncGroup *group, List *members, List *joined, uint64 until)
 		if (member->target != member->local)
 			replace_rows(group, member, until);
 	}
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	AfterTriggerEndQuery(NULL);
-	PopActiveSnapshot();
+	sync_rows_call_triggers();
 	sync_applied_time = 0;
 }
 
@@ -348,17 +341,9 @@ store(const SyncRun *run, SyncGroup *group, uint64 changes)
 	foreach(cell, group->members)
 	{
 		SyncMember *member = lfirst(cell);
-		SyncCounts *counts = &member->counts;
 
 		sync_member_store(member);
-		if (counts->inserted + counts->updated + counts->deleted == 0)
-			continue;
-		(void) sync_run("UPDATE mongo_sync.members SET rows_inserted = rows_inserted OPERATOR(pg_catalog.+) $2,"
-						" rows_updated = rows_updated OPERATOR(pg_catalog.+) $3, rows_deleted = rows_deleted OPERATOR(pg_catalog.+) $4"
-						" WHERE target OPERATOR(pg_catalog.=) $1",
-						SYNC_OID(member->target), SYNC_INT8(counts->inserted), SYNC_INT8(counts->updated), SYNC_INT8(counts->deleted));
-		if (member->target == member->local)
-			Async_Notify("mongo_sync", sync_qualified_name(member->local));
+		sync_member_note_rows(member);
 	}
 	group->is_consistent = read_until(group) <= group->position;
 	sync_group_note_position(group, changes, !run->copy_fails);
@@ -678,7 +663,7 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(context);
 	if (result == SYNC_FAILED &&
-		(run->time.failure == SNAPSHOT_TOO_OLD || run->time.failure == SNAPSHOT_UNAVAILABLE) && !*choose_time)
+		(run->time.failure == SYNC_SNAPSHOT_TOO_OLD || run->time.failure == SYNC_SNAPSHOT_UNAVAILABLE) && !*choose_time)
 	{
 		*choose_time = true;
 		result = SYNC_DONE;

@@ -37,6 +37,13 @@
 #define SYNC_BATCH		10000
 #endif
 
+/* MongoDB's codes if it cannot read at a time any more. */
+#define SYNC_SNAPSHOT_TOO_OLD		239
+#define SYNC_SNAPSHOT_UNAVAILABLE	246
+
+/* Bytes of a key that an index holds: a third of a page, with some room. */
+#define SYNC_LONGEST_KEY	2600
+
 /* ------------------------------ rights.c ---------------------------------- */
 
 /* The rights and settings that a unit of work runs with, and what it had before. */
@@ -145,6 +152,7 @@ extern bool sync_is_copying(const SyncGroup *group);
 extern bool sync_group_lock(int id, bool wait);
 extern void sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well);
 extern void sync_member_store(const SyncMember *member);
+extern void sync_member_note_rows(const SyncMember *member);
 extern void sync_member_forget(Oid target);
 extern void sync_group_note_failure(int id, const char *message, const char *kind);
 
@@ -248,6 +256,7 @@ extern bool sync_run_is_lost(const SyncRun *run);
 extern bool sync_run_is_current(const SyncRun *run, const SyncGroup *group);
 extern void sync_run_receive(SyncRun *run, SyncGroup *group, int max_wait);
 extern bool sync_run_next(SyncRun *run, uint64 until, SyncEvent *event);
+extern bson_t *sync_stream_command(const bson_t *collections, int count, uint64 start, int batch_size);
 extern uint64 sync_present(UserMapping *user);
 extern char *sync_replica_set(UserMapping *user);
 extern uint64 sync_snapshot_time(UserMapping *user, const char *database, const char *collection);
@@ -262,6 +271,9 @@ extern void sync_rows_add(SyncRows *rows, bytea *key);
 extern void sync_rows_fetch(SyncRows *rows);
 extern void sync_rows_fetch_range(SyncRows *rows, const char *match);
 extern SyncCounts sync_rows_apply(SyncRows *rows, const SyncMember *member, uint64 time);
+extern uint64 sync_rows_compare(SyncRows *rows, SyncMember *member, bool mend, uint64 time,
+								Tuplestorestate *store);
+extern void sync_rows_call_triggers(void);
 extern void sync_rows_note_unfit(SyncRows *rows, SyncMember *member);
 extern SyncCounts sync_rows_swap(const SyncMember *member, const SyncTable *table,
 								 const SyncTable *copy, uint64 time);
@@ -269,6 +281,7 @@ extern uint64 sync_rows_insert_range(const SyncTable *table, const char *match);
 
 /* -------------------------------- copy.c ---------------------------------- */
 
+extern double sync_number_at(const bson_t *reply, const char *path);
 extern void sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user);
 extern Oid	sync_copy_create_table(const SyncGroup *group, const SyncMember *member,
 								   const SyncTable *table);
@@ -309,5 +322,10 @@ extern SyncUnit sync_oplog_unit;
 
 extern void sync_wake_worker(void);
 extern const char *sync_worker_problem(void);
+
+/* ------------------------------ functions.c ------------------------------- */
+
+extern Oid	sync_owner_of(Oid relid);
+extern SyncGroup *sync_own_group(Oid local, bool lock);
 
 #endif							/* MONGO_FDW_SYNC_INTERNAL_H */

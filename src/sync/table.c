@@ -311,7 +311,7 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 	ReleaseSysCache(tuple);
 	if (foreign_owner != owner && !superuser_arg(foreign_owner))
 		refuse(refusals, psprintf("foreign table \"%s\" belongs to another role, \"%s\"", get_rel_name(foreign),
-						GetUserNameFromId(foreign_owner, false)),
+								  GetUserNameFromId(foreign_owner, false)),
 			   "What its owner declares runs with the rights of the local table's owner: both tables must have one owner, or the foreign one a superuser.");
 	options = mongo_table_options(foreign);
 	if (options->change_stream != NULL)
@@ -362,7 +362,7 @@ refuse_constraints(Relation local, List **refusals)
 		if (action == FKCONSTR_ACTION_CASCADE || action == FKCONSTR_ACTION_SETNULL ||
 			action == FKCONSTR_ACTION_SETDEFAULT)
 			refuse(refusals, psprintf("a foreign key of table \"%s\" changes rows when others are deleted",
-							RelationGetRelationName(local)),
+									  RelationGetRelationName(local)),
 				   "It would change rows that MongoDB has. Create it with ON DELETE NO ACTION: it is checked when all tables have been changed.");
 	}
 }
@@ -397,8 +397,8 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 	if (keys != NIL && needs_key && !sync_has_key(local, keys, equals))
 		refuse(refusals, psprintf("table \"%s\" has no unique index on the columns that identify a row", name),
 			   psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
-						 list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
-						 "the columns of _id and of the option ordinality"));
+						list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
+						"the columns of _id and of the option ordinality"));
 	partition = RelationGetPartitionKey(local);
 	for (int i = 0; partition != NULL && keys != NIL && i < partition->partnatts; i++)
 	{
@@ -422,7 +422,7 @@ refuse_column(Relation local, Form_pg_attribute foreign, List **refusals)
 	{
 		if (!mongo_is_pseudo_column(name))
 			refuse(refusals, psprintf("table \"%s\" has no column \"%s\"", RelationGetRelationName(local), name),
-			   "Add the column to the local table, with the same type, or drop it from the foreign one.");
+				   "Add the column to the local table, with the same type, or drop it from the foreign one.");
 		return;
 	}
 	attribute = TupleDescAttr(RelationGetDescr(local), number - 1);
@@ -432,9 +432,9 @@ refuse_column(Relation local, Form_pg_attribute foreign, List **refusals)
 	if (getBaseType(attribute->atttypid) != getBaseType(foreign->atttypid) ||
 		(attribute->atttypmod != -1 && attribute->atttypid == foreign->atttypid && attribute->atttypmod != foreign->atttypmod))
 		refuse(refusals, psprintf("column \"%s\" of table \"%s\" has type %s, and %s in the foreign table", name,
-						RelationGetRelationName(local),
-						format_type_with_typemod(attribute->atttypid, attribute->atttypmod),
-						format_type_with_typemod(foreign->atttypid, foreign->atttypmod)),
+								  RelationGetRelationName(local),
+								  format_type_with_typemod(attribute->atttypid, attribute->atttypmod),
+								  format_type_with_typemod(foreign->atttypid, foreign->atttypmod)),
 			   "Give both columns the same type.");
 }
 
@@ -457,7 +457,7 @@ refuse_columns(Relation local, Relation foreign, List **refusals)
 			attribute->attgenerated == '\0' && attribute->attidentity == '\0' &&
 			get_attnum(RelationGetRelid(foreign), NameStr(attribute->attname)) == InvalidAttrNumber)
 			refuse(refusals, psprintf("column \"%s\" of table \"%s\" may not be NULL, and the foreign table has none of that name",
-							NameStr(attribute->attname), RelationGetRelationName(local)),
+									  NameStr(attribute->attname), RelationGetRelationName(local)),
 				   "Allow NULL in it, or give it a default.");
 	}
 }
