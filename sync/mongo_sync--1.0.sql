@@ -10,7 +10,8 @@ GRANT USAGE ON SCHEMA mongo_sync TO PUBLIC;
 
 --
 -- What the engine (src/sync) knows.  It alone writes it.  Cluster times are 64 bits, as seconds and
--- a number within them.  Objects are known by OID, which pg_upgrade keeps.
+-- a number within them.  Tables and roles are known by OID, which pg_upgrade keeps; those of schemas and
+-- servers it does not.
 --
 -- A row is active only in the database and in the installation of the extension that it was made in:
 -- rows that came by a restore, a subscription or a template have no effect until the next call.  The
@@ -23,14 +24,12 @@ SELECT pg_catalog.setval('mongo_sync.installation',
 
 -- Tables that are synchronized together, at one position.
 CREATE TABLE mongo_sync.groups (
-	id integer PRIMARY KEY,
+	id integer PRIMARY KEY,					-- random: a subscription brings others
 	name text NOT NULL,						-- for people
-	source_schema oid,						-- of sync_schema()
-	local_schema oid,
+	of_schema boolean NOT NULL,				-- of sync_schema()
 	installation bigint NOT NULL,
 	database oid NOT NULL,
 	owner oid NOT NULL,						-- of all local tables
-	server oid NOT NULL,
 	remote_database text NOT NULL,
 	follow boolean NOT NULL DEFAULT false,	-- copy anew what replaces a collection
 	paused boolean NOT NULL DEFAULT false,
@@ -50,7 +49,7 @@ CREATE TABLE mongo_sync.groups (
 
 -- A table of a group, or its new copy.
 CREATE TABLE mongo_sync.members (
-	target oid PRIMARY KEY,					-- the table that is written: the local one, or its copy
+	target oid NOT NULL,					-- the table that is written: the local one, or its copy
 	local_table oid NOT NULL,
 	foreign_table oid NOT NULL,
 	group_id integer NOT NULL,
@@ -67,6 +66,10 @@ CREATE TABLE mongo_sync.members (
 	rows_updated bigint NOT NULL DEFAULT 0,
 	rows_deleted bigint NOT NULL DEFAULT 0
 );
+
+-- not unique: a subscription may bring rows with the same OIDs, of another database
+CREATE INDEX ON mongo_sync.members (target);
+ALTER TABLE mongo_sync.members REPLICA IDENTITY FULL;
 
 CREATE INDEX ON mongo_sync.members (group_id);
 CREATE INDEX ON mongo_sync.members (local_table);
@@ -219,7 +222,7 @@ FROM mongo_sync.members m
 	CROSS JOIN LATERAL (SELECT count(x.read_at) AS done, count(*) AS number FROM mongo_sync.ranges x
 		WHERE x.target = m.target OR x.target = c.target) r
 	CROSS JOIN (SELECT mongo_sync.worker_problem() AS problem) w
-WHERE m.target = m.local_table AND (a.is_active AND a.is_own OR pg_has_role('pg_monitor', 'USAGE'));
+WHERE m.target = m.local_table AND (t.oid IS NOT NULL OR NOT a.is_active) AND (a.is_active AND a.is_own OR pg_has_role('pg_monitor', 'USAGE'));
 
 CREATE VIEW mongo_sync.errors WITH (security_barrier) AS
 SELECT m.local_table::regclass AS local_table, u.id, u.reason, u.noted_at

@@ -48,7 +48,7 @@ my $members = q{
 my $new = $node->safe_psql('postgres', $members);
 cmp_ok(scalar(split /\n/, $new), '>', 60, 'objects of the extension');
 # since PostgreSQL 17 array types and the row types of tables and views are members, too
-unlike($new, qr/^(?!cast |operator (?:class|family) |type (?:mongo_(?:fdw|sync)_|.*\[\])).*\|$/m, 'all but casts and operator classes have a comment');
+unlike($new, qr/^(?!cast |operator (?:class|family) |type (?:mongo_fdw_|.*\[\])).*\|$/m, 'all but casts and operator classes have a comment');
 
 $mongod->insert('shop', 'points', '[' . join(', ', map { sprintf('{"_id": {"$oid": "%024x"}, "id": %d, "info": "x"}', $_, $_) } 1 .. 20) . ']');
 $node->safe_psql('postgres', 'CREATE ROLE reader');
@@ -63,7 +63,7 @@ sub make_database
 	my ($port, %login) = ($mongod->port, %{ $mongod->mapping });
 
 	$cluster->safe_psql('postgres', "CREATE DATABASE $database");
-	$ask->('CREATE EXTENSION mongo_fdw VERSION ' . ($from =~ /^ours/ ? q('1.0') : q('1.1')));
+	$ask->('CREATE EXTENSION mongo_fdw VERSION ' . ($from =~ /^ours (.*)/ ? "'$1'" : q('1.1')));
 	$ask->(q{ALTER EXTENSION mongo_fdw DROP FUNCTION mongo_fdw_version(); DROP FUNCTION mongo_fdw_version();
 		UPDATE pg_extension SET extversion = '1.0' WHERE extname = 'mongo_fdw'}) if $from =~ /^theirs 1.0/;
 	$ask->(qq{
@@ -84,10 +84,60 @@ my $state = q{SELECT relname, relkind, replace(relacl::text, 'Dxtm/', 'Dxt/'), r
 		ARRAY(SELECT unnest(ftoptions) ORDER BY 1)
 	FROM pg_class c LEFT JOIN pg_foreign_table ON ftrelid = c.oid WHERE relnamespace = 'app'::regnamespace ORDER BY 1};
 
-foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0')
+# leave_2_0
+#	Puts a script of our 2.0 there: what 2.1 has, and what it drops, without the bodies.
+sub leave_2_0
 {
+	my $folder = $_[0]->config_data('--sharedir') . '/extension';
+	my ($new, $rest) = map { slurp_file("$folder/mongo_fdw--$_.sql") } '2.1', '2.0--2.1';
+	my ($added) = $rest =~ /(?<=\$drop\$;\n)(.*)/s;
+
+	return if -e "$folder/mongo_fdw--2.0.sql";
+	$leftovers{"$folder/mongo_fdw--2.0.sql"}++;
+	append_to_file("$folder/mongo_fdw--2.0.sql", substr($new, 0, index($new, $added =~ s/^\s+//r)) . q{
+		CREATE TABLE mongo_sync_data (local_table regclass PRIMARY KEY, foreign_table regclass NOT NULL, changes_table regclass NOT NULL, copied boolean NOT NULL DEFAULT false);
+		CREATE TABLE mongo_sync_ranges (local_table regclass NOT NULL, match jsonb);
+		CREATE TABLE mongo_sync_errors (local_table regclass NOT NULL, id text);
+		SELECT pg_catalog.pg_extension_config_dump('mongo_sync_data', 'WHERE copied');
+		GRANT SELECT ON mongo_sync_data TO PUBLIC;
+		CREATE VIEW mongo_sync_positions WITH (security_barrier) AS SELECT * FROM mongo_sync_data WITH CHECK OPTION;
+		ALTER TABLE mongo_sync_errors ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY owner ON mongo_sync_errors USING (true);
+		CREATE FUNCTION mongo_sync_delete_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER delete_row BEFORE UPDATE ON mongo_sync_data FOR EACH ROW EXECUTE FUNCTION mongo_sync_delete_row();
+		CREATE VIEW mongo_sync_status WITH (security_invoker) AS SELECT local_table, (SELECT count(*) FROM mongo_sync_errors) AS errors FROM mongo_sync_positions;
+		CREATE FUNCTION mongo_in_transaction_block() RETURNS boolean AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+		CREATE FUNCTION mongo_sync_prepare(source regclass, target text, batch_size integer) RETURNS regclass LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_has_key(local regclass, key name) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_key(relation regclass, key name, OUT type text, OUT equals text) LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_convert(key anyelement, type text, sample anycompatible) RETURNS anycompatible LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_begin(local regclass, source regclass, changes regclass, batch_size integer, key_at_end boolean) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_copy(local regclass, source regclass, changes regclass, key name, columns text, fits text, batch_size integer) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_step(local regclass, batch_size integer) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_fail(local regclass, message text) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_sync_end(local_table regclass) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE PROCEDURE mongo_sync(foreign_table regclass, local_table text, batch_size integer DEFAULT 10000, follow boolean DEFAULT NULL) LANGUAGE plpgsql AS 'BEGIN END';
+		COMMENT ON FUNCTION mongo_fdw_version() IS 'of 2.0'});
+}
+
+foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0', 'ours 2.0')
+{
+	leave_2_0($node) if $from eq 'ours 2.0';
 	my $ask = make_database($node, $from, $tables);
 	my $before = $ask->($state);
+
+	if ($from eq 'ours 2.0')
+	{
+		$ask->(q{CREATE TABLE kept (_id int PRIMARY KEY); INSERT INTO kept VALUES (1);
+			CREATE FOREIGN TABLE kept_changes (_id int) SERVER mongo_server OPTIONS (database 'shop', collection 'points', change_stream 'collection');
+			INSERT INTO mongo_sync_data VALUES ('kept', 'app.t1', 'kept_changes', true);
+			CREATE VIEW app.mine AS SELECT * FROM mongo_sync_status});
+		like(($node->psql('ours_2_0', 'ALTER EXTENSION mongo_fdw UPDATE'))[2], qr/other objects depend on mongo_sync\(\).*view app\.mine/s, 'a view on what is dropped stops the update');
+		like(($node->psql('ours_2_0', 'DROP VIEW app.mine; ALTER EXTENSION mongo_fdw UPDATE'))[2], qr/WARNING:  tables are not synchronized any more: (?:public\.)?kept\n.*(?:public\.)?kept_changes\n.*mongo_sync\.sync/s, 'the update names tables and streams that are left');
+		is($ask->(q(SELECT extconfig IS NULL FROM pg_extension WHERE extname = 'mongo_fdw')), 't', 'and leaves nothing to be dumped');
+		is($ask->('TABLE kept'), '1', 'rows stay');
+		$ask->('DROP FOREIGN TABLE kept_changes; DROP TABLE kept');
+	}
 	is($ask->('SELECT count(*) FROM app.v7'), '7', "$from: our library serves its tables");
 
 	$ask->('ALTER EXTENSION mongo_fdw UPDATE');

@@ -278,7 +278,7 @@ insert_range(SyncMember *member, const char *match)
 bool
 sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 {
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 	SyncMember *member;
 	SyncRights	rights;
 	char	   *match;
@@ -395,7 +395,7 @@ sync_copy_take_changed(const SyncMember *member, int limit, List **keys)
 void
 sync_copy_again(SyncGroup *group, SyncMember *member)
 {
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 	SyncMember *copy = palloc0(sizeof(SyncMember));
 	SyncRights	rights;
 	ListCell   *cell;

@@ -537,7 +537,7 @@ open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 void
 sync_run_open(SyncRun *run, SyncGroup *group)
 {
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 
 	run->failure = 0;
 	check_history(run, group, user);
@@ -576,9 +576,13 @@ sync_run_receive(SyncRun *run, SyncGroup *group, int max_wait)
 	mongo_event_stream_request(run->stream, max_wait, run->batch_size);
 	mongo_event_stream_receive(run->stream, &run->failure);
 	take_batch(run);
-	/* a stream that begins with the end of its collection, or database, ends at once */
+
+	/*
+	 * a stream that begins with the end of its collection, or database, ends
+	 * at once
+	 */
 	if (mongo_event_stream_is_closed(run->stream) && run->known_until <= group->position)
-		open_at(run, group, mongo_user_mapping(group->owner, group->server), group->position + 1);
+		open_at(run, group, sync_group_user(group), group->position + 1);
 }
 
 /*

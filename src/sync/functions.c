@@ -193,7 +193,11 @@ find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
 	if (OidIsValid(local))
 		return local;
 	schema = RangeVarGetCreationNamespace(name);
-	/* documents that do not fit are told by comparing rows, which needs the key */
+
+	/*
+	 * documents that do not fit are told by comparing rows, which needs the
+	 * key
+	 */
 	*key_at_end = get_attnum(foreign, MONGO_MISMATCH_COLUMN) == InvalidAttrNumber;
 	return create_local(foreign, get_namespace_name(schema), name->relname, !*key_at_end);
 }
@@ -217,20 +221,28 @@ has_rows(Oid relid, Oid owner)
 
 /* create_group: stores a new group of an owner, at MongoDB's present time. */
 static SyncGroup *
-create_group(const char *name, Oid owner, Oid foreign, Oid source_schema, Oid local_schema)
+create_group(const char *name, Oid owner, Oid foreign, bool of_schema)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
 	Oid			server = GetForeignTable(foreign)->serverid;
 	UserMapping *user = mongo_user_mapping(owner, server);
 	const char *database = mongo_to_utf8(options->database);
+	SyncGroup  *group;
 	uint64		position = sync_snapshot_time(user, database, mongo_to_utf8(options->collection));
 
-	(void) sync_run("INSERT INTO mongo_sync.groups (id, name, source_schema, local_schema, installation, database, owner, server, remote_database, position, seen_at, replica_set)"
-					" SELECT COALESCE(pg_catalog.max(id), 0) OPERATOR(pg_catalog.+) 1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10 FROM mongo_sync.groups RETURNING id",
-					SYNC_TEXT(name), SYNC_OID(source_schema), SYNC_OID(local_schema), SYNC_INT8(sync_installation()),
-					SYNC_OID(MyDatabaseId), SYNC_OID(owner), SYNC_OID(server), SYNC_TEXT(database), SYNC_INT8(position),
+	/* rows of this name that came by a restore, a subscription or a template */
+	(void) sync_run("WITH gone AS (DELETE FROM mongo_sync.groups WHERE name OPERATOR(pg_catalog.=) $1 AND (database OPERATOR(pg_catalog.<>) $2"
+					" OR installation OPERATOR(pg_catalog.<>) (SELECT last_value FROM mongo_sync.installation)) RETURNING id)"
+					" DELETE FROM mongo_sync.members WHERE group_id OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT id FROM gone))",
+					SYNC_TEXT(name), SYNC_OID(MyDatabaseId));
+	(void) sync_run("INSERT INTO mongo_sync.groups (id, name, of_schema, installation, database, owner, remote_database, position, seen_at, replica_set)"
+					" SELECT pg_catalog.floor(pg_catalog.random() OPERATOR(pg_catalog.*) 2147483647)::integer, $1, $2, $3, $4, $5, $6, $7, $7, $8 RETURNING id",
+					SYNC_TEXT(name), SYNC_BOOL(of_schema), SYNC_INT8(sync_installation()),
+					SYNC_OID(MyDatabaseId), SYNC_OID(owner), SYNC_TEXT(database), SYNC_INT8(position),
 					SYNC_TEXT(sync_replica_set(user)));
-	return sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
+	group = sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
+	group->server = server;
+	return group;
 }
 
 /*
@@ -241,7 +253,7 @@ static void
 add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at, bool key_at_end)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 	SyncMember *member = palloc0(sizeof(SyncMember));
 	SyncRights	rights;
 
@@ -347,7 +359,7 @@ work(int id)
 {
 	SyncRun    *run = sync_run_create(id, CurrentMemoryContext);
 	SyncGroup  *group = sync_group_load(id);
-	uint64		present = sync_present(mongo_user_mapping(group->owner, group->server));
+	uint64		present = sync_present(sync_group_user(group));
 	uint64		units = 0;
 	int			empty = 0;		/* replies in a row */
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
@@ -434,7 +446,7 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	if (group == NULL)
 	{
 		check_pair(foreign, local, owner, !key_at_end);
-		group = create_group(sync_qualified_name(local), owner, foreign, InvalidOid, InvalidOid);
+		group = create_group(sync_qualified_name(local), owner, foreign, false);
 		add_member(group, foreign, local, PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)), key_at_end);
 	}
 	else if (sync_group_member(group, local)->foreign != foreign)
@@ -499,8 +511,10 @@ group_of_schemas(Oid source, Oid local)
 {
 	int			id;
 
-	if (sync_run("SELECT id FROM mongo_sync.groups WHERE source_schema OPERATOR(pg_catalog.=) $1 AND local_schema OPERATOR(pg_catalog.=) $2"
-				 " AND database OPERATOR(pg_catalog.=) $3 AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
+	if (sync_run("SELECT g.id FROM mongo_sync.groups g JOIN mongo_sync.members m ON m.group_id OPERATOR(pg_catalog.=) g.id"
+				 " JOIN pg_catalog.pg_class f ON f.oid OPERATOR(pg_catalog.=) m.foreign_table JOIN pg_catalog.pg_class l ON l.oid OPERATOR(pg_catalog.=) m.local_table"
+				 " WHERE g.of_schema AND f.relnamespace OPERATOR(pg_catalog.=) $1 AND l.relnamespace OPERATOR(pg_catalog.=) $2"
+				 " AND g.database OPERATOR(pg_catalog.=) $3 AND g.installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation) LIMIT 1",
 				 SYNC_OID(source), SYNC_OID(local), SYNC_OID(MyDatabaseId)) == 0)
 		return NULL;
 	id = DatumGetInt32(sync_result(0, 1, NULL));
@@ -565,7 +579,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 			continue;
 		check_pair(foreign, local, group == NULL ? owner : group->owner, !key_at_end);
 		if (group == NULL)
-			group = create_group(schema_name, owner, foreign, source, schema);
+			group = create_group(schema_name, owner, foreign, true);
 		add_member(group, foreign, local, NULL, key_at_end);
 	}
 	if (!PG_ARGISNULL(3))
@@ -604,7 +618,7 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 		sync_rights_take(&rights, group->owner);
 		sync_table_open(group, member);
 		sync_rights_return(&rights);
-		sync_copy_begin(group, member, mongo_user_mapping(group->owner, group->server));
+		sync_copy_begin(group, member, sync_group_user(group));
 	}
 	work(group->id);
 	SPI_finish();

@@ -122,7 +122,7 @@ mongo_sync_compare(PG_FUNCTION_ARGS)
 	sync_rights_return(&rights);
 
 	/* a name that is gone reads as no documents */
-	identity = sync_collection_identity(mongo_user_mapping(group->owner, group->server), group->database, member->collection);
+	identity = sync_collection_identity(sync_group_user(group), group->database, member->collection);
 	if (identity == NULL || member->identity == NULL || strcmp(identity, member->identity) != 0)
 		report_not_comparable(group, member, "The collection was dropped, renamed or replaced.");
 	sync_member_note_rows(member);

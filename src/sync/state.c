@@ -18,9 +18,11 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "commands/async.h"
 #include "commands/extension.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -178,8 +180,9 @@ sync_group_load(int id)
 	SyncGroup  *group;
 	bool		isnull;
 	Datum		event;
+	ListCell   *cell;
 
-	if (sync_run("SELECT name, owner, server, remote_database, follow, paused, position, seen_at, consistent_at IS NOT NULL,"
+	if (sync_run("SELECT name, owner, remote_database, follow, paused, position, seen_at, consistent_at IS NOT NULL,"
 				 " last_event, last_error, replica_set FROM mongo_sync.groups"
 				 " WHERE id OPERATOR(pg_catalog.=) $1 AND database OPERATOR(pg_catalog.=) $2"
 				 " AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
@@ -189,14 +192,13 @@ sync_group_load(int id)
 	group->id = id;
 	group->name = sync_result_text(0, 1);
 	group->owner = DatumGetObjectId(sync_result(0, 2, NULL));
-	group->server = DatumGetObjectId(sync_result(0, 3, NULL));
-	group->database = sync_result_text(0, 4);
-	group->follow = DatumGetBool(sync_result(0, 5, NULL));
-	group->paused = DatumGetBool(sync_result(0, 6, NULL));
-	group->position = (uint64) DatumGetInt64(sync_result(0, 7, NULL));
-	group->seen_at = (uint64) DatumGetInt64(sync_result(0, 8, NULL));
-	group->is_consistent = DatumGetBool(sync_result(0, 9, NULL));
-	event = sync_result(0, 10, &isnull);
+	group->database = sync_result_text(0, 3);
+	group->follow = DatumGetBool(sync_result(0, 4, NULL));
+	group->paused = DatumGetBool(sync_result(0, 5, NULL));
+	group->position = (uint64) DatumGetInt64(sync_result(0, 6, NULL));
+	group->seen_at = (uint64) DatumGetInt64(sync_result(0, 7, NULL));
+	group->is_consistent = DatumGetBool(sync_result(0, 8, NULL));
+	event = sync_result(0, 9, &isnull);
 	if (!isnull)
 	{
 		bytea	   *bytes = DatumGetByteaPCopy(event);
@@ -205,10 +207,33 @@ sync_group_load(int id)
 		if (bson_view(view, (uint8 *) VARDATA(bytes), VARSIZE(bytes) - VARHDRSZ))
 			group->last_event = view;
 	}
-	group->last_error = sync_result_text(0, 11);
-	group->replica_set = sync_result_text(0, 12);
+	group->last_error = sync_result_text(0, 10);
+	group->replica_set = sync_result_text(0, 11);
 	load_members(group);
+	foreach(cell, group->members)
+	{
+		const SyncMember *member = lfirst(cell);
+
+		/*
+		 * a server's OID is another one after pg_upgrade, that of a table is
+		 * not
+		 */
+		if (!OidIsValid(group->server) && get_rel_relkind(member->foreign) == RELKIND_FOREIGN_TABLE)
+			group->server = GetForeignTable(member->foreign)->serverid;
+	}
 	return group;
+}
+
+/* sync_group_user: the user mapping by which a group is read.  Raises 42P01 without foreign tables. */
+UserMapping *
+sync_group_user(const SyncGroup *group)
+{
+	if (!OidIsValid(group->server))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the foreign tables of \"%s\" do not exist any more", group->name),
+				 errhint("SELECT mongo_sync.stop() for each of its tables, then synchronize them with other foreign tables.")));
+	return mongo_user_mapping(group->owner, group->server);
 }
 
 /* sync_group_of: the active group of a local table; NULL if it has none. */

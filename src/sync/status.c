@@ -62,7 +62,7 @@ sync_oplog_unit(SyncRun *run, int max_wait pg_attribute_unused())
 	group = sync_group_load(run->group);
 	if (group == NULL)
 		return SYNC_PAUSED;
-	reply = mongo_run_command(CurrentMemoryContext, mongo_user_mapping(group->owner, group->server), "local",
+	reply = mongo_run_command(CurrentMemoryContext, sync_group_user(group), "local",
 							  bson_from_template("{find: 'oplog.rs', sort: {$natural: 1}, limit: 1, singleBatch: true, projection: {ts: 1}}",
 												 bson_null()), NULL);
 	is_known = bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0.ts", &found) &&

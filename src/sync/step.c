@@ -209,7 +209,7 @@ read_rows(SyncRun *run, SyncGroup *group, List *members, uint64 until)
 static void
 check_identities(SyncGroup *group, List **members)
 {
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 	List	   *same = NIL;
 	ListCell   *cell;
 
@@ -351,7 +351,7 @@ store(const SyncRun *run, SyncGroup *group, uint64 changes)
 
 /* ------------------------------ Whole units ------------------------------- */
 
-/* forget_dropped: forgets members whose local table is gone. */
+/* forget_dropped: forgets members whose local table is gone, and a group that has none left. */
 static void
 forget_dropped(SyncGroup *group)
 {
@@ -366,6 +366,8 @@ forget_dropped(SyncGroup *group)
 		sync_member_forget(member->target);
 		group->members = list_delete_ptr(group->members, member);
 	}
+	if (group->members == NIL)
+		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
 }
 
 /*
@@ -376,7 +378,7 @@ static bool
 follow_stopped(SyncGroup *group)
 {
 	bool		found = false;
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 	ListCell   *cell;
 
 	foreach(cell, list_copy(group->members))
@@ -492,11 +494,13 @@ sync_step(SyncRun *run, int max_wait)
 	if (group == NULL || group->paused)
 		return SYNC_PAUSED;
 	forget_dropped(group);
+	if (group->members == NIL)
+		return SYNC_PAUSED;
 	run->is_copying = sync_is_copying(group);
 	if (!is_active(group))
 	{
 		sync_run_close(run);
-		run->mark = sync_present(mongo_user_mapping(group->owner, group->server));
+		run->mark = sync_present(sync_group_user(group));
 		return group->follow && follow_stopped(group) ? SYNC_DONE : SYNC_AT_PRESENT;
 	}
 	if (!sync_run_is_current(run, group))
@@ -509,7 +513,11 @@ sync_step(SyncRun *run, int max_wait)
 		CHECK_FOR_INTERRUPTS();
 	run->position = group->position;
 	sync_run_receive(run, group, max_wait);
-	/* if there is nothing behind the last event, all of its time is known: look once */
+
+	/*
+	 * if there is nothing behind the last event, all of its time is known:
+	 * look once
+	 */
 	run->has_more = !run->is_at_end && !run->has_more && !mongo_event_stream_is_closed(run->stream);
 	if (run->has_more)
 		return SYNC_DONE;
@@ -521,7 +529,7 @@ sync_step(SyncRun *run, int max_wait)
 	/* foreign keys may not hold before T has reached the time of the reads */
 	if (run->choose_time && has_related(group))
 	{
-		run->whole_until = sync_present(mongo_user_mapping(group->owner, group->server));
+		run->whole_until = sync_present(sync_group_user(group));
 		run->choose_time = false;
 	}
 	if (until < run->whole_until || (until < read_until(group) && has_related(group)))
@@ -701,7 +709,7 @@ sync_position_is_lost(SyncGroup *group)
 void
 sync_begin_again(SyncGroup *group)
 {
-	UserMapping *user = mongo_user_mapping(group->owner, group->server);
+	UserMapping *user = sync_group_user(group);
 	const char *collection = NULL;
 	ListCell   *cell;
 
@@ -754,14 +762,14 @@ sync_follow_unit(SyncRun *run, int max_wait pg_attribute_unused())
 	forget_dropped(group);
 	/* a member that lags behind may have said so */
 	if (group->members == NIL ||
-		sync_present(mongo_user_mapping(group->owner, group->server)) < group->position)
+		sync_present(sync_group_user(group)) < group->position)
 		return SYNC_PAUSED;
 	sync_begin_again(group);
 	foreach(cell, list_copy(group->members))
 	{
 		SyncMember *member = lfirst(cell);
 
-		if (sync_collection_identity(mongo_user_mapping(group->owner, group->server), group->database,
+		if (sync_collection_identity(sync_group_user(group), group->database,
 									 member->collection) != NULL)
 			sync_copy_again(group, member);
 		else

@@ -145,6 +145,7 @@ extern char *sync_result_text(uint64 row, int column);
 extern Oid	sync_extension_owner(void);
 extern int64 sync_installation(void);
 extern SyncGroup *sync_group_load(int id);
+extern UserMapping *sync_group_user(const SyncGroup *group);
 extern SyncGroup *sync_group_of(Oid local);
 extern List *sync_group_ids(void);
 extern SyncMember *sync_group_member(const SyncGroup *group, Oid target);

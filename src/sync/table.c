@@ -565,7 +565,7 @@ list_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_en
 	ListCell   *cell;
 
 	initStringInfo(&definition);
-	appendStringInfo(&definition, "%u %s %s %s %s %s %d: ", GetForeignTable(RelationGetRelid(foreign))->serverid,
+	appendStringInfo(&definition, "%s %s %s %s %s %d: ",
 					 options->database, options->collection,
 					 options->pipeline == NULL ? "" : options->pipeline,
 					 options->unwind == NULL ? "" : options->unwind,
@@ -643,11 +643,6 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	const char *hint = NULL;
 	const char *refusal = sync_refusal(member->foreign, member->local, group->owner, !member->key_at_end, &hint);
 
-	if (refusal == NULL && GetForeignTable(member->foreign)->serverid != group->server)
-	{
-		refusal = psprintf("foreign table \"%s\" has another server", RelationGetRelationName(foreign));
-		hint = "Copy it anew: SELECT mongo_sync.stop(), then CALL mongo_sync.sync().";
-	}
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal),
