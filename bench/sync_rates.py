@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rates of mongo_sync(), to be run while the machine does nothing else.
+"""Rates of the extension mongo_sync, to be run while the machine does nothing else.
 
 Needs a replica set, and a database with the extension (psql's environment variables).  Creates
 and drops the database sync_rates in MongoDB and the schema sync_rates in PostgreSQL.  Prints:
@@ -9,7 +9,7 @@ and drops the database sync_rates in MongoDB and the schema sync_rates in Postgr
   stream    changes a second that a client reads (raw batches), and that the foreign table returns
   apply     changes a second that a CALL applies
   lag       of a table under 1,000 writes a second, with a CALL after another, in seconds
-  tpch      with --tpch: the queries over foreign tables, and over tables in step, in seconds
+  tpch      with --tpch: the queries over foreign tables, and over synchronized tables, in seconds
 
 The replica set must not be one that is needed: --tpch also drops tpch_decimal and tpch_double.
 """
@@ -62,7 +62,7 @@ def run_tpch(connection, host, port, scale_factor, rounds=3):
     cursor.execute("DROP SCHEMA IF EXISTS step CASCADE; CREATE SCHEMA step")
     for name, table in TABLES.items():
         cursor.execute(f"ALTER FOREIGN TABLE decimal.{name} ADD COLUMN _id objectid")
-        cursor.execute(f"CALL mongo_sync('decimal.{name}', 'step.{name}')")
+        cursor.execute(f"CALL mongo_sync.sync('decimal.{name}', 'step.{name}')")
         for index in (table.unique, *table.indexes):
             cursor.execute(f"CREATE INDEX ON step.{name} ({', '.join(index)})")
         cursor.execute(f"ALTER FOREIGN TABLE decimal.{name} DROP COLUMN _id; ANALYZE step.{name}")
@@ -108,13 +108,16 @@ def main():
     connection.autocommit = True
     cursor = connection.cursor()
     cursor.execute("DROP SCHEMA IF EXISTS sync_rates CASCADE; DROP SERVER IF EXISTS sync_rates CASCADE;"
-                   "DELETE FROM mongo_sync_data d WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = d.local_table)")
+                   "CREATE EXTENSION IF NOT EXISTS mongo_sync")
     cursor.execute("CREATE SCHEMA sync_rates; CREATE SERVER sync_rates FOREIGN DATA WRAPPER mongo_fdw"
                    " OPTIONS (address %s, port %s, read_concern 'majority')", (arguments.host, arguments.port))
     cursor.execute("CREATE USER MAPPING FOR CURRENT_USER SERVER sync_rates;"
                    "CREATE FOREIGN TABLE sync_rates.c (_id int, a int, t text, d float8%s) SERVER sync_rates "
-                   "OPTIONS (database 'sync_rates')" % "".join(", %s text" % name for name in texts))
-    call = "CALL mongo_sync('sync_rates.c', 'sync_rates.local')"
+                   "OPTIONS (database 'sync_rates');"
+                   "CREATE FOREIGN TABLE sync_rates.changes (__operation text, __token text, _id int, a int, t text, d float8)"
+                   " SERVER sync_rates OPTIONS (database 'sync_rates', collection 'c', change_stream 'collection')"
+                   % "".join(", %s text" % name for name in texts))
+    call = "CALL mongo_sync.sync('sync_rates.c', 'sync_rates.local')"
 
     copied = timed(lambda: cursor.execute(call))
     shared = timed(lambda: [process.wait() for process in [
@@ -129,7 +132,7 @@ def main():
           (arguments.rows / copied, arguments.rows / shared, arguments.rows / loaded))
 
     for kind in ("insert", "update", "delete"):
-        cursor.execute("SELECT position FROM mongo_sync_data WHERE local_table = 'sync_rates.local'::regclass")
+        cursor.execute("SELECT __token FROM sync_rates.changes WHERE __operation = 'position'")
         token = cursor.fetchone()[0]
         keys = {"$gte": arguments.rows}
         if kind == "insert":
@@ -142,7 +145,7 @@ def main():
             collection.delete_many({"_id": keys})
         count = read_stream(client, token)
         read = timed(lambda: read_stream(client, token))
-        foreign = timed(lambda: cursor.execute("SELECT * FROM sync_rates.local_changes WHERE __token > %s", (token,)))
+        foreign = timed(lambda: cursor.execute("SELECT * FROM sync_rates.changes WHERE __token > %s", (token,)))
         applied = timed(lambda: cursor.execute(call))
         print("%s   read by a client %7.0f/s, by the foreign table %7.0f/s, applied %7.0f/s"
               % (kind, count / read, count / foreign, count / applied))
@@ -171,7 +174,7 @@ def main():
     cursor.execute(call)
     cursor.execute("SELECT (SELECT count(*) FROM (SELECT * FROM sync_rates.c EXCEPT SELECT * FROM sync_rates.local) x)")
     print("rows that differ at the end: %d" % cursor.fetchone()[0])
-    cursor.execute("DELETE FROM mongo_sync_data WHERE foreign_table = 'sync_rates.c'::regclass;"
+    cursor.execute("SELECT mongo_sync.stop(local) FROM unnest('{sync_rates.local,sync_rates.shared}'::regclass[]) local;"
                    "DROP SCHEMA sync_rates CASCADE; DROP SERVER sync_rates CASCADE")
     client.drop_database("sync_rates")
     if arguments.tpch > 0:

@@ -361,12 +361,12 @@ sub in_step
 	is($rows[1], $rows[0], $name);
 }
 
-$node->safe_psql('postgres', q{CALL mongo_sync('stock', 'stock_later')});
+$node->safe_psql('postgres', q{CREATE EXTENSION mongo_sync; CALL mongo_sync.sync('stock', 'stock_later')});
 $node->safe_psql('postgres', q{SELECT create_distributed_table('stock_later', 'number')});
 foreach my $kind (qw(distributed reference local later))
 {
-	$node->safe_psql('postgres', "CALL mongo_sync('stock', 'stock_$kind', 7)");
-	in_step("stock_$kind", "mongo_sync() copies to table stock_$kind");
+	$node->safe_psql('postgres', "CALL mongo_sync.sync('stock', 'stock_$kind')");
+	in_step("stock_$kind", "mongo_sync.sync() copies to table stock_$kind");
 }
 $node->safe_psql('postgres', q{
 	UPDATE stock SET n = n + 1 WHERE number < 100;
@@ -376,27 +376,26 @@ $node->safe_psql('postgres', q{
 $mongod->command(q({"update": "stock", "updates": [{"q": {"_id": {"$in": [3, 4]}}, "u": {"$set": {"n": "many"}}, "multi": true}]}), 'db');
 foreach my $kind (qw(distributed reference local later))
 {
-	$node->safe_psql('postgres', "CALL mongo_sync('stock', 'stock_$kind', 7)");
-	in_step("stock_$kind", "mongo_sync() applies changes to table stock_$kind");
-	is($node->safe_psql('postgres', "SELECT string_agg(id, ',' ORDER BY id) FROM mongo_sync_errors WHERE local_table = 'stock_$kind'::regclass"),
+	$node->safe_psql('postgres', "CALL mongo_sync.sync('stock', 'stock_$kind')");
+	in_step("stock_$kind", "mongo_sync.sync() applies changes to table stock_$kind");
+	is($node->safe_psql('postgres', "SELECT string_agg(id::text, ',' ORDER BY id) FROM mongo_sync.errors WHERE local_table = 'stock_$kind'::regclass"),
 		'3,4', '... and lists documents that do not fit');
 }
 is($node->safe_psql('postgres', q{SELECT count(DISTINCT result), count(*) FROM run_command_on_all_nodes('SELECT sum(hashtext(stock_reference::text)) FROM stock_reference')}),
 	'1|3', 'all nodes have the same reference table');
 my (undef, undef, $error) = $node->psql('postgres', q{\set VERBOSITY verbose
-	CALL mongo_sync('stock', 'stock_by_item')});
-like($error, qr/ERROR:  42P10: /, 'a table that is not distributed by _id cannot be in step');
+	CALL mongo_sync.sync('stock', 'stock_by_item')});
+like($error, qr/ERROR:  55000: .*no unique index/, 'a table that is not distributed by _id cannot be synchronized');
 # a Citus local table has lost the paths of its columns
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE stock_managed (_id int, item text OPTIONS (path 'i.tem') COLLATE "C", n int) SERVER mongodb OPTIONS (database 'db', collection 'stock');
 	SELECT citus_add_local_table_to_metadata('stock_managed')});
 (undef, undef, $error) = $node->psql('postgres', q{\set VERBOSITY verbose
-	CALL mongo_sync('stock_managed', 'stock_copy')});
+	CALL mongo_sync.sync('stock_managed', 'stock_copy')});
 like($error, qr/ERROR:  42809: .*outside of Citus's metadata/s, 'a Citus local table cannot be the source');
 
 # the background worker does the same
 $node->safe_psql('postgres', 'UPDATE stock SET n = 100 WHERE number BETWEEN 10 AND 20');
-$node->append_conf('postgresql.conf', "mongo_fdw.sync_interval = '1s'\n");
 $_->close foreach $citus, $plain;
 $node->restart;
 ok($node->poll_query_until('postgres', "SELECT count(*) = 11 FROM stock_$_ WHERE n = 100"), "the background worker keeps a $_ table in step")

@@ -153,9 +153,9 @@ typedef struct Check
 /* A probe of an item sets check->detail, and returns whether all is well, or raises why not. */
 typedef bool Probe (Check *check);
 
-/* run: runs a command on the collection's database. */
+/* run_command: runs a command on the collection's database. */
 static const bson_t *
-run(Check *check, const bson_t *command)
+run_command(Check *check, const bson_t *command)
 {
 	return mongo_run_command(CurrentMemoryContext, check->user, check->database, command, "MongoDB refuses it");
 }
@@ -179,7 +179,7 @@ probe_collection(Check *check)
 static bool
 probe_find(Check *check)
 {
-	(void) run(check, bson_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}}", bson_utf8(check->collection)));
+	(void) run_command(check, bson_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}}", bson_utf8(check->collection)));
 	return true;
 }
 
@@ -193,7 +193,7 @@ probe_snapshot(Check *check)
 static bool
 probe_stats(Check *check)
 {
-	const bson_t *reply = run(check, bson_from_template("{collStats: @1}", bson_utf8(check->collection)));
+	const bson_t *reply = run_command(check, bson_from_template("{collStats: @1}", bson_utf8(check->collection)));
 
 	check->documents = sync_number_at(reply, "count");
 	check->bytes = sync_number_at(reply, "size");
@@ -229,9 +229,9 @@ probe_database_stream(Check *check)
 	return probe_stream(check, true);
 }
 
-/* query: runs a query with the rights of the local table's owner. */
+/* query_as_owner: runs a query with the rights of the local table's owner. */
 static uint64
-query(Check *check, const char *sql, long limit)
+query_as_owner(Check *check, const char *sql, long limit)
 {
 	SyncRights	rights;
 	int			result;
@@ -248,10 +248,10 @@ query(Check *check, const char *sql, long limit)
 static bool
 probe_sample(Check *check)
 {
-	uint64		count = query(check, psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', finding, field, detail), '; ')"
-											  " FROM %s(%u::pg_catalog.oid::pg_catalog.regclass, 1000)"
-											  " WHERE finding OPERATOR(pg_catalog.=) ANY ('{values that do not fit,collection does not exist}')",
-											  sync_fdw_function(check->server, "mongo_fdw_check", REGCLASSOID, INT4OID), check->foreign), 0);
+	uint64		count = query_as_owner(check, psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', finding, field, detail), '; ')"
+													   " FROM %s(%u::pg_catalog.oid::pg_catalog.regclass, 1000)"
+													   " WHERE finding OPERATOR(pg_catalog.=) ANY ('{values that do not fit,collection does not exist}')",
+													   sync_fdw_function(check->server, "mongo_fdw_check", REGCLASSOID, INT4OID), check->foreign), 0);
 
 	check->detail = count > 0 ? sync_result_text(0, 1) : NULL;
 	return check->detail == NULL;
@@ -261,9 +261,9 @@ probe_sample(Check *check)
 static bool
 probe_keys(Check *check)
 {
-	const bson_t *reply = run(check, bson_from_template("{aggregate: @1, pipeline: [{$sample: {size: 1000}}, {$project: {_id: 1}},"
-														" {$match: {$expr: {$gt: [{$bsonSize: '$$ROOT'}, @2]}}}, {$count: 'n'}], cursor: {}}",
-														bson_utf8(check->collection), bson_int32(SYNC_LONGEST_KEY)));
+	const bson_t *reply = run_command(check, bson_from_template("{aggregate: @1, pipeline: [{$sample: {size: 1000}}, {$project: {_id: 1}},"
+																" {$match: {$expr: {$gt: [{$bsonSize: '$$ROOT'}, @2]}}}, {$count: 'n'}], cursor: {}}",
+																bson_utf8(check->collection), bson_int32(SYNC_LONGEST_KEY)));
 	double		count = sync_number_at(reply, "cursor.firstBatch.0.n");
 
 	if (count > 0)
@@ -281,7 +281,7 @@ probe_speed(Check *check)
 	uint64		rows;
 
 	INSTR_TIME_SET_CURRENT(begin);
-	rows = query(check, psprintf("SELECT * FROM %s", sync_qualified_name(check->foreign)), (long) Max(limit, 1));
+	rows = query_as_owner(check, psprintf("SELECT * FROM %s", sync_qualified_name(check->foreign)), (long) Max(limit, 1));
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, begin);
 	/* to write them takes about as long */

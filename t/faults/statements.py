@@ -2,7 +2,7 @@
 
 Tables points and details have 60 rows in four batches, many has more for parallel
 scans.  Statements change table written, which has the same rows before each of them.
-Collection changed is only read, by its change stream; kept is kept in step.
+Collection changed is only read, by its change stream; kept is synchronized.
 """
 import dataclasses
 import io
@@ -188,10 +188,10 @@ def reads():
 
 
 def changes():
-    """Change streams, and a table in step."""
+    """Change streams, and a synchronized table."""
     events = "SELECT __operation, _id, info FROM changes WHERE __time >= now() - interval '1 day' AND __operation <> 'position'"
-    drop = ["DROP TABLE IF EXISTS kept_copy", "DROP FOREIGN TABLE IF EXISTS kept_copy_changes"]
-    sync = "CALL mongo_sync('kept', '{server}.kept_copy', 5)"
+    drop = ["DROP TABLE IF EXISTS kept_copy"]
+    sync = "CALL mongo_sync.sync('kept', '{server}.kept_copy')"
     compare = "SELECT count(*), sum((c.n = k.n)::int) FROM kept k FULL JOIN kept_copy c USING (_id)"
     streams = [
         Statement("change stream", [events]),
@@ -199,7 +199,7 @@ def changes():
         Statement("change stream with LIMIT", [f"SELECT count(*) FROM ({events} LIMIT 25) s"]),
         Statement("change stream that waits", ["SELECT __operation FROM waiting"]),
         Statement("error in a change stream", [events.replace("_id, info", "1 / (_id - 30)")]),
-        Statement("table in step", [*drop, sync, "UPDATE kept SET n = n + 1", sync, compare], atomic=False),
+        Statement("synchronized table", [*drop, sync, "UPDATE kept SET n = n + 1", sync, compare], atomic=False),
     ]
     for statement in streams:
         statement.servers = ("rs",)

@@ -12,7 +12,8 @@ my $set = MongoFdwTest::ReplicaSet->new(3,
 	# time until the transaction of a lost client no longer blocks others
 	arguments => [ '--setParameter', 'transactionLifetimeLimitSeconds=4', '--oplogSize', '16' ]);
 my @servers = ($set->members, MongoFdwTest::Mongod->new);
-my $node = new_postgres('soak', q{shared_preload_libraries = 'mongo_fdw'}, q{mongo_fdw.sync_interval = '1s'});
+my $node = new_postgres('soak', q{shared_preload_libraries = 'mongo_fdw'});
+$node->safe_psql('postgres', 'CREATE EXTENSION mongo_sync');
 
 # Actions on servers that the program requests, by server number.
 my %actions = (

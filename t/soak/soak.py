@@ -129,7 +129,7 @@ def keep_in_step(arguments, members):
     for name, columns in IN_STEP.items():
         cursor.execute(f"CREATE FOREIGN TABLE step.{name} ({columns}) SERVER step OPTIONS (database 'soak')")
         # the oplog may become too short while the worker is kept from its work
-        cursor.execute(f"CALL mongo_sync('step.{name}', 'in_step.{name}', follow => true)")
+        cursor.execute(f"CALL mongo_sync.sync('step.{name}', 'in_step.{name}', follow => true)")
     connection.close()
 
 
@@ -146,7 +146,7 @@ def check_in_step(checks, arguments, seconds=240):
             cursor.execute(f"SELECT count(*) FROM ((TABLE step.{name} EXCEPT ALL TABLE in_step.{name}) UNION ALL "
                            f"(TABLE in_step.{name} EXCEPT ALL TABLE step.{name})) difference")
             (difference,), = cursor.fetchall()
-        cursor.execute("SELECT state, changes_applied, rows_copied, last_error FROM mongo_sync_status "
+        cursor.execute("SELECT state, rows_inserted + rows_updated + rows_deleted, rows_copied, last_error FROM mongo_sync.status "
                        "WHERE local_table = %s::regclass", (f"in_step.{name}",))
         (state, changes, rows, error), = cursor.fetchall()
         checks.check([f"{difference} rows differ, {state}, {error}"] if difference != 0 or changes == 0 else [],
