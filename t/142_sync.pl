@@ -22,14 +22,14 @@ sub refused
 sub mongo { return $mongod->command($_[0], $_[1] // 'db') }
 sub synchronize { sql("CALL mongo_sync.sync('shop.c', 'public.c')") }
 
-# --- the extension ---------------------------------------------------------------------------
+# --- the extension --------------------
 sql('CREATE SCHEMA mongo_sync');
 refused('a schema that somebody has made before', 'CREATE EXTENSION mongo_sync', '42P06', 'already exists');
 sql('DROP SCHEMA mongo_sync; CREATE EXTENSION mongo_sync; CREATE ROLE other; CREATE ROLE keeper; GRANT CREATE ON SCHEMA public TO keeper');
 refused('nobody may create in it', 'SET ROLE other; CREATE TABLE mongo_sync.x ()', '42501', 'permission denied');
 refused('nor write what it stores', 'SET ROLE other; DELETE FROM mongo_sync.groups', '42501', 'permission denied');
 
-# --- compare -----------------------------------------------------------------------------------
+# --- compare --------------------
 mongo('{"insert": "c", "documents": [' . join(', ', map { "{\"_id\": $_, \"a\": $_, \"lines\": [{\"t\": \"x$_\"}, {\"t\": \"y\"}]}" } 1 .. 50) . ']}');
 sql(q{CREATE SCHEMA shop;
 	CREATE FOREIGN TABLE shop.c (_id int, a int) SERVER mongodb OPTIONS (database 'db');
@@ -77,7 +77,7 @@ mongo('{"setParameter": 1, "minSnapshotHistoryWindowInSeconds": 300}', 'admin');
 synchronize();
 is(sql(q{SELECT count(*) FROM mongo_sync.compare('c')}), 0, 'and the present');
 
-# --- check ---------------------------------------------------------------------------------------
+# --- check --------------------
 sub check { return sql("SELECT item, detail, remedy IS NULL FROM mongo_sync.check($_[0]) WHERE NOT ok") }
 is(check(q{'shop.c', 'public.new'}), '', 'nothing speaks against a new table');
 is(sql(q{SELECT to_regclass('new') IS NULL}), 't', 'and it is not created');
@@ -105,14 +105,14 @@ refused('a stranger', q{SET ROLE other; SELECT FROM mongo_sync.check('shop.c', '
 sql('GRANT USAGE ON SCHEMA shop TO other');
 like(sql(q{SET ROLE other; SELECT item, detail FROM mongo_sync.check('shop.c') WHERE NOT ok}), qr/^SELECT on the foreign table\|role "other"/m, 'a role that may not read');
 
-# --- an owner who cannot log in ----------------------------------------------------------------------
+# --- an owner who cannot log in --------------------
 sql(q{GRANT USAGE ON SCHEMA shop TO keeper; GRANT SELECT ON shop.c TO keeper; CREATE USER MAPPING FOR keeper SERVER mongodb;
 	GRANT USAGE ON FOREIGN SERVER mongodb TO keeper});
 sql(q{SET ROLE keeper; CALL mongo_sync.sync('shop.c', 'public.kept')});
 is(sql(q{SELECT count(*), min(tableowner) FROM kept, pg_tables WHERE tablename = 'kept'}), '50|keeper', 'it owns the table');
 is(sql(q{SET ROLE keeper; SELECT count(*) FROM mongo_sync.compare('kept', true)}), 0, 'and compares it');
 
-# --- dumps and copies are inert ------------------------------------------------------------------------
+# --- dumps and copies are inert --------------------
 my $dump = $node->basedir . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'a dump');
 $node->command_ok([ 'pg_dump', '--no-owner', '-f', "$dump.no_owner", '-d', $node->connstr('postgres') ], 'without owners');
@@ -148,7 +148,7 @@ foreach my $copy (qw(restored no_owner template subscriber))
 $node->safe_psql('subscriber', 'DROP SUBSCRIPTION s');
 sql('DROP PUBLICATION everything');
 
-# --- DDL -----------------------------------------------------------------------------------------------
+# --- DDL --------------------
 sql(q{CREATE SCHEMA extensions; ALTER EXTENSION mongo_fdw SET SCHEMA extensions});
 mongo('{"update": "c", "updates": [{"q": {"_id": 7}, "u": {"$inc": {"a": 1}}}]}');
 synchronize();

@@ -70,7 +70,7 @@ compare(const SyncGroup *group, SyncMember *member, bool mend, MongoReadTime *ti
  *		Returns the rows that differ from MongoDB's documents at the position of the table's group.
  *
  * The group stands still until the end of the transaction.  With 'mend', the rows are made equal;
- * then SET CONSTRAINTS ALL IMMEDIATE is in force, too, up to that end, as no trigger may be left for
+ * then SET CONSTRAINTS ALL IMMEDIATE is in force up to that end, too: no trigger may be left for
  * it.  Raises 55000 if the group has no whole position, or MongoDB no snapshot of it.
  */
 Datum
@@ -419,7 +419,7 @@ check_tables(FunctionCallInfo fcinfo, Check *check, Oid local)
  *		Returns what speaks for and against synchronizing the tables: items that were probed.
  *
  * 'local_table' may be NULL, or the name of a table that is to be created.  The caller needs the
- * rights of its owner.  The rights in MongoDB that are probed are those of the owner's user mapping.
+ * rights of its owner.  Those in MongoDB are of the owner's user mapping.
  */
 Datum
 mongo_sync_check(PG_FUNCTION_ARGS)

@@ -343,8 +343,8 @@ report_suppressed(const SyncTable *table, const char *what, uint64 expected, uin
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-			 errmsg("%s of " UINT64_FORMAT " rows of table %s has changed only " UINT64_FORMAT,
-					what, expected, table->target_name, processed),
+			 errmsg("%s of %lld rows of table %s has changed only %lld",
+					what, (long long) expected, table->target_name, (long long) processed),
 			 errhint("A trigger of the table has returned NULL. All rows that MongoDB has must be written.")));
 }
 
