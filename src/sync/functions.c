@@ -45,6 +45,9 @@ PG_FUNCTION_INFO_V1(mongo_sync_cluster_time);
 /* How long a call waits for other sessions before it looks again. */
 #define BUSY_MS		20
 
+/* How often a call tries to copy what cannot be copied. */
+#define MOST_FAILURES	3
+
 /* ------------------------- Beginning and ending --------------------------- */
 
 /* begin_procedure: refuses a transaction block, and connects to SPI. */
@@ -362,6 +365,7 @@ work(int id)
 	uint64		present = sync_present(sync_group_user(group));
 	uint64		units = 0;
 	int			empty = 0;		/* replies in a row */
+	int			failures = 0;	/* of a copy, in a row */
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 
@@ -370,7 +374,8 @@ work(int id)
 	for (;;)
 	{
 		SyncResult	copied;
-		SyncResult	result = SYNC_DONE;
+		SyncResult	result;
+		ErrorData  *copy_error;
 
 		CHECK_FOR_INTERRUPTS();
 		next_transaction();
@@ -379,8 +384,13 @@ work(int id)
 		copied = sync_run_unit(run, sync_copy_unit, 0);
 		if (copied == SYNC_DONE || copied == SYNC_FAILED)
 			next_transaction();
-		if (copied != SYNC_FAILED)
-			result = sync_run_unit(run, sync_step, 1);
+		copy_error = copied == SYNC_FAILED ? run->error : NULL;
+		if (copy_error != NULL && copy_error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ThrowErrorData(copy_error);
+		if (copy_error != NULL)
+			run->error = NULL;
+		/* the collection may be gone, which the changes tell */
+		result = sync_run_unit(run, sync_step, 1);
 		next_transaction();
 		MemoryContextSwitchTo(context);
 		units++;
@@ -390,8 +400,11 @@ work(int id)
 			next_transaction();
 			MemoryContextSwitchTo(context);
 		}
-		if (copied == SYNC_FAILED || result == SYNC_FAILED)
+		if (result == SYNC_FAILED)
 			ThrowErrorData(run->error);
+		failures = copied == SYNC_FAILED ? failures + 1 : 0;
+		if (copied == SYNC_FAILED && (result != SYNC_DONE || failures > MOST_FAILURES))
+			ThrowErrorData(copy_error);
 		group = sync_group_load(id);
 		MemoryContextSwitchTo(old_context);
 		if (group == NULL || result == SYNC_PAUSED)

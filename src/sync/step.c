@@ -404,6 +404,26 @@ follow_stopped(SyncGroup *group)
 	return found;
 }
 
+/* forget_stopped_copies: gives up copies that were stopped, so that their tables can be copied again. */
+static void
+forget_stopped_copies(SyncGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_copy(group->members))
+	{
+		SyncMember *copy = lfirst(cell);
+		SyncMember *member = sync_group_member(group, copy->local);
+
+		if (copy->state != SYNC_STOPPED || copy->target == copy->local)
+			continue;
+		if (member->state == SYNC_STOPPED)
+			stop_member(member, copy->reason);
+		sync_copy_drop_table(copy->target);
+		group->members = list_delete_ptr(group->members, copy);
+	}
+}
+
 /* working: the members that have documents to be read. */
 static List *
 working(const SyncGroup *group)
@@ -562,6 +582,7 @@ sync_step(SyncRun *run, int max_wait)
 			sync_copy_add_key(group, sync_group_member(group, member->local));
 		forget_copy(group, member);
 	}
+	forget_stopped_copies(group);
 	group->position = until;
 	group->seen_at = Max(group->seen_at, run->mark);
 	store(run, group, changes);

@@ -1,5 +1,318 @@
-"""First copies while the collections are written, renamed and dropped."""
+"""First copies while the collections are written, renamed, dropped and replaced.
+
+Each row must equal MongoDB's at the time that the table claims, or the table says that it is
+stopped or fails.  The documents of a "fixed" collection are only updated, so that a reader sees all
+of them or, of a new collection, none, also where MongoDB cannot be asked any more.
+"""
+import random
+import threading
+import time
+
+import psycopg2
+from bson import Binary
+from pymongo import InsertOne, UpdateOne, DeleteOne, WriteConcern
+from pymongo.errors import OperationFailure, PyMongoError
+
+import collections_of_round as mongodb
+import tables
+
+FREE, FIXED = ("x0", "x1"), ("y0", "y1", "y2")
+COUNT = 400                     # documents of a fixed collection
+FREE_COUNT = 2000
+
+POSITION = """
+    SELECT g.consistent_at, m.state, m.identity, m.reason, s.state, g.position
+    FROM mongo_sync.members m JOIN mongo_sync.groups g ON g.id = m.group_id
+    LEFT JOIN mongo_sync.status s ON s.local_table = m.local_table::regclass
+    WHERE m.target = to_regclass(%s)"""
 
 
-def run_copying(arguments, ports, servers, seed, counts):
-    return []
+def documents(number, version):
+    return [{"_id": i, "v": version} for i in range(number)]
+
+
+def fill(database):
+    majority = WriteConcern("majority")
+    for name in FREE:
+        database.get_collection(name, write_concern=majority).insert_many(documents(FREE_COUNT, 0))
+    for name in FIXED:
+        database.get_collection(name, write_concern=majority).insert_many(documents(COUNT, 0))
+
+
+def write_free(client, database, choice):
+    """Inserts, updates and deletes, acknowledged by the primary alone or by a majority."""
+    time.sleep(choice.choice((0, 0.01, 0.05)))
+    collection = database.get_collection(choice.choice(FREE), write_concern=WriteConcern(choice.choice((1, 1, "majority")),
+                                                                                   wtimeout=3000))
+    writes = []
+    for _ in range(choice.choice((1, 1, 5, 50))):
+        key = choice.randrange(FREE_COUNT * 2)
+        writes.append(choice.choice((
+            UpdateOne({"_id": key}, {"$inc": {"v": 1}}),
+            UpdateOne({"_id": key}, {"$set": {"v": choice.randrange(1000)}}, upsert=True),
+            DeleteOne({"_id": key}))))
+    collection.bulk_write(writes, ordered=False)
+
+
+def write_fixed(client, database, choice):
+    time.sleep(choice.choice((0, 0.01, 0.05)))
+    collection = database.get_collection(choice.choice(FIXED), write_concern=WriteConcern(1))
+    if choice.random() < 0.2:
+        collection.update_many({"_id": {"$gte": choice.randrange(COUNT)}}, {"$inc": {"v": 1}})
+    else:
+        collection.update_one({"_id": choice.randrange(COUNT)}, {"$inc": {"v": 1}})
+
+
+def insert_all(client, collection):
+    """A transaction, which creates the collection, too."""
+    with client.start_session() as session, session.start_transaction(write_concern=WriteConcern("majority")):
+        collection.insert_many(documents(COUNT, -1), session=session)
+
+
+def change_definitions(client, database, choice):
+    """Something that has the collection go, or have another one come, or only looks like it."""
+    time.sleep(choice.uniform(0.05, 1.2))
+    name = choice.choice(FIXED)
+    collection = database[name]
+    what = choice.choice(("index", "collMod", "rename and back", "rename", "drop", "drop and insert", "out", "rename onto",
+                          "capped", "insert"))
+    try:
+        if what == "index":
+            choice.choice(FREE)
+            database[choice.choice(FREE + FIXED)].create_index("v")
+            database[choice.choice(FREE + FIXED)].drop_index("v_1")
+        elif what == "collMod":
+            database.command("collMod", name, validationLevel="moderate")
+        elif what == "rename and back":
+            collection.rename(f"{name}_away")
+            time.sleep(choice.choice((0, 0.2, 1)))
+            database[f"{name}_away"].rename(name)
+        elif what == "rename":
+            collection.rename(f"{name}_away_{choice.randrange(1_000_000)}")
+        elif what == "drop":
+            collection.drop()
+        elif what == "drop and insert":
+            collection.drop()
+            time.sleep(choice.choice((0, 0.3)))
+            insert_all(client, collection)
+        elif what == "out":
+            if "other" not in database.list_collection_names():
+                insert_all(client, database.other)
+            database.other.aggregate([{"$set": {"v": choice.randrange(1000)}}, {"$out": name}])
+        elif what == "rename onto":
+            insert_all(client, database[f"{name}_new"])
+            database[f"{name}_new"].rename(name, dropTarget=True)
+        elif what == "capped" and choice.random() < 0.3:
+            database.command("convertToCapped", name, size=10_000_000)
+        elif what == "insert" and name not in database.list_collection_names():
+            insert_all(client, collection)
+    except OperationFailure as error:
+        if error.code not in (26, 27, 48, 11000, 112, 20, 10026, 246, 251):
+            raise
+
+
+class Callers:
+    """A session for each table, which calls until the round ends."""
+
+    def __init__(self, state, as_schema, seed):
+        self.state, self.as_schema, self.seed = state, as_schema, seed
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self._run, args=(table,), daemon=True) for table in FREE + FIXED]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self, table):
+        state = self.state
+        choice = random.Random(f"{self.seed} {table}")
+        follow = choice.choice(("", ", follow => true"))
+        connection = None
+        while not self.stop.is_set():
+            try:
+                if connection is None or connection.closed:
+                    connection = tables.connect(state.dsn, "moment driver")
+                    connection.cursor().execute("SET client_min_messages = warning")
+                cursor = connection.cursor()
+                if choice.random() < 0.1:
+                    cursor.execute(f"CALL mongo_sync.recopy('{state.name}_local.{table}')")
+                elif self.as_schema:
+                    cursor.execute(f"CALL mongo_sync.sync_schema('{state.name}', '{state.name}_local'{follow})")
+                else:
+                    cursor.execute(f"CALL mongo_sync.sync('{state.name}.{table}', '{state.name}_local.{table}'{follow})")
+                state.counts["copies: calls"] += 1
+            except psycopg2.Error as error:
+                state.note_error(error)
+                if connection is not None and choice.random() < 0.1:
+                    connection.close()
+            time.sleep(choice.choice((0, 0.05, 0.5)))
+        if connection is not None:
+            connection.close()
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(90)
+            if thread.is_alive():
+                self.state.errors.append("a session that calls does not end")
+
+
+def look(cursor, name, table):
+    """(consistent_at, identity) and the rows, if the table claims to equal MongoDB; None and the state otherwise."""
+    cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    try:
+        cursor.execute(POSITION, (f"{name}_local.{table}",))
+        found = cursor.fetchone()
+        if found is None or found[0] is None or found[1] != "synchronized":
+            return None, found
+        cursor.execute(f"SELECT _id, v FROM {name}_local.{table} ORDER BY 1")
+        return (found[0], found[2]), cursor.fetchall()
+    finally:
+        cursor.execute("ROLLBACK")
+
+
+def compare(rows, found):
+    missing, more = set(rows) - set(found), set(found) - set(rows)
+    return [f"{len(missing)} of {len(rows)} rows are missing, {sorted(missing)[:3]}, {len(more)} are wrong, {sorted(more)[:3]}"] \
+        if missing or more or len(rows) != len(found) else []
+
+
+class Reader(tables.Reader):
+    def _look(self, cursor, client, last):
+        state = self.state
+        for table in FREE + FIXED:
+            claim, rows = look(cursor, state.name, table)
+            state.counts["copies: looks"] += 1
+            if claim is None or last.get(table) == claim:
+                continue
+            last[table] = claim
+            texts = []
+            if table in FIXED and len(rows) not in (0, COUNT):
+                texts.append(f"{len(rows)} rows of {COUNT}")
+            try:
+                read = mongodb.read(client[state.name], table, claim[0], Binary(bytes.fromhex(claim[1]), 4))
+                texts += compare([(document["_id"], document["v"]) for document in read], rows)
+                state.counts["copies: comparisons"] += 1
+            except OperationFailure as error:
+                state.counts[f"copies: comparisons impossible: {error.code}"] += 1
+            except PyMongoError as error:
+                state.counts[f"copies: comparisons impossible: {type(error).__name__}"] += 1
+            if texts:
+                state.errors.append(f"{table} claims to equal MongoDB at {mongodb.timestamp(claim[0])}, but " + "; ".join(texts))
+
+
+def identity_and_rows(client, name, table):
+    """The UUID and the rows of a collection, and whether it is capped; None if there is none."""
+    found = list(client[name].list_collections(filter={"name": table}))
+    if not found:
+        return None
+    read = mongodb.read(client[name], table)
+    return bytes(found[0]["info"]["uuid"]).hex(), \
+        sorted((document["_id"], document["v"]) for document in read), found[0]["options"].get("capped", False)
+
+
+def check_at_end(state, client, table, as_schema, changed):
+    """The table is equal, or says that it is not; copied again it is equal."""
+    local = f"{state.name}_local.{table}"
+    connection = tables.connect(state.dsn, "moment end")
+    cursor = connection.cursor()
+    cursor.execute("SET client_min_messages = warning; SET statement_timeout = '60s'")
+    call = f"CALL mongo_sync.sync_schema('{state.name}', '{state.name}_local')" if as_schema else \
+        f"CALL mongo_sync.sync('{state.name}.{table}', '{local}')"
+    present = identity_and_rows(client, state.name, table)
+    last = "none"
+    for attempt in range(60):
+        try:
+            cursor.execute(call)
+            last = None
+            break
+        except psycopg2.Error as error:
+            state.note_error(error)
+            last = tables.describe(error)
+            if error.pgcode in ("57014", "08006", "HV00N") or "is not synchronized any more" not in last and attempt < 5:
+                time.sleep(0.5)
+                continue
+            break
+    claim, rows = look(cursor, state.name, table)
+    state.counts[f"copies: at the end {'equal' if claim else 'not claimed'}"] += 1
+    if claim is not None:
+        texts = []
+        if present is None:
+            texts.append("there is no such collection")
+        elif present[2]:
+            texts.append("it is capped")
+        elif claim[1] != present[0]:
+            texts.append(f"it is another collection, {claim[1]} and not {present[0]}")
+        else:
+            texts += compare(present[1], rows)
+        # otherwise it claims to equal an earlier state
+        if texts and last is None:
+            state.errors.append(f"at the end {table} claims to equal MongoDB, but " + "; ".join(texts) + f"; last error {last}")
+    elif last is None:
+        state.errors.append(f"{table}: the call has succeeded, but {rows}")
+    elif table in FREE and not as_schema:
+        state.errors.append(f"{table}: {last}, {rows}")
+    # again
+    if present is None:
+        insert_all(client, client[state.name][table])
+    elif present[2]:
+        return
+    present = identity_and_rows(client, state.name, table)
+    for attempt in range(30):
+        try:
+            cursor.execute(f"CALL mongo_sync.recopy('{local}')")
+        except psycopg2.Error as error:
+            state.note_error(error)
+            last = tables.describe(error)
+        claim, rows = look(cursor, state.name, table)
+        if claim is not None and claim[1] == present[0]:
+            break
+        time.sleep(0.5)
+    if claim is None or claim[1] != present[0]:
+        state.errors.append(f"{table} cannot be copied again: {last}, {rows if claim is None else claim}")
+    else:
+        state.errors += [f"{table} copied again: {text}" for text in compare(present[1], rows)]
+    connection.close()
+
+
+def run_copying(state, servers, seed, seconds, disturbers):
+    """A round of copies; appends what was wrong to state.errors."""
+    choice = random.Random(f"{seed} copies")
+    preference = choice.choice(("primary", "secondary", "nearest"))
+    as_schema = choice.random() < 0.4
+    servers.lagging = choice.choice((None, 0, 1, 2))
+    has_ddl = choice.random() < 0.8
+    print(f"# round {seed}: copies of {'a schema' if as_schema else 'tables'}, {preference}, "
+          f"{'with' if has_ddl else 'without'} DDL, lagging member {servers.lagging}", flush=True)
+    with mongodb.client_of(state.ports) as client:
+        client.drop_database(state.name)
+        fill(client[state.name])
+        cursor = tables.connect(state.dsn).cursor()
+        tables.create_server(cursor, state.name, state.ports, f"readPreference={preference}&readConcernLevel=majority", choice)
+        cursor.execute(f"CREATE SCHEMA {state.name}; CREATE SCHEMA {state.name}_local")
+        for table in FREE + FIXED:
+            cursor.execute(f"CREATE FOREIGN TABLE {state.name}.{table} (_id int, v int) SERVER {state.name} "
+                           f"OPTIONS (database '{state.name}')")
+        cursor.connection.close()
+        writers = mongodb.Writers(state.ports, state.name, seed, state.counts, state.errors)
+        writers.start(*[write_free] * 2, *[write_fixed] * 2, *[change_definitions] * has_ddl)
+        callers = Callers(state, as_schema, seed)
+        reader = Reader(state)
+        stop = threading.Event()
+        threads = [threading.Thread(target=disturber, args=(stop,)) for disturber in disturbers]
+        for thread in threads:
+            thread.start()
+        time.sleep(seconds)
+        writers.end()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        if not servers.wait_until_whole():
+            state.errors.append("the replica set does not become whole")
+        callers.end()
+        reader.end()
+        for table in FREE + FIXED:
+            check_at_end(state, client, table, as_schema, has_ddl)
+        if not state.errors:
+            cursor = tables.connect(state.dsn).cursor()
+            tables.drop_tables(cursor, state.name, FREE + FIXED)
+            cursor.connection.close()
+        client.drop_database(state.name)

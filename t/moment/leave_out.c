@@ -15,7 +15,10 @@
 
 #include "utils/guc.h"
 
-#define LARGEST_BATCH	10000
+#include <execinfo.h>
+#include <unistd.h>
+
+#define DEEPEST_STACK	100
 
 extern uint64 __real_mongo_event_stream_mark(const MongoEventStream *stream);
 extern uint64 __wrap_mongo_event_stream_mark(const MongoEventStream *stream);
@@ -30,6 +33,24 @@ extern bool __real_mongo_check_collections(MongoConnection *connection, const ch
 extern bool __wrap_mongo_check_collections(MongoConnection *connection, const char *database,
 										   const List *names, uint64 at);
 
+/* show_stack: writes the stack to the server's log, as there may be no core file. */
+static void
+show_stack(int signal_number)
+{
+	void	   *frames[DEEPEST_STACK];
+
+	backtrace_symbols_fd(frames, backtrace(frames, lengthof(frames)), STDERR_FILENO);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+static void __attribute__((constructor))
+watch_crashes(void)
+{
+	signal(SIGSEGV, show_stack);
+	signal(SIGABRT, show_stack);
+}
+
 /* leaves_out: tells whether moment.without names this rule. */
 static bool
 leaves_out(const char *rule)
@@ -39,12 +60,13 @@ leaves_out(const char *rule)
 	return without != NULL && strcmp(without, rule) == 0;
 }
 
+/* moment_number: the number that a setting has. */
 int
-moment_batch(void)
+moment_number(const char *setting, int otherwise)
 {
-	const char *batch = GetConfigOption("moment.batch", true, false);
+	const char *value = GetConfigOption(setting, true, false);
 
-	return batch != NULL && atoi(batch) > 0 ? atoi(batch) : LARGEST_BATCH;
+	return value != NULL && atoi(value) > 0 ? atoi(value) : otherwise;
 }
 
 /* "mark": all events up to a mark, and not before it, were taken to be known. */

@@ -4,8 +4,8 @@ import threading
 import time
 
 import psycopg2
-from pymongo.errors import OperationFailure, PyMongoError
 from pymongo import WriteConcern
+from pymongo.errors import OperationFailure, PyMongoError
 
 import collections_of_round as mongodb
 
@@ -174,7 +174,8 @@ class Drivers:
             try:
                 cursor.execute(f"CALL mongo_sync.recopy('{state.name}_local.{table}')")
             except psycopg2.Error as other:
-                state.note_error(other)
+                # foreign keys hold when all of them are copied
+                state.note_error(other, True)
 
     def end(self):
         self.stop.set()
