@@ -185,13 +185,30 @@ report_no_times(const char *server_name)
 			 errhint("Make it a replica set, which may have one member.")));
 }
 
+/* is_far_ahead: tells whether the time is not worth waiting for, by the reply's own time. */
+static bool
+is_far_ahead(const MongoReply *reply, uint64 at)
+{
+	bson_iter_t iter;
+	bson_iter_t time;
+	uint32_t	seconds;
+	uint32_t	increment;
+
+	if (!bson_iter_init_from_data(&iter, reply->document, reply->length) ||
+		!bson_iter_find_descendant(&iter, "$clusterTime.clusterTime", &time) ||
+		!BSON_ITER_HOLDS_TIMESTAMP(&time))
+		return false;
+	bson_iter_timestamp(&time, &seconds, &increment);
+	return (at >> 32) > (uint64) seconds + REACH_MS / 1000;
+}
+
 /*
  * mongo_reach_time
  *		Makes sure, before a command reads at a time, that the server has that; or (0) lets it
  *		choose the time that is bound.  Returns the time, and 0 if the connection is lost.
  *
- * Waits for a server that lags behind, for ten seconds in all.  Raises 0A000 for a standalone
- * server, 55000 if the time is still to come, and MongoDB's error.
+ * Waits for a server that lags behind, up to ten seconds.  Raises 0A000 for a standalone server,
+ * 55000 if the time has yet to come, and MongoDB's error.
  */
 uint64
 mongo_reach_time(MongoConnection *connection, const char *database, const char *collection,
@@ -218,7 +235,7 @@ mongo_reach_time(MongoConnection *connection, const char *database, const char *
 			break;
 		/* a member learns of a later time from the others' messages */
 		if (failure.code != INVALID_OPTIONS || strstr(failure.text, MONGO_TIME_TO_COME) == NULL ||
-			GetCurrentTimestamp() >= end)
+			is_far_ahead(&reply, at) || GetCurrentTimestamp() >= end)
 			raise_failure(database, collection, &failure);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 REACH_PAUSE_MS, mongo_wait_event(MONGO_WAIT_REPLY));
