@@ -149,7 +149,7 @@ mongo_event_stream_open(MemoryContext context, UserMapping *user, const char *da
  *		milliseconds at most.  Does nothing if a request is outstanding.
  *
  * The events of the last batch that have not been returned yet are lost.  Raises 08006 for a lost
- * connection, also if the server or the user mapping has changed, and 55000 for a closed stream.
+ * connection, also if the server or the user mapping has changed.  The stream must not be closed.
  */
 void
 mongo_event_stream_request(MongoEventStream *stream, int max_wait, int batch_size)
@@ -163,9 +163,7 @@ mongo_event_stream_request(MongoEventStream *stream, int max_wait, int batch_siz
 	if (connection == NULL)
 		report_lost(stream);
 	if (stream->batch.id == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the change stream of server \"%s\" has ended", connection->server_name)));
+		elog(ERROR, "the change stream of server \"%s\" has ended", connection->server_name);
 	if (connection->transport.socket_timeout_ms > 0)
 		max_wait = Min(max_wait, connection->transport.socket_timeout_ms / 2);
 	max_wait = Max(1, Min(max_wait, LONGEST_WAIT_MS));
