@@ -5,7 +5,8 @@
 # From a clean clone on Debian 12 the laboratory goals set up everything
 # themselves, in .lab/:
 #	make demo, make test, make lint, make indent, make sanitize, make faults,
-#	make valgrind, make soak, make moment, make suites, make smith, make sysbench, make bench, make lab,
+#	make valgrind, make soak, make moment, make suites, make smith, make sysbench, make bench,
+#	make lab,
 #	make lab-stop
 # and, as root, on other systems in .lab.roots/:
 #	make matrix, make packages
@@ -36,7 +37,8 @@ soak:
 	@SOAK_SECONDS=$(or $(SECONDS),600) SOAK_STATEMENTS=$(or $(STATEMENTS),100000) \
 		SOAK_CLIENTS=$(or $(CLIENTS),24) SOAK_SEED=$(or $(SEED),1) bash scripts/soak.sh
 
-# SEED= of the first round, ROUNDS=, PARTS="move copy history large", WITHOUT= a rule (t/moment/leave_out.c)
+# SEED= of the first round, ROUNDS=, PARTS="move copy history large",
+# WITHOUT= a rule (t/moment/leave_out.c)
 moment:
 	@MOMENT_ROUNDS=$(or $(ROUNDS),100) MOMENT_SEED=$(or $(SEED),1) MOMENT_PARTS="$(PARTS)" \
 		MOMENT_WITHOUT="$(WITHOUT)" bash scripts/moment.sh

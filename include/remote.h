@@ -607,7 +607,6 @@ extern const uint8 *mongo_event_stream_next(MongoEventStream *stream, uint32 *le
 extern uint64 mongo_event_stream_mark(const MongoEventStream *stream);
 extern bool mongo_event_stream_is_closed(const MongoEventStream *stream);
 extern bool mongo_event_stream_is_merged(const MongoEventStream *stream);
-extern void mongo_event_stream_close(MongoEventStream *stream);
 
 /* --------- Changing or deleting one document and returning it ------------- */
 

@@ -20,6 +20,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+static void close_stream(MongoEventStream *stream);
+
 struct MongoEventStream
 {
 	UserMapping *user;			/* a copy */
@@ -58,7 +60,7 @@ report_lost(MongoEventStream *stream)
 {
 	const ForeignServer *server = GetForeignServerExtended(stream->user->serverid, FSV_MISSING_OK);
 
-	mongo_event_stream_close(stream);
+	close_stream(stream);
 	mongo_report_disconnect(server != NULL ? server->servername : "");
 }
 
@@ -69,7 +71,7 @@ report_invalid(MongoEventStream *stream, const char *detail)
 	const char *name = pstrdup(stream->lease->connection->server_name);
 
 	stream->lease->connection->broken = true;
-	mongo_event_stream_close(stream);
+	close_stream(stream);
 	mongo_report_violation(name, detail);
 }
 
@@ -92,7 +94,7 @@ send_command(MongoEventStream *stream, const char *database, const bson_t *comma
 static void
 close_at_reset(void *arg)
 {
-	mongo_event_stream_close(arg);
+	close_stream(arg);
 }
 
 /*
@@ -135,7 +137,7 @@ mongo_event_stream_open(MemoryContext context, UserMapping *user, const char *da
 	}
 	PG_CATCH();
 	{
-		mongo_event_stream_close(stream);
+		close_stream(stream);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -334,12 +336,12 @@ mongo_event_stream_is_closed(const MongoEventStream *stream)
 }
 
 /*
- * mongo_event_stream_close
+ * close_stream
  *		Closes the stream, and has the server's cursor killed.  The stream may only be closed again
  *		then.  Idempotent; accepts NULL.
  */
-void
-mongo_event_stream_close(MongoEventStream *stream)
+static void
+close_stream(MongoEventStream *stream)
 {
 	MongoLease *lease = stream != NULL ? stream->lease : NULL;
 

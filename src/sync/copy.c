@@ -193,14 +193,14 @@ sync_copy_drop_table(Oid copy)
 }
 
 /*
- * sync_copy_create_table
+ * create_copy
  *		Creates the table that a member is copied to, which gets its owner, and returns its OID.
  *
  * It has the base types of the columns, so that no constraint of a domain is checked in it, and is
  * dropped with the local table or the extension.
  */
-Oid
-sync_copy_create_table(const SyncGroup *group, const SyncMember *member, const SyncTable *table)
+static Oid
+create_copy(const SyncGroup *group, const SyncMember *member, const SyncTable *table)
 {
 	StringInfoData columns;
 	char	   *name = psprintf("copy_of_%u", member->local);
@@ -419,7 +419,7 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 		(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
 	}
 	*copy = *member;
-	copy->target = sync_copy_create_table(group, member, member->table);
+	copy->target = create_copy(group, member, member->table);
 	copy->definition = member->table->definition;
 	copy->collection = mongo_to_utf8(mongo_table_options(member->foreign)->collection);
 	(void) sync_run("INSERT INTO mongo_sync.members (target, local_table, foreign_table, group_id, state, collection, read_until, deleted_at)"

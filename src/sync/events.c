@@ -94,7 +94,7 @@ sync_replica_set(UserMapping *user)
 
 /*
  * sync_snapshot_time
- *		Returns a cluster time that a majority of the members has, at which a collection can be read.
+ *		Returns a cluster time that a majority of the members has, at which a collection is read.
  *		Raises 42P01 if there is no such collection.
  */
 uint64
@@ -162,7 +162,7 @@ sync_collection_identity(UserMapping *user, const char *database, const char *co
 /* ------------------------------- The store -------------------------------- */
 
 static void
-close_run(void *run)
+end_run(void *run)
 {
 	sync_run_close(run);
 }
@@ -185,7 +185,7 @@ sync_run_create(int group, MemoryContext parent)
 	TupleDescInitEntry(descriptor, 3, "operation", TEXTOID, -1, 0);
 	TupleDescInitEntry(descriptor, 4, "key", BYTEAOID, -1, 0);
 	run->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
-	run->callback = (MemoryContextCallback) {.func = close_run,.arg = run};
+	run->callback = (MemoryContextCallback) {.func = end_run,.arg = run};
 	MemoryContextRegisterResetCallback(context, &run->callback);
 	MemoryContextSwitchTo(old_context);
 	return run;
@@ -513,7 +513,7 @@ open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 	bson_t	   *collections = listed_collections(group, &count, &names);
 
 	sync_run_close(run);
-	/* no child: children are deleted before close_run() is called */
+	/* no child: children are deleted before end_run() is called */
 	run->stream_context = AllocSetContextCreate(TopMemoryContext, "mongo_sync stream", ALLOCSET_DEFAULT_SIZES);
 	run->stream = mongo_event_stream_open(run->stream_context, user, group->database,
 										  sync_stream_command(collections, count, start, 0), &run->failure);

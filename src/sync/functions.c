@@ -122,8 +122,8 @@ lock_groups(void)
 }
 
 /*
- * create_local: creates the local table with the foreign table's columns, for the caller.  Without a
- * key it is filled faster.
+ * create_local: creates the local table with the foreign table's columns, for the caller.
+ * Without a key it is filled faster.
  */
 static Oid
 create_local(Oid foreign, const char *schema, const char *name, bool with_key)
@@ -172,8 +172,8 @@ create_local(Oid foreign, const char *schema, const char *name, bool with_key)
 
 /*
  * find_or_create_local
- *		Returns the local table of this name, as the caller sees it.  Sets *key_at_end if it has been
- *		created without its key.
+ *		Returns the local table of this name, as the caller sees it.  Sets *key_at_end if it has
+ *		been created without its key.
  */
 static Oid
 find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
@@ -429,7 +429,7 @@ work(int id)
 
 /*
  * mongo_sync.sync(foreign_table regclass, local_table text, follow boolean, deleted_at name)
- *		Synchronizes a table: the first call creates and copies it, each one applies what has changed.
+ *		Synchronizes a table: the first call copies it, each one applies what has changed.
  */
 Datum
 mongo_sync_sync(PG_FUNCTION_ARGS)
@@ -476,9 +476,9 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* is_listed: tells whether a name is in an array of names; true without one. */
+/* is_wanted: tells whether a name is in an array of names; true without one. */
 static bool
-is_listed(ArrayType *only, const char *name)
+is_wanted(ArrayType *only, const char *name)
 {
 	Datum	   *names;
 	int			count;
@@ -511,7 +511,7 @@ foreign_tables(Oid schema, ArrayType *only)
 		Oid			relid = lfirst_oid(cell);
 
 		LockRelationOid(relid, AccessShareLock);
-		if (get_rel_name(relid) != NULL && is_listed(only, get_rel_name(relid)) && sync_is_ours(relid) &&
+		if (get_rel_name(relid) != NULL && is_wanted(only, get_rel_name(relid)) && sync_is_ours(relid) &&
 			mongo_table_options(relid)->change_stream == NULL)
 			tables = lappend_oid(tables, relid);
 	}
@@ -605,7 +605,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 
 /*
  * mongo_sync.recopy(local_table regclass)
- *		Copies a table's collection again, beside it, and replaces the rows that differ in one commit.
+ *		Copies a table's collection again beside it, and replaces rows that differ in one commit.
  */
 Datum
 mongo_sync_recopy(PG_FUNCTION_ARGS)

@@ -52,9 +52,9 @@ struct SyncRows
 
 /* -------------------------- Statements by SPI ----------------------------- */
 
-/* prepare: a plan, with a parameter if its type is valid. */
+/* prepare_plan: a plan, with a parameter if its type is valid. */
 static SPIPlanPtr
-prepare(const char *sql, Oid parameter)
+prepare_plan(const char *sql, Oid parameter)
 {
 	SPIPlanPtr	plan = SPI_prepare(sql, OidIsValid(parameter) ? 1 : 0, &parameter);
 
@@ -63,11 +63,11 @@ prepare(const char *sql, Oid parameter)
 	return plan;
 }
 
-/* write: runs a statement that writes, but fires no AFTER trigger; returns the number of rows. */
+/* run_write: runs a statement that writes, but fires no AFTER trigger; returns the number of rows. */
 static uint64
-write_rows(const char *sql, Oid type, Datum parameter)
+run_write(const char *sql, Oid type, Datum parameter)
 {
-	SPIPlanPtr	plan = prepare(sql, type);
+	SPIPlanPtr	plan = prepare_plan(sql, type);
 	int			result = SPI_execute_snapshot(plan, &parameter, NULL, InvalidSnapshot, InvalidSnapshot,
 											  false, false, 0);
 
@@ -94,7 +94,7 @@ static uint64
 query_into(Tuplestorestate *store, MemoryContext context, TupleDesc *descriptor,
 		   const char *sql, Oid type, Datum parameter)
 {
-	SPIPlanPtr	plan = prepare(sql, type);
+	SPIPlanPtr	plan = prepare_plan(sql, type);
 	SPIExecuteOptions options = {0};
 	ParamListInfo params = makeParamList(OidIsValid(type) ? 1 : 0);
 	int			result;
@@ -311,9 +311,9 @@ sync_rows_fetch_range(SyncRows *rows, const char *match)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* fits: the condition that a row of range variable 'name' can be written. */
+/* fitting: the condition that a row of range variable 'name' can be written. */
 static const char *
-fits(const SyncTable *table, const char *name)
+fitting(const SyncTable *table, const char *name)
 {
 	return psprintf("%s.%s IS NOT NULL%s%s", name, table->key,
 					get_typlen(table->key_type) == -1 ?
@@ -395,7 +395,7 @@ delete_gone(const Difference *difference)
 	else
 		sql = psprintf("UPDATE %s t SET %s = pg_catalog.to_timestamp(%u) WHERE %s", table->target_name,
 					   difference->deleted_at, (uint32) (difference->time >> 32), condition);
-	processed = write_rows(sql, difference->type, difference->parameter);
+	processed = run_write(sql, difference->type, difference->parameter);
 	if (processed != expected)
 		report_suppressed(table, "DELETE", expected, processed);
 	return processed;
@@ -424,21 +424,21 @@ write_changed(const Difference *difference)
 		missing = (uint64) DatumGetInt64(sync_result(0, 1, NULL));
 		if (rows > missing)
 		{
-			counts.updated = write_rows(psprintf("UPDATE %s t SET %s%s FROM __changed n WHERE NOT n.__missing AND %s",
-												 table->target_name,
-												 sync_list(table, "%s = n.%s", ", ", 0, table->ncolumns),
-												 undelete, sync_same_key(table, "t", "n")),
-										InvalidOid, (Datum) 0);
+			counts.updated = run_write(psprintf("UPDATE %s t SET %s%s FROM __changed n WHERE NOT n.__missing AND %s",
+												table->target_name,
+												sync_list(table, "%s = n.%s", ", ", 0, table->ncolumns),
+												undelete, sync_same_key(table, "t", "n")),
+									   InvalidOid, (Datum) 0);
 			if (counts.updated != rows - missing)
 				report_suppressed(table, "UPDATE", rows - missing, counts.updated);
 		}
 		if (missing > 0)
 		{
-			counts.inserted = write_rows(psprintf("INSERT INTO %s (%s) SELECT %s FROM __changed n WHERE n.__missing",
-												  table->target_name,
-												  sync_list(table, "%s", ", ", 0, table->ncolumns),
-												  sync_list(table, "n.%s", ", ", 0, table->ncolumns)),
-										 InvalidOid, (Datum) 0);
+			counts.inserted = run_write(psprintf("INSERT INTO %s (%s) SELECT %s FROM __changed n WHERE n.__missing",
+												 table->target_name,
+												 sync_list(table, "%s", ", ", 0, table->ncolumns),
+												 sync_list(table, "n.%s", ", ", 0, table->ncolumns)),
+										InvalidOid, (Datum) 0);
 			if (counts.inserted != missing)
 				report_suppressed(table, "INSERT", missing, counts.inserted);
 		}
@@ -458,7 +458,7 @@ check_unique(const SyncRows *rows)
 	if (!table->is_unwound && rows->nfetched <= (uint64) rows->nkeys)
 		return;
 	if (query(psprintf("SELECT ROW(%s)::text FROM __fetched n WHERE %s GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1",
-					   keys, fits(table, "n"), keys), InvalidOid, (Datum) 0) > 0)
+					   keys, fitting(table, "n"), keys), InvalidOid, (Datum) 0) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
 				 errmsg("two documents of foreign table %s have one key in PostgreSQL", table->foreign_name),
@@ -484,7 +484,7 @@ sync_rows_apply(SyncRows *rows, const SyncMember *member, uint64 time)
 	Difference	difference = {
 		.table = table,
 		.source = "__fetched n",
-		.fits = fits(table, "n"),
+		.fits = fitting(table, "n"),
 		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at),
 		.time = time
 	};
@@ -525,7 +525,7 @@ sync_rows_compare(SyncRows *rows, SyncMember *member, bool mend, uint64 time, Tu
 	Difference	difference = {
 		.table = table,
 		.source = "__fetched n",
-		.fits = fits(table, "n"),
+		.fits = fitting(table, "n"),
 		.gone = "true",
 		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at),
 		.time = time
@@ -594,13 +594,13 @@ sync_rows_swap(const SyncMember *member, const SyncTable *table, const SyncTable
 uint64
 sync_rows_insert_range(const SyncTable *table, const char *match)
 {
-	return write_rows(psprintf("INSERT INTO %s (%s) SELECT %s FROM %s f WHERE %s%s",
-							   table->target_name, sync_list(table, "%s", ", ", 0, table->ncolumns),
-							   sync_list(table, "f.%s", ", ", 0, table->ncolumns), table->foreign_name,
-							   fits(table, "f"),
-							   match == NULL ? "" : psprintf(" AND %s(ROW(f), %s::pg_catalog.json)",
-															 table->match_function, quote_literal_cstr(match))),
-					  InvalidOid, (Datum) 0);
+	return run_write(psprintf("INSERT INTO %s (%s) SELECT %s FROM %s f WHERE %s%s",
+							  table->target_name, sync_list(table, "%s", ", ", 0, table->ncolumns),
+							  sync_list(table, "f.%s", ", ", 0, table->ncolumns), table->foreign_name,
+							  fitting(table, "f"),
+							  match == NULL ? "" : psprintf(" AND %s(ROW(f), %s::pg_catalog.json)",
+															table->match_function, quote_literal_cstr(match))),
+					 InvalidOid, (Datum) 0);
 }
 
 /* ------------------- Documents that can have no row ----------------------- */
@@ -673,7 +673,7 @@ sync_rows_note_unfit(SyncRows *rows, SyncMember *member)
 	count = query(psprintf("SELECT DISTINCT ON (1) %s, COALESCE(%spg_catalog.to_jsonb(CASE WHEN n.%s IS NULL THEN"
 						   " '_id is null, or does not fit its column' ELSE '_id is too long for an index' END)) FROM __fetched n WHERE (%s) IS NOT TRUE",
 						   unfit_id(table), table->has_mismatch ? "n." MONGO_MISMATCH_COLUMN ", " : "",
-						   table->key, fits(table, "n")), InvalidOid, (Datum) 0);
+						   table->key, fitting(table, "n")), InvalidOid, (Datum) 0);
 	forget_store("__fetched");
 	if (count > 0 && !table->has_mismatch)
 		ereport(ERROR,

@@ -44,11 +44,11 @@ sync_text(const char *string)
 }
 
 /*
- * sync_extension_owner
+ * extension_owner
  *		Returns the owner of the extension, who must be a superuser.  Raises 55000 without it.
  */
-Oid
-sync_extension_owner(void)
+static Oid
+extension_owner(void)
 {
 	Oid			extension = get_extension_oid("mongo_sync", true);
 	Relation	relation;
@@ -96,7 +96,7 @@ sync_run_values(const char *sql, const SyncValue *values, int nvalues)
 		datums[i] = values[i].value;
 		nulls[i] = values[i].isnull ? 'n' : ' ';
 	}
-	sync_rights_take(&rights, sync_extension_owner());
+	sync_rights_take(&rights, extension_owner());
 	result = SPI_execute_with_args(sql, nvalues, types, datums, nulls, false, 0);
 	if (result < 0)
 		elog(ERROR, "mongo_sync could not read or write its state: %s", SPI_result_code_string(result));

@@ -69,9 +69,9 @@ note_event(SyncGroup *group, const SyncEvent *event)
 	group->last_event = document;
 }
 
-/* take_events: gives the members the keys of all documents that changed up to T; returns how many. */
+/* dispatch_events: gives the members the keys of all documents that changed up to T; returns how many. */
 static uint64
-take_events(SyncRun *run, SyncGroup *group, uint64 until)
+dispatch_events(SyncRun *run, SyncGroup *group, uint64 until)
 {
 	SyncEvent	event;
 	SyncEvent	last = {0};
@@ -177,11 +177,11 @@ open_tables(SyncGroup *group, List *members)
 }
 
 /*
- * read_rows: reads the documents whose keys the members have.  If MongoDB has no snapshot of that
+ * read_members: reads the documents whose keys the members have.  If MongoDB has no snapshot of that
  * time any more, it chooses one, which is the same for all members.
  */
 static void
-read_rows(SyncRun *run, SyncGroup *group, List *members, uint64 until)
+read_members(SyncRun *run, SyncGroup *group, List *members, uint64 until)
 {
 	uint64		latest = read_until(group);
 	ListCell   *cell;
@@ -286,9 +286,9 @@ joining(const SyncGroup *group, uint64 until)
 	return related_wait ? plain : list_concat(plain, related);
 }
 
-/* write_rows: makes the members' tables equal to what was read, and calls their triggers. */
+/* write_members: makes the members' tables equal to what was read, and calls their triggers. */
 static void
-write_rows(SyncGroup *group, List *members, List *joined, uint64 until)
+write_members(SyncGroup *group, List *members, List *joined, uint64 until)
 {
 	ListCell   *cell;
 
@@ -555,7 +555,7 @@ sync_step(SyncRun *run, int max_wait)
 	if (until < run->whole_until || (until < read_until(group) && has_related(group)))
 		return SYNC_DONE;
 
-	changes = take_events(run, group, until);
+	changes = dispatch_events(run, group, until);
 	prepare_copies(group);
 	members = working(group);
 	joined = NIL;
@@ -564,12 +564,12 @@ sync_step(SyncRun *run, int max_wait)
 		sync_lock_tables(list_union_ptr(members, copied(group)));
 		sync_rights_take(&rights, group->owner);
 		members = open_tables(group, members);
-		read_rows(run, group, members, until);
+		read_members(run, group, members, until);
 		if (run->choose_time)
 			check_identities(group, &members);
 		joined = joining(group, until);
 		open_joined(group, joined);
-		write_rows(group, members, joined, until);
+		write_members(group, members, joined, until);
 		sync_rights_return(&rights);
 	}
 	foreach(cell, joined)

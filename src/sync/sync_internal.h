@@ -142,7 +142,6 @@ extern SyncValue sync_text(const char *string);
 extern uint64 sync_run_values(const char *sql, const SyncValue *values, int nvalues);
 extern Datum sync_result(uint64 row, int column, bool *isnull);
 extern char *sync_result_text(uint64 row, int column);
-extern Oid	sync_extension_owner(void);
 extern int64 sync_installation(void);
 extern SyncGroup *sync_group_load(int id);
 extern UserMapping *sync_group_user(const SyncGroup *group);
@@ -198,11 +197,9 @@ extern void sync_table_open(const SyncGroup *group, SyncMember *member);
 extern const char *sync_list(const SyncTable *table, const char *format, const char *separator,
 							 int from, int to);
 extern const char *sync_same_key(const SyncTable *table, const char *one, const char *other);
-extern bool sync_has_key(Relation relation, const List *columns, const char **equals);
 extern char *sync_qualified_name(Oid relid);
 extern char *sync_collation_name(Oid collation);
 extern const char *sync_fdw_function(Oid server, const char *name, Oid first, Oid second);
-extern AttrNumber sync_key_column(Oid foreign);
 extern List *sync_key_columns(Oid foreign);
 extern bool sync_is_ours(Oid foreign);
 extern bool sync_has_foreign_keys(Oid relid);
@@ -284,8 +281,6 @@ extern uint64 sync_rows_insert_range(const SyncTable *table, const char *match);
 
 extern double sync_number_at(const bson_t *reply, const char *path);
 extern void sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user);
-extern Oid	sync_copy_create_table(const SyncGroup *group, const SyncMember *member,
-								   const SyncTable *table);
 extern void sync_copy_drop_table(Oid copy);
 extern void sync_copy_again(SyncGroup *group, SyncMember *member);
 extern bool sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time);

@@ -107,9 +107,9 @@ sync_fdw_function(Oid server, const char *name, Oid first, Oid second)
 
 /* ------------------------------- Columns ---------------------------------- */
 
-/* sync_key_column: the number of the foreign table's column for _id; 0: it has none. */
-AttrNumber
-sync_key_column(Oid foreign)
+/* key_column: the number of the foreign table's column for _id; 0: it has none. */
+static AttrNumber
+key_column(Oid foreign)
 {
 	Relation	relation = relation_open(foreign, NoLock);
 	AttrNumber	result = InvalidAttrNumber;
@@ -135,7 +135,7 @@ List *
 sync_key_columns(Oid foreign)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
-	AttrNumber	key = sync_key_column(foreign);
+	AttrNumber	key = key_column(foreign);
 	List	   *fields = mongo_split_list(options->ordinality);
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -166,12 +166,12 @@ sync_key_columns(Oid foreign)
 }
 
 /*
- * sync_has_key
+ * has_key
  *		Tells whether the table has a unique index on exactly these columns, and sets equals[] to
  *		the operators by which it compares them.
  */
-bool
-sync_has_key(Relation relation, const List *columns, const char **equals)
+static bool
+has_key(Relation relation, const List *columns, const char **equals)
 {
 	bool		found = false;
 	ListCell   *cell;
@@ -394,7 +394,7 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 	if (local->rd_rel->relkind == RELKIND_RELATION && has_subclass(RelationGetRelid(local)))
 		refuse(refusals, psprintf("table \"%s\" has inheritance children", name),
 			   "Give a table without children, or a partitioned one.");
-	if (keys != NIL && needs_key && !sync_has_key(local, keys, equals))
+	if (keys != NIL && needs_key && !has_key(local, keys, equals))
 		refuse(refusals, psprintf("table \"%s\" has no unique index on the columns that identify a row", name),
 			   psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
 						list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
@@ -535,9 +535,9 @@ sync_lock_tables(const List *members)
 
 /* ------------------------------- SyncTable -------------------------------- */
 
-/* add_column: adds a column, quoted, and what defines its values. */
+/* add_shared_column: adds a column, quoted, and what defines its values. */
 static void
-add_column(SyncTable *table, StringInfo definition, Oid foreign, const char *name)
+add_shared_column(SyncTable *table, StringInfo definition, Oid foreign, const char *name)
 {
 	AttrNumber	number = get_attnum(foreign, name);
 	const MongoColumnOptions *options = mongo_column_options(foreign, number);
@@ -555,9 +555,9 @@ add_column(SyncTable *table, StringInfo definition, Oid foreign, const char *nam
 					 (int) options->type_mismatch);
 }
 
-/* list_columns: sets the columns that both tables have, those of the key first. */
+/* list_shared_columns: sets the columns that both tables have, those of the key first. */
 static void
-list_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_end)
+list_shared_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_end)
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(foreign));
 	List	   *keys = sync_key_columns(RelationGetRelid(foreign));
@@ -574,7 +574,7 @@ list_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_en
 	table->names = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
 	table->equals = palloc(sizeof(char *) * Max(list_length(keys), 1));
 	foreach(cell, keys)
-		add_column(table, &definition, RelationGetRelid(foreign), lfirst(cell));
+		add_shared_column(table, &definition, RelationGetRelid(foreign), lfirst(cell));
 	table->nkeys = list_length(keys);
 	for (int i = 0; i < RelationGetDescr(foreign)->natts; i++)
 	{
@@ -588,12 +588,12 @@ list_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_en
 		foreach(cell, keys)
 			is_key |= strcmp(lfirst(cell), name) == 0;
 		if (!is_key && get_attnum(RelationGetRelid(target), name) != InvalidAttrNumber)
-			add_column(table, &definition, RelationGetRelid(foreign), name);
+			add_shared_column(table, &definition, RelationGetRelid(foreign), name);
 	}
 	table->definition = definition.data;
 	if (key_at_end)
 		default_equals(RelationGetRelid(foreign), keys, table->equals);
-	else if (keys == NIL || !sync_has_key(target, keys, table->equals))
+	else if (keys == NIL || !has_key(target, keys, table->equals))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no unique index on the columns that identify a row any more",
@@ -601,9 +601,9 @@ list_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_en
 	table->key_equals = table->equals[0];
 }
 
-/* create_decoder: the decoder of documents {_id: ...} into values[0] and __mismatch, values[1]. */
+/* create_key_decoder: the decoder of documents {_id: ...} into values[0] and __mismatch, values[1]. */
 static MongoRowDecoder *
-create_decoder(const SyncTable *table, Oid foreign)
+create_key_decoder(const SyncTable *table, Oid foreign)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
 	const MongoColumnOptions *key = mongo_column_options(foreign, table->key_number);
@@ -632,7 +632,7 @@ has_row_triggers(Relation relation)
  *		Sets member->table, which lives in the current memory context.
  *
  * To be called with the owner's rights; the tables must be locked.  table->has_changed tells that
- * other columns or options were copied.  Raises 55000 if the tables do not suit each other any more.
+ * other columns or options were copied.  Raises 55000 if the tables do not suit each other.
  */
 void
 sync_table_open(const SyncGroup *group, SyncMember *member)
@@ -653,9 +653,9 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	table->match_function = sync_fdw_function(group->server, "mongo_match", RECORDOID, JSONOID);
 	table->is_unwound = mongo_table_options(member->foreign)->unwind != NULL;
 	table->has_triggers = has_row_triggers(target);
-	table->key_number = sync_key_column(member->foreign);
+	table->key_number = key_column(member->foreign);
 	table->key_type = getBaseType(get_atttype(member->foreign, table->key_number));
-	list_columns(table, target, foreign, member->key_at_end);
+	list_shared_columns(table, target, foreign, member->key_at_end);
 	table->key = table->columns[0];
 	switch (mongo_type_kind(table->key_type))
 	{
@@ -666,7 +666,7 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 		default:
 			table->finds_by_value = true;
 	}
-	table->decoder = create_decoder(table, member->foreign);
+	table->decoder = create_key_decoder(table, member->foreign);
 	relation_close(foreign, NoLock);
 	relation_close(target, NoLock);
 	table->has_changed = member->definition != NULL && strcmp(member->definition, table->definition) != 0;

@@ -94,7 +94,7 @@ static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
 static void
-request_memory(void)
+request_worker_memory(void)
 {
 	if (previous_request_hook)
 		previous_request_hook();
@@ -102,7 +102,7 @@ request_memory(void)
 }
 
 static void
-find_memory(void)
+find_worker_memory(void)
 {
 	bool		found;
 
@@ -214,7 +214,7 @@ describe_worker(BackgroundWorker *worker, const char *function, const char *type
 
 /*
  * mongo_sync_initialize
- *		Defines the settings and, for shared_preload_libraries, registers the launcher.  Called once,
+ *		Defines the settings and, for shared_preload_libraries, registers the launcher.  Called once
  *		by _PG_init().
  */
 void
@@ -235,9 +235,9 @@ mongo_sync_initialize(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	previous_request_hook = shmem_request_hook;
-	shmem_request_hook = request_memory;
+	shmem_request_hook = request_worker_memory;
 	previous_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = find_memory;
+	shmem_startup_hook = find_worker_memory;
 	if (IsBinaryUpgrade)
 		return;
 	describe_worker(&worker, "mongo_sync_launch", "mongo_sync launcher");
@@ -599,9 +599,9 @@ clean_session(void)
 	CommitTransactionCommand();
 }
 
-/* begin_transaction: begins one with SPI; false if the extension is not there any more. */
+/* begin_unit: begins one with SPI; false if the extension is not there any more. */
 static bool
-begin_transaction(void)
+begin_unit(void)
 {
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
@@ -633,7 +633,7 @@ run_unit(SyncTask *task, SyncUnit *unit, int max_wait)
 	SyncResult	result;
 
 	leave_if_unwanted();
-	if (!begin_transaction())
+	if (!begin_unit())
 		return SYNC_PAUSED;
 	note_group(run->group);
 	pgstat_report_activity(STATE_RUNNING, unit == sync_copy_unit ? "copying a range" : "applying changes");
@@ -708,7 +708,7 @@ list_groups(int died_of)
 	bool		is_installed;
 
 	leave_if_unwanted();
-	is_installed = begin_transaction();
+	is_installed = begin_unit();
 	if (is_installed)
 		ids = sync_group_ids();
 	foreach(cell, list_copy(tasks))
@@ -739,9 +739,9 @@ request_unit(SyncRun *run, int max_wait)
 	return SYNC_DONE;
 }
 
-/* copy: copies a range of a group, if one is left; returns whether it has done so. */
+/* copy_one_range: copies a range of a group, if one is left; returns whether it has done so. */
 static bool
-copy(SyncTask *task)
+copy_one_range(SyncTask *task)
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	SyncResult	result;
@@ -857,7 +857,7 @@ mongo_sync_work(Datum database)
 			leave(0);
 		foreach(cell, tasks)
 		{
-			has_worked |= copy(lfirst(cell));
+			has_worked |= copy_one_range(lfirst(cell));
 			has_worked |= step(lfirst(cell));
 		}
 		if (!has_worked)
