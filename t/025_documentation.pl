@@ -104,9 +104,9 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	is_deeply(
 		[ map { my ($default, $who) = @{ $options->{Settings}{$_} }; "$_ $default $who" } sort keys %{ $options->{Settings} } ],
 		[ split /\n/, $node->safe_psql('postgres', q{
-			LOAD 'mongo_fdw';
+			CREATE EXTENSION IF NOT EXISTS mongo_sync;
 			SELECT concat_ws(' ', name, boot_val, CASE context WHEN 'user' THEN 'everyone' WHEN 'sighup' THEN 'server' ELSE context || 's' END)
-			FROM pg_settings WHERE name LIKE 'mongo\_fdw.%' ORDER BY name COLLATE "C"}) ],
+			FROM pg_settings WHERE name LIKE 'mongo\_fdw.%' OR name LIKE 'mongo\_sync.%' ORDER BY name COLLATE "C"}) ],
 		'settings, their defaults and who may change them');
 
 	# Functions that are called by name; a page has one line for those that differ in one type.
@@ -120,12 +120,12 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	}
 	is_deeply([ sort map { lc } @functions ],
 		[ sort map { lc } split /\n/, $node->safe_psql('postgres', q{
-			SELECT concat_ws(' returns ', format('%s(%s)', p.proname, pg_get_function_arguments(p.oid)), pg_get_function_result(p.oid))
+			SELECT concat_ws(' returns ', format('%s%s(%s)', CASE e.extname WHEN 'mongo_sync' THEN 'mongo_sync.' END, p.proname, pg_get_function_arguments(p.oid)), pg_get_function_result(p.oid))
 			FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-			WHERE e.extname = 'mongo_fdw' AND p.proname LIKE 'mongo%' AND p.proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')
+			WHERE (e.extname = 'mongo_sync' OR e.extname = 'mongo_fdw' AND p.proname LIKE 'mongo%') AND p.proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')
 			-- what views are made of
-			AND p.proname NOT IN ('mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get')}) ],
+			AND p.proname NOT IN ('mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get', 'worker_problem', 'time_text', 'time')}) ],
 		'functions');
 
 	# Lines of EXPLAIN: what it has in JSON beside PostgreSQL's own.

@@ -43,7 +43,7 @@ $mongod->insert('db', 'items', '[{"_id": 1, "item": [1, 2, 3]}, {"_id": 2, "item
 $mongod->command('{"create": "view_of_a", "viewOn": "a", "pipeline": [{"$match": {"n": {"$lt": 50}}}]}', 'db');
 $mongod->command('{"create": "empty"}', 'db');
 
-# --- what is read --------------------------------------------------------------------------
+# --- what is read -----------------------------------------------------------------------
 my $then = present();
 like($then, qr/^\d{10}:\d{10}$/, 'the present time');
 my @tables = qw(a b items view_of_a joined);
@@ -89,7 +89,7 @@ is(sql("SET mongo_fdw.cluster_time = '$then'; RESET mongo_fdw.cluster_time; SELE
 (my $short = $then) =~ s/:0*/:/;
 is(sql("SET mongo_fdw.cluster_time = '$short'; SELECT count(*) FROM a"), 1000, 'a time as MongoDB shows it');
 
-# --- where it applies ------------------------------------------------------------------------
+# --- where it applies -------------------------------------------------------------------
 my $parallel = q{SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 	SET mongo_fdw.enable_aggregate_pushdown = off; SET mongo_fdw.cluster_time = '} . "$then';";
 sql('ANALYZE a; ANALYZE b');
@@ -111,14 +111,14 @@ is($commands->{count}, undef, 'is not sent at a time');
 $commands = commands_of("SET mongo_fdw.cluster_time = '$then'; SELECT n FROM a WHERE _id = 5; SELECT n FROM a WHERE _id = 6; SELECT n FROM a WHERE _id = 7");
 is_deeply([ @$commands{qw(find aggregate listCollections)} ], [ 4, undef, undef ], 'finds need one more command, once');
 
-# --- privileges --------------------------------------------------------------------------------
+# --- privileges -------------------------------------------------------------------------
 sql(q{CREATE ROLE reader; GRANT USAGE ON FOREIGN SERVER mongodb TO reader; CREATE USER MAPPING FOR reader SERVER mongodb; GRANT SELECT ON a TO reader; CREATE ROLE stranger});
 refused('SET without the privilege', "SET ROLE reader; SET mongo_fdw.cluster_time = '$then'", '42501', 'permission denied to set parameter');
 sql('GRANT SET ON PARAMETER mongo_fdw.cluster_time TO reader');
 is(sql("SET ROLE reader; SET mongo_fdw.cluster_time = '$then'; SELECT count(*) FROM a"), 1000, 'SET with the privilege');
 refused('mongo_cluster_time() without USAGE', q{SET ROLE stranger; SELECT mongo_cluster_time('mongodb')}, '42501', 'permission denied for foreign server mongodb');
 
-# --- what cannot be done at a time -----------------------------------------------------------------
+# --- what cannot be done at a time ------------------------------------------------------
 my $at = "SET mongo_fdw.cluster_time = '$then';";
 refused("no write: $_", "$at $_", '25006', 'cannot write to MongoDB while mongo_fdw.cluster_time is set') foreach
 	'INSERT INTO a VALUES (-1)', 'UPDATE a SET n = 0', 'UPDATE a SET n = 0 WHERE t = random()::text', 'DELETE FROM a', 'TRUNCATE a',
@@ -139,7 +139,7 @@ create_server($node, 'standalone', $standalone);
 sql(q{CREATE FOREIGN TABLE alone (_id int) SERVER standalone OPTIONS (database 'db')});
 refused("a standalone: $_", "$at $_", '0A000', 'server "standalone" has no cluster times') foreach 'SELECT * FROM alone', q{SELECT mongo_cluster_time('standalone')};
 
-# --- a collection that is not the same one any more ------------------------------------------------------
+# --- a collection that is not the same one any more -------------------------------------
 sql(q{CREATE FOREIGN TABLE x (_id int) SERVER mongodb OPTIONS (database 'other');
 	CREATE FOREIGN TABLE y (_id int) SERVER mongodb OPTIONS (database 'other');
 	CREATE FOREIGN TABLE view_of_x (_id int) SERVER mongodb OPTIONS (database 'other');
@@ -166,7 +166,7 @@ foreach my $change (
 refused('a collection that was not there', "$at SELECT * FROM mongo_aggregate('mongodb', 'db', 'later', '[]')", '55000', '246');
 refused('nor is now', "$at SELECT * FROM mongo_aggregate('mongodb', 'db', 'never', '[]')", '55000', 'There is no such collection at present');
 
-# --- members, and the end of what MongoDB keeps ---------------------------------------------------------------
+# --- members, and the end of what MongoDB keeps -----------------------------------------
 is(sql("$at SELECT count(*) FROM lagging"), 1000, 'a secondary');
 $secondary->command('{"configureFailPoint": "stopReplProducer", "mode": "alwaysOn"}');
 sleep 0.5;

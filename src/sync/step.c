@@ -177,8 +177,8 @@ open_tables(SyncGroup *group, List *members)
 }
 
 /*
- * read_members: reads the documents whose keys the members have.  If MongoDB has no snapshot of that
- * time any more, it chooses one, which is the same for all members.
+ * read_members: reads the documents whose keys the members have.  If MongoDB has no snapshot of
+ * that time any more, it chooses one, which is the same for all members.
  */
 static void
 read_members(SyncRun *run, SyncGroup *group, List *members, uint64 until)
@@ -286,9 +286,9 @@ joining(const SyncGroup *group, uint64 until)
 	return related_wait ? plain : list_concat(plain, related);
 }
 
-/* write_members: makes the members' tables equal to what was read, and calls their triggers. */
+/* write_all: makes the members' tables equal to what was read, and calls their triggers. */
 static void
-write_members(SyncGroup *group, List *members, List *joined, uint64 until)
+write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 {
 	ListCell   *cell;
 
@@ -569,7 +569,7 @@ sync_step(SyncRun *run, int max_wait)
 			check_identities(group, &members);
 		joined = joining(group, until);
 		open_joined(group, joined);
-		write_members(group, members, joined, until);
+		write_all(group, members, joined, until);
 		sync_rights_return(&rights);
 	}
 	foreach(cell, joined)
