@@ -191,17 +191,21 @@ typedef struct MongoMembers
 /*
  * PostgreSQL 18 counts what a path has that settings disable.  In PostgreSQL 19 advice for plans
  * leaves fewer forms to a join than the settings do; a join of another form counts as disabled.
+ * So does a custom scan below another join, which pg_plan_advice fails to describe.
  */
 #if PG_VERSION_NUM >= 190000
-#define mongo_join_is_advised_against(root, extra) \
-	(((root)->glob->default_pgs_mask & ~(extra)->pgs_mask & PGS_JOIN_ANY) != 0)
+#include "optimizer/extendplan.h"
+#define mongo_join_is_advised_against(root, joinrel, extra) \
+	(((root)->glob->default_pgs_mask & ~(extra)->pgs_mask & PGS_JOIN_ANY) != 0 || \
+	 (!bms_is_subset((root)->all_baserels, (joinrel)->relids) && \
+	  GetPlannerGlobalExtensionState((root)->glob, GetPlannerExtensionId("pg_plan_advice")) != NULL))
 #else
-#define mongo_join_is_advised_against(root, extra) 0
+#define mongo_join_is_advised_against(root, joinrel, extra) 0
 #endif
 #if PG_VERSION_NUM >= 180000
 #define mongo_join_disabled(path, root, outer, extra) \
 	((path)->disabled_nodes = (outer)->disabled_nodes + \
-	 mongo_join_is_advised_against((root), (extra)))
+	 mongo_join_is_advised_against((root), (path)->parent, (extra)))
 #else
 #define mongo_join_disabled(path, root, outer, extra) ((void) (extra))
 #endif

@@ -73,11 +73,9 @@ prepare_sharded() {
 	SYSTEM=", two shards"
 }
 
-# PostgreSQL 19 before its release is in Debian's experimental only, from which nothing else comes
-# but what it needs.
 prepare_experimental() {
-	echo "deb $(mirror_of debian) experimental main" >"$ROOTS/$1/etc/apt/sources.list.d/experimental.list"
-	install_in "$1" -t experimental postgresql-19 postgresql-server-dev-19
+	add_experimental "$1"
+	install_in "$1" postgresql-19 postgresql-server-dev-19
 	SYSTEM=" with experimental"
 }
 

@@ -2,7 +2,7 @@
 # make packages: builds each package, installs it on a clean system, and reads the first
 # rows from a running MongoDB with it.
 #
-#	ONLY="deb rpm pgxn image container"	some of them; all without it
+#	ONLY="deb rpm pgxn image container experimental"	some of them; all without it
 #
 # The packages remain in .lab.roots/packages/.  The source is git's archive of HEAD for
 # PGXN and RPM, and the work tree for the others.
@@ -96,13 +96,23 @@ gives_first_rows() {
 	fi
 }
 
+# A clean system with current lists of packages, as on a machine in use.
+make_system() {
+	make_root "$1" "$2"
+	if [ "$3" = 19 ]; then add_experimental "$1"; fi
+	quietly enter "$1" apt-get -q update
+}
+
 # Build in a separate root, with the result in $BUILT.
 build_deb() {
-	local root=packages.build
-	make_root "$root" "$1"
+	local root=packages.build suite=$1 major=$2
+	make_system "$root" "$suite" "$major"
 	copy_source_to_root "$root" /build/mongo_fdw
-	progress "building Debian's packages in $1"
-	quietly enter "$root" sh /build/mongo_fdw/packaging/build_deb.sh /packages
+	if [ "$major" = 19 ]; then
+		quietly enter "$root" apt-get -q -y install --no-install-recommends postgresql-server-dev-19 || return
+	fi
+	progress "building Debian's packages in $suite"
+	quietly enter "$root" env PG_SUPPORTED_VERSIONS="$major" sh /build/mongo_fdw/packaging/build_deb.sh /packages
 }
 
 # The project has no mail address, which Debian asks of its own packages.
@@ -136,30 +146,31 @@ purge_deb() {
 		apt-get -y purge postgresql-$2-mongo-fdw && apt-get -y autoremove --purge"
 }
 
-try_deb() {
-	local root=packages.install major=15 started
-	if build_deb bookworm; then passed "deb: built"; else failed "deb: built"; return; fi
-	if lint_deb; then passed "deb: no error of lintian"; else failed "deb: no error of lintian"; fi
+try_deb_of() {
+	local what=$1 suite=$2 major=$3 root=packages.install started
+	if build_deb "$suite" "$major"; then passed "$what: built"; else failed "$what: built"; return; fi
+	if lint_deb; then passed "$what: no error of lintian"; else failed "$what: no error of lintian"; fi
 	cp "$ROOTS/packages.build/packages"/*.deb "$BUILT/"
 
-	# a clean system with current lists of packages, as on a machine in use
-	make_root "$root" bookworm
-	quietly enter "$root" apt-get -q update
+	make_system "$root" "$suite" "$major"
 	mkdir "$ROOTS/$root/packages"
 	cp "$BUILT/postgresql-$major-mongo-fdw_"*.deb "$ROOT/debian/tests/loads" "$ROOTS/$root/packages/"
 	progress "installing it on a clean system"
-	install_timed "$root" "deb: installed with apt, with PostgreSQL" || return 0
+	install_timed "$root" "$what: installed with apt, with PostgreSQL" || return 0
 	purge_deb "$root" "$major"
-	install_timed "$root" "deb: installed with apt, where PostgreSQL was" || return 0
+	install_timed "$root" "$what: installed with apt, where PostgreSQL was" || return 0
 	started=$EPOCHREALTIME
-	gives_first_rows deb in_cluster "$root" "$major" runuser -u postgres -- psql -X
+	gives_first_rows "$what" in_cluster "$root" "$major" runuser -u postgres -- psql -X
 	say_seconds "the server's start and five statements" "$started"
 	if quietly enter "$root" sh /packages/loads; then
-		passed "deb: autopkgtest loads it"
+		passed "$what: autopkgtest loads it"
 	else
-		failed "deb: autopkgtest loads it"
+		failed "$what: autopkgtest loads it"
 	fi
 }
+
+try_deb() { try_deb_of deb bookworm 15; }
+try_experimental() { try_deb_of experimental sid 19; }
 
 # With Debian's own cluster, which the package has created, running meanwhile.
 in_cluster() {
@@ -187,7 +198,7 @@ make_dist() {
 try_pgxn() {
 	local root=packages.build dist=mongo_fdw-$VERSION.zip
 	make_dist
-	[ -e "$ROOTS/$root/packages" ] || build_deb bookworm
+	[ -e "$ROOTS/$root/packages" ] || build_deb bookworm 15
 	quietly enter "$root" apt-get -q -y install --no-install-recommends pgxnclient unzip
 	cp "$BUILT/$dist" "$ROOTS/$root/packages/"
 	progress "installing PGXN's archive"
@@ -202,7 +213,7 @@ try_pgxn() {
 try_rpm() {
 	local root=packages.build major=15 dist=mongo_fdw-$VERSION.zip
 	make_dist
-	[ -e "$ROOTS/$root/packages" ] || build_deb bookworm
+	[ -e "$ROOTS/$root/packages" ] || build_deb bookworm 15
 	quietly enter "$root" apt-get -q -y install --no-install-recommends rpm unzip
 	mkdir -p "$ROOTS/$root/rpm/SOURCES"
 	cp "$BUILT/$dist" "$ROOTS/$root/rpm/SOURCES/"

@@ -197,6 +197,13 @@ make_root() {
 	cp -a --one-file-system "$ROOTS/base.$2" "$ROOTS/$1"
 }
 
+# PostgreSQL 19 is in Debian's experimental only, from which nothing else comes.
+add_experimental() {
+	echo "deb $(mirror_of debian) experimental main" >"$ROOTS/$1/etc/apt/sources.list.d/experimental.list"
+	printf '%s\n' 'Package: src:postgresql-19' 'Pin: release a=experimental' 'Pin-Priority: 500' \
+		>"$ROOTS/$1/etc/apt/preferences.d/experimental"
+}
+
 remove_root() {
 	rm -rf --one-file-system "${ROOTS:?}/${1:?}"
 }

@@ -34,6 +34,19 @@ def exactly(value):
     return lambda rng: value
 
 
+# Advice for plans of PostgreSQL 19's pg_plan_advice, by the names of the programs' tables; what
+# does not apply is ignored.
+ADVICE = ["JOIN_ORDER(%s %s)", "JOIN_ORDER({%s %s})", "HASH_JOIN(%s)", "MERGE_JOIN_PLAIN(%s)", "MERGE_JOIN_MATERIALIZE(%s)",
+          "NESTED_LOOP_PLAIN(%s)", "NESTED_LOOP_MATERIALIZE(%s)", "NESTED_LOOP_MEMOIZE(%s)", "FOREIGN_JOIN((%s %s))",
+          "SEMIJOIN_UNIQUE(%s)", "SEMIJOIN_NON_UNIQUE(%s)", "GATHER(%s)", "NO_GATHER(%s)"]
+
+
+def random_advice(rng):
+    names = rng.choice([["r0", "r1", "r2", "r3"], ["q1", "q2", "q3"], ["t", "d"]])
+    return " ".join(pattern % tuple(rng.sample(names, pattern.count("%s")))
+                    for pattern in rng.sample(ADVICE, rng.randint(1, 3)))
+
+
 COST = one_of(0.7, "0", "0.0001", "1", "1000000")
 
 # The role that blocks may run as.  It lacks privileges; the programs grant theirs to PUBLIC.
@@ -52,6 +65,9 @@ PLANNING = [
         "material", "memoize", "mergejoin", "nestloop", "parallel_append", "parallel_hash",
         "partition_pruning", "partitionwise_aggregate", "partitionwise_join", "presorted_aggregate",
         "self_join_elimination", "seqscan", "sort", "tidscan")}),
+    # PostgreSQL 19: aggregation before joins also where groups are small; advice
+    together(0.4, min_eager_agg_group_size=exactly("0")),
+    together(0.3, **{"pg_plan_advice.advice": random_advice}),
     together(0.25, **{"mongo_fdw.enable_" + name: off_or_on(0.4) for name in (
         "join_pushdown", "batched_joins", "aggregate_pushdown", "order_by_pushdown")}),
     # random costs
@@ -127,7 +143,10 @@ class RandomSettings:
         self.before = {}
         self.drawn = {}
         execute("LOAD 'mongo_fdw'")
+        execute("DO $$ BEGIN LOAD 'pg_plan_advice'; EXCEPTION WHEN undefined_file THEN NULL; END $$")
         self.known = {name.lower() for name, in execute("SELECT name FROM pg_settings")} | {"role", "search_path", "network"}
+        if "escape_string_warning" not in self.known:       # in PostgreSQL 19 the other is always on
+            self.known.discard("standard_conforming_strings")
         if not execute("SELECT pg_jit_available()")[0][0]:
             self.known -= {name for name in self.known if name.startswith("jit")}
         if table is PLANNING:
