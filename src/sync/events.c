@@ -184,6 +184,7 @@ sync_run_create(int group, MemoryContext parent)
 	TupleDescInitEntry(descriptor, 2, "collection", TEXTOID, -1, 0);
 	TupleDescInitEntry(descriptor, 3, "operation", TEXTOID, -1, 0);
 	TupleDescInitEntry(descriptor, 4, "key", BYTEAOID, -1, 0);
+	TupleDescFinalize(descriptor);
 	run->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
 	run->callback = (MemoryContextCallback) {.func = end_run,.arg = run};
 	MemoryContextRegisterResetCallback(context, &run->callback);

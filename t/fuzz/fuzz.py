@@ -57,7 +57,7 @@ class Fuzzer:
 
     def build(self):
         source = self.path("source")
-        for name in ("src", "include", "t/fuzz"):
+        for name in ("src", "include", "sync", "t/fuzz"):
             shutil.copytree(os.path.join(ROOT, name), os.path.join(source, name), dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("*.o", "*.d", "*.bc", "__pycache__"))
         for name in ("Makefile", "mongo_fdw.control", "mongo_fdw--1.0.sql", "additions-2.0.sql", "additions-2.1.sql",
