@@ -26,6 +26,7 @@
 extern bool mongo_analyze_foreign_table(Relation relation,
 										AcquireSampleRowsFunc *func,
 										BlockNumber *totalpages);
+extern void mongo_add_statistics_import(FdwRoutine *routine);
 
 /*
  * mongo_import_foreign_schema

@@ -340,6 +340,14 @@ typedef struct MongoJsonbState
 	ShmemInitHash((name), (entries), (entries), (control), (flags) | HASH_FIXED_SIZE)
 #endif
 
+/* PostgreSQL 19 asks a wrapper for a table's statistics before it samples the table. */
+#if PG_VERSION_NUM >= 190000
+#define mongo_set_import_statistics(routine, function) \
+	((routine)->ImportForeignStatistics = (function))
+#else
+#define mongo_set_import_statistics(routine, function) ((void) (routine), (void) (function))
+#endif
+
 /* Delete a row for all snapshots, without waiting for another transaction. */
 #if PG_VERSION_NUM >= 190000
 #define mongo_table_tuple_delete(table, tid, command, failure) \

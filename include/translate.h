@@ -420,6 +420,8 @@ extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 col
 /* mongo_reading_changes: may reading a column of this base type change the stored value? */
 extern bool mongo_reading_changes(Oid column_type, int32 column_typmod);
 
+extern bool mongo_is_key(const char *path, Oid column_type, int32 column_typmod);
+
 /*
  * Does the value's meaning depend on the session's time zone?  A plan may outlive that
  * setting, so execution renders even a constant.

@@ -79,6 +79,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 
 	/* src/catalog: analyze.c, import.c */
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
+	mongo_add_statistics_import(routine);
 	routine->ImportForeignSchema = mongo_import_foreign_schema;
 
 	/* modify.c in src/plan and src/exec, src/exec/explain.c */

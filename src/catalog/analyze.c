@@ -12,10 +12,16 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_statistic.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/attoptcache.h"
 #include "utils/backend_progress.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -72,6 +78,7 @@ static struct
 	Oid			relid;
 	double		documents;
 	double		document_size;
+	bool		sampled;		/* did the sample leave documents out? */
 }			counted;
 
 /* mapping_of_owner: return the owner's user mapping, as ANALYZE acts as the owner. */
@@ -333,6 +340,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 		mongo_store_statistics(relation, sample.user, sample.options, *totalrows,
 							   counted.document_size, &sample.usage);
 	counted.relid = InvalidOid;
+	counted.sampled = sample.nrows < *totalrows;
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);
 	return sample.nrows;
@@ -386,6 +394,178 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
 	*func = acquire_sample_rows;
 	return true;
+}
+
+/*-------------------------------------------------------------------------
+ * The number of a column's distinct values.
+ *
+ * A sample tells it badly if few values are frequent and many are rare.  By an index MongoDB
+ * goes from value to value (DISTINCT_SCAN) and looks at no document.  The other statistics need
+ * all keys of the index, which takes longer than the sample and tells little more.
+ *-------------------------------------------------------------------------
+ */
+
+/* More are not counted: so many take about 0.3 s. */
+#define MOST_VALUES		100000
+
+/* MongoDB's limit.  On a shard it looks at documents, as some may not belong there. */
+#define COUNTING_MS		2000
+
+/* index_of_values: return an index that has all values of a field in order; NULL: none. */
+static const MongoIndex *
+index_of_values(const MongoStatistics *statistics, const char *path)
+{
+	for (int i = 0; i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if ((index->uses & MONGO_INDEX_ORDER) != 0 && strcmp(index->keys[0].path, path) == 0)
+			return index;
+	}
+	return NULL;
+}
+
+/*
+ * count_values
+ *		Return how many of the first MOST_VALUES values of an index's first field have one of
+ *		these BSON types; 0 if MongoDB does not tell.  *complete: are there no more?
+ */
+static double
+count_values(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index,
+			 uint32 types, bool *complete)
+{
+	BsonArray	aliases = bson_array_create();
+	BsonArray	stages = bson_array_create();
+	bson_t	   *command;
+	const bson_t *reply;
+	ListCell   *cell;
+	bson_iter_t iter;
+	bson_iter_t all;
+	bson_iter_t read;
+
+	foreach(cell, mongo_bson_type_aliases(types))
+		bson_array_append(&aliases, bson_utf8(lfirst(cell)));
+	bson_array_append_template(&stages, "{$group: {_id: @1}}", bson_field(index->keys[0].path));
+	bson_array_append_template(&stages, "{$limit: @1}", bson_int32(MOST_VALUES));
+	bson_array_append_template(&stages,
+							   "{$group: {_id: null, all: {$sum: 1},"
+							   " read: {$sum: {$cond: [{$in: [{$type: '$_id'}, @1]}, 1, 0]}}}}",
+							   bson_array(aliases.bson));
+	command = mongo_aggregate_command(options, stages.bson);
+	bson_append_template(command, "{hint: @1, maxTimeMS: @2, cursor: {}}",
+						 bson_utf8(index->name), bson_int32(COUNTING_MS));
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(options->database),
+							  command, NULL);
+	if (!bson_iter_init(&iter, reply) ||
+		!bson_iter_find_descendant(&iter, "cursor.firstBatch.0.all", &all) ||
+		!bson_iter_init(&iter, reply) ||
+		!bson_iter_find_descendant(&iter, "cursor.firstBatch.0.read", &read))
+		return 0;
+	*complete = bson_iter_as_double(&all) < MOST_VALUES;
+	return bson_iter_as_double(&read);
+}
+
+/*
+ * correct_distinct
+ *		Replace the sample's estimate of a column's number of values by the number in an index,
+ *		unless these are many, or the user has set one (ALTER COLUMN ... SET (n_distinct)).
+ */
+static void
+correct_distinct(Relation relation, UserMapping *user, const MongoStatistics *statistics,
+				 Form_pg_attribute attribute)
+{
+	Oid			relid = RelationGetRelid(relation);
+	const MongoColumnOptions *column = mongo_column_options(relid, attribute->attnum);
+	const		AttributeOpts *set = get_attribute_options(relid, attribute->attnum);
+	const MongoIndex *index = index_of_values(statistics, column->path);
+	Form_pg_statistic statistic;
+	HeapTuple	tuple;
+	double		estimate;
+	double		values;
+	bool		complete;
+	Relation	table;
+
+	if (index == NULL || (set != NULL && set->n_distinct != 0) ||
+		!mongo_is_key(column->path, attribute->atttypid, attribute->atttypmod))
+		return;
+	tuple = SearchSysCacheCopy3(STATRELATTINH, ObjectIdGetDatum(relid),
+								Int16GetDatum(attribute->attnum), BoolGetDatum(false));
+	if (!HeapTupleIsValid(tuple))
+		return;
+	statistic = (Form_pg_statistic) GETSTRUCT(tuple);
+	estimate = statistic->stadistinct >= 0 ? statistic->stadistinct :
+		-statistic->stadistinct * statistics->documents;
+	/* many values, or none that the sample has twice */
+	if (estimate > MOST_VALUES || statistic->stadistinct < statistic->stanullfrac - 1 + 1e-6)
+		return;
+	values = count_values(user, mongo_table_options(relid), index,
+						  mongo_type_facts(attribute->atttypid)->accepts &
+						  mongo_declared_set(column->bson_type), &complete);
+	if (values <= 0 || (!complete && values <= estimate))
+		return;
+
+	/* as compute_scalar_stats() has it */
+	statistic->stadistinct = values > 0.1 * statistics->documents ?
+		-values / statistics->documents : values;
+	table = table_open(StatisticRelationId, RowExclusiveLock);
+	CatalogTupleUpdate(table, &tuple->t_self, tuple);
+	table_close(table, RowExclusiveLock);
+}
+
+/*
+ * import_foreign_statistics
+ *		ImportForeignStatistics callback: has PostgreSQL analyze the table as usual, and corrects
+ *		the numbers of distinct values.
+ */
+static bool
+import_foreign_statistics(Relation relation, List *va_cols, int elevel)
+{
+	static bool is_nested = false;
+	Oid			relid = RelationGetRelid(relation);
+	VacuumParams params = {.options = VACOPT_ANALYZE | (elevel == INFO ? VACOPT_VERBOSE : 0)};
+	const MongoStatistics *statistics;
+	UserMapping *user;
+
+	/* PostgreSQL would sample the children of this table once more */
+	if (is_nested || relation->rd_rel->relhassubclass ||
+		mongo_is_pipeline_table(mongo_table_options(relid)) ||
+		!mongo_feature_enabled(mongo_table_options(relid), MONGO_FEATURE_GROUP))
+		return false;
+
+	counted.sampled = false;
+	is_nested = true;
+	PG_TRY();
+	{
+		analyze_rel(relid, NULL, &params, va_cols, true, NULL);
+	}
+	PG_FINALLY();
+	{
+		is_nested = false;
+	}
+	PG_END_TRY();
+
+	/* what it has written becomes visible */
+	CommandCounterIncrement();
+	statistics = mongo_statistics_of(relid);
+	if (!counted.sampled || statistics == NULL)
+		return true;
+	user = mapping_of_owner(relation);
+	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), i);
+
+		if (!attribute->attisdropped &&
+			(va_cols == NIL || list_member(va_cols, makeString(NameStr(attribute->attname)))))
+			correct_distinct(relation, user, statistics, attribute);
+	}
+	return true;
+}
+
+/* mongo_add_statistics_import: set the callback, which PostgreSQL has since 19. */
+void
+mongo_add_statistics_import(FdwRoutine *routine)
+{
+	mongo_set_import_statistics(routine, import_foreign_statistics);
 }
 
 /*-------------------------------------------------------------------------

@@ -389,11 +389,8 @@ join_key_kind(const MongoField *field)
 {
 	MongoTypeKind kind = mongo_type_kind(field->type);
 
-	if (field->type != field->operator_type || !mongo_path_is_addressable(field->path) ||
-		mongo_path_has_index(field->path) ||
-		!mongo_kinds[kind].is_key || mongo_reading_changes(field->type, field->typmod))
-		return MONGO_KIND_OTHER;
-	return kind;
+	return field->type == field->operator_type &&
+		mongo_is_key(field->path, field->type, field->typmod) ? kind : MONGO_KIND_OTHER;
 }
 
 /* most_frequent: returns the share of documents with the most common value, or with none. */

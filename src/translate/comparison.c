@@ -492,6 +492,18 @@ mongo_reading_changes(Oid column_type, int32 column_typmod)
 		mongo_rounds_timestamp(column_type, column_typmod);
 }
 
+/*
+ * mongo_is_key: are two fields at this path (UTF-8) equal in MongoDB if and only if a column of
+ * this type reads equal values from them?  A text may also be an ObjectId.
+ */
+bool
+mongo_is_key(const char *path, Oid column_type, int32 column_typmod)
+{
+	return mongo_path_is_addressable(path) && !mongo_path_has_index(path) &&
+		mongo_kind_of_type(column_type)->is_key &&
+		!mongo_reading_changes(column_type, column_typmod);
+}
+
 bool
 mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 {
