@@ -31,7 +31,7 @@ sub fails
 	like($stderr, $message, ($name // $sql) . ': says why');
 }
 
-gives('mongo_fdw_version()', '20000');
+gives('mongo_fdw_version()', '20100');
 
 # Commands: a literal and json keep the order.
 gives("mongo_command('mongodb', 'db', '{\"ping\": 1}') ->> 'ok'", '1.0', 'ping');
