@@ -594,12 +594,18 @@ sync_run_receive(SyncRun *run, SyncGroup *group, int max_wait)
 bool
 sync_run_next(SyncRun *run, uint64 until, SyncEvent *event)
 {
+	MemoryContext old_context;
+	bool		found;
 	bool		isnull;
 	Datum		value;
 
 	if (run->events == NULL)
 		return false;
-	if (!run->has_slot && !tuplestore_gettupleslot(run->events, true, true, run->slot))
+	/* the slot may keep its tuple for a later unit of work */
+	old_context = MemoryContextSwitchTo(run->context);
+	found = run->has_slot || tuplestore_gettupleslot(run->events, true, true, run->slot);
+	MemoryContextSwitchTo(old_context);
+	if (!found)
 	{
 		tuplestore_clear(run->events);
 		return false;
