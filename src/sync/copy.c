@@ -147,15 +147,7 @@ sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user)
 	int			number = 0;
 	int			stored = 0;
 
-	member->identity = sync_collection_identity(user, group->database, member->collection);
-	if (member->identity == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("there is no collection \"%s.%s\"", mongo_printable(group->database), mongo_printable(member->collection)),
-				 errhint("Names of collections are case-sensitive. Insert a first document, or create the collection.")));
-	/* those of a copy that was given up */
-	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
-	(void) sync_run("DELETE FROM mongo_sync.changed WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+	member->identity = sync_require_collection(user, group->database, member->collection);
 	sample = sampled_ids(group, member, user, &nranges);
 	if (sample != NULL && bson_iter_init(&iter, sample) &&
 		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &document))
@@ -423,6 +415,7 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 	*copy = *member;
 	copy->target = create_copy(group, member, member->table);
 	copy->definition = member->table->definition;
+	copy->key_at_end = false;
 	copy->collection = mongo_to_utf8(mongo_table_options(member->foreign)->collection);
 	(void) sync_run("INSERT INTO mongo_sync.members (target, local_table, foreign_table, group_id, state, collection, read_until, deleted_at)"
 					" VALUES ($1, $2, $3, $4, 'copying', $5, 0, NULL)",

@@ -119,14 +119,11 @@ sync_snapshot_time(UserMapping *user, const char *database, const char *collecti
 }
 
 /*
- * sync_collection_identity
- *		Returns a collection's UUID in hexadecimal, palloc'd; NULL if there is none of that name.
- *
- * Raises 42809 for views, time series and capped collections, which have no change stream or no
- * snapshots.
+ * collection_identity: a collection's UUID in hexadecimal, palloc'd; NULL if there is none that can
+ * be synchronized, and then why in *kind: NULL, or what it is.
  */
-char *
-sync_collection_identity(UserMapping *user, const char *database, const char *collection)
+static char *
+collection_identity(UserMapping *user, const char *database, const char *collection, const char **kind)
 {
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, database,
 											bson_from_template("{listCollections: 1, filter: {name: @1}}", bson_utf8(collection)),
@@ -138,25 +135,59 @@ sync_collection_identity(UserMapping *user, const char *database, const char *co
 	const uint8 *bytes;
 	char	   *result;
 
+	*kind = NULL;
 	if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found))
 		return NULL;
-	if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &found) ||
-		!BSON_ITER_HOLDS_BINARY(&found))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s.%s\" is a view or a time series collection", mongo_printable(database), mongo_printable(collection)),
-				 errhint("They have no change stream. Synchronize the collection that is below them, with the option pipeline.")));
+	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.capped", &found) &&
+		bson_iter_as_bool(&found))
+		*kind = "capped collection";
+	else if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &found) ||
+			 !BSON_ITER_HOLDS_BINARY(&found))
+		*kind = "view or time series collection";
+	if (*kind != NULL)
+		return NULL;
 	bson_iter_binary(&found, &subtype, &length, &bytes);
 	result = palloc(2 * length + 1);
 	hex_encode((const char *) bytes, length, result);
 	result[2 * length] = '\0';
-	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.capped", &found) &&
-		bson_iter_as_bool(&found))
+	return result;
+}
+
+/*
+ * sync_collection_identity
+ *		Returns a collection's UUID in hexadecimal, palloc'd; NULL if there is none of that name
+ *		that can be synchronized.
+ */
+char *
+sync_collection_identity(UserMapping *user, const char *database, const char *collection)
+{
+	const char *kind;
+
+	return collection_identity(user, database, collection, &kind);
+}
+
+/*
+ * sync_require_collection
+ *		Returns the same.  Raises 42P01 if there is no such collection, and 42809 for views, time
+ *		series and capped collections, which have no change stream or no snapshots.
+ */
+char *
+sync_require_collection(UserMapping *user, const char *database, const char *collection)
+{
+	const char *kind;
+	char	   *identity = collection_identity(user, database, collection, &kind);
+
+	if (kind != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s.%s\" is a capped collection", mongo_printable(database), mongo_printable(collection)),
-				 errhint("MongoDB cannot read it at a cluster time.")));
-	return result;
+				 errmsg("\"%s.%s\" is a %s", mongo_printable(database), mongo_printable(collection), kind),
+				 errhint("It has no change stream, or MongoDB cannot read it at a cluster time. Synchronize the collection that a view is made of, with the option pipeline.")));
+	if (identity == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("there is no collection \"%s.%s\"", mongo_printable(database), mongo_printable(collection)),
+				 errhint("Names of collections are case-sensitive. Insert a first document, or create the collection.")));
+	return identity;
 }
 
 /* ------------------------------- The store -------------------------------- */

@@ -170,10 +170,8 @@ probe_present(Check *check)
 static bool
 probe_collection(Check *check)
 {
-	if (sync_collection_identity(check->user, check->database, check->collection) != NULL)
-		return true;
-	check->detail = psprintf("there is no collection \"%s.%s\"", mongo_printable(check->database), mongo_printable(check->collection));
-	return false;
+	(void) sync_require_collection(check->user, check->database, check->collection);
+	return true;
 }
 
 static bool

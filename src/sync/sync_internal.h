@@ -258,6 +258,7 @@ extern bson_t *sync_stream_command(const bson_t *collections, int count, uint64 
 extern uint64 sync_present(UserMapping *user);
 extern char *sync_replica_set(UserMapping *user);
 extern uint64 sync_snapshot_time(UserMapping *user, const char *database, const char *collection);
+extern char *sync_require_collection(UserMapping *user, const char *database, const char *collection);
 extern char *sync_collection_identity(UserMapping *user, const char *database, const char *collection);
 
 /* -------------------------------- rows.c ---------------------------------- */
