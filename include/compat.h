@@ -77,6 +77,24 @@
 #define mongo_base64_decode pg_b64_decode
 #endif
 
+/*
+ * PostgreSQL 17 has loops over lists that declare a variable for the element.  The outer loops
+ * run once, for the declarations.
+ */
+#if PG_VERSION_NUM < 170000
+#define mongo_foreach(type, variable, list, element) \
+	for (bool variable##_once = true; variable##_once;) \
+		for (type variable = 0; variable##_once; variable##_once = false) \
+			for (ForEachState variable##_state = {(list), 0}; \
+				 variable##_state.i < list_length(variable##_state.l) && \
+				 (variable = element(&variable##_state.l->elements[variable##_state.i]), true); \
+				 variable##_state.i++)
+#define foreach_ptr(type, variable, list) mongo_foreach(type *, variable, list, lfirst)
+#define foreach_node(type, variable, list) mongo_foreach(type *, variable, list, (type *) lfirst)
+#define foreach_oid(variable, list) mongo_foreach(Oid, variable, list, lfirst_oid)
+#define foreach_int(variable, list) mongo_foreach(int, variable, list, lfirst_int)
+#endif
+
 /* PostgreSQL 18 has generated columns that are not stored. */
 #if PG_VERSION_NUM < 180000
 #define ATTRIBUTE_GENERATED_VIRTUAL 'v'

@@ -242,19 +242,16 @@ static HTAB *
 name_tables(const ImportSource *source, List *collections, Oid namespace)
 {
 	HTAB	   *names = import_names_create();
-	ListCell   *cell;
 
-	foreach(cell, collections)
+	foreach_ptr(ImportCollection, collection, collections)
 	{
-		ImportCollection *collection = lfirst(cell);
 		const char *wanted = wanted_name(source, collection->name);
 
 		if (!is_type_name(wanted, namespace) && import_name_reserve(names, wanted))
 			collection->table_name = wanted;
 	}
-	foreach(cell, collections)
+	foreach_ptr(ImportCollection, collection, collections)
 	{
-		ImportCollection *collection = lfirst(cell);
 		const char *wanted = wanted_name(source, collection->name);
 
 		if (collection->table_name == NULL && is_type_name(wanted, namespace))
@@ -314,10 +311,8 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 		made = list_make1(table_command(source, table));
 	if (table != NULL && source->options.array_tables)
 	{
-		foreach(cell, import_array_tables(source, table, names))
+		foreach_ptr(ImportTable, array, import_array_tables(source, table, names))
 		{
-			ImportTable *array = lfirst(cell);
-
 			if (IsImportableForeignTable(array->name, statement))
 				made = lappend(made, table_command(source, array));
 		}
@@ -338,7 +333,6 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	HTAB	   *names;
 	MemoryContext context;
 	List	   *commands = NIL;
-	ListCell   *cell;
 
 	collections = import_list_collections(&source, NULL);
 	if (collections == NIL)
@@ -353,10 +347,8 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw import",
 									ALLOCSET_DEFAULT_SIZES);
-	foreach(cell, collections)
+	foreach_ptr(const ImportCollection, collection, collections)
 	{
-		const ImportCollection *collection = lfirst(cell);
-
 		if ((collection->is_view && !source.options.import_views) ||
 			!IsImportableForeignTable(collection->table_name, statement))
 			continue;
@@ -548,22 +540,17 @@ import_table_name_columns(List *columns, HTAB *names)
 	static const char *const taken[] = {
 		MONGO_DOCUMENT_COLUMN, MONGO_MISMATCH_COLUMN, "tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"
 	};
-	ListCell   *cell;
 
 	for (size_t i = 0; i < lengthof(taken); i++)
 		import_name_reserve(names, taken[i]);
 
-	foreach(cell, columns)
+	foreach_ptr(ImportColumn, column, columns)
 	{
-		ImportColumn *column = lfirst(cell);
-
 		if (column->top_level && import_name_reserve(names, column->wanted))
 			column->name = column->wanted;
 	}
-	foreach(cell, columns)
+	foreach_ptr(ImportColumn, column, columns)
 	{
-		ImportColumn *column = lfirst(cell);
-
 		if (column->name == NULL)
 			column->name = choose_name(names, column->wanted);
 	}

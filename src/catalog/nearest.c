@@ -34,13 +34,11 @@ nearest(const List *names, const char *name)
 	int			least = length / 3 + 1;
 	const char *result = NULL;
 	char	   *lower = asc_tolower(name, length);
-	ListCell   *cell;
 
 	if (length > LONGEST_NAME)
 		return NULL;
-	foreach(cell, names)
+	foreach_ptr(const char, each, names)
 	{
-		const char *each = lfirst(cell);
 		int			each_length = strlen(each);
 		char	   *each_lower;
 		int			distance;

@@ -155,10 +155,8 @@ add_missing_columns(Alteration *alteration)
 	List	   *added = NIL;
 	ListCell   *cell;
 
-	foreach(cell, alteration->table->columns)
+	foreach_ptr(ImportColumn, column, alteration->table->columns)
 	{
-		ImportColumn *column = lfirst(cell);
-
 		if (!is_read(alteration, mongo_to_utf8(column->path)))
 			added = lappend(added, column);
 	}

@@ -180,7 +180,6 @@ may_precede(const ForeignScanState *node)
 {
 	const MongoScanPlan *scan_plan = ((const MongoScanState *) node->fdw_state)->plan;
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	ListCell   *cell;
 
 	if (!scan_plan->may_precede || scan_plan->is_batched || scan_plan->hash_keys != NIL ||
 		plan->scan.plan.parallel_aware || node->ss.ps.async_capable ||
@@ -189,10 +188,8 @@ may_precede(const ForeignScanState *node)
 	/* a LIMIT may be negative */
 	if (scan_plan->limit >= 0 && !IsA(list_nth(plan->fdw_exprs, scan_plan->limit), Const))
 		return false;
-	foreach(cell, plan->fdw_exprs)
+	foreach_ptr(const Node, expression, plan->fdw_exprs)
 	{
-		const Node *expression = lfirst(cell);
-
 		if (!IsA(expression, Const) &&
 			!(IsA(expression, Param) && ((const Param *) expression)->paramkind == PARAM_EXTERN))
 			return false;
@@ -246,10 +243,8 @@ needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 	if (plan == NULL)
 		return scans;
 	check_stack_depth();
-	foreach(cell, plan->initPlan)
+	foreach_ptr(const SubPlan, subplan, plan->initPlan)
 	{
-		const SubPlan *subplan = lfirst(cell);
-
 		if (subplan->subLinkType != CTE_SUBLINK)
 			scans = needed_scans(statement, list_nth(statement->subplans, subplan->plan_id - 1), scans);
 	}
@@ -302,7 +297,6 @@ mongo_ahead_send(ForeignScanState *first)
 	MongoCursor *cursor = ((MongoScanState *) first->fdw_state)->run.cursor;
 	List	   *scans = NIL;
 	List	   *needed;
-	ListCell   *cell;
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &mongo_readers)
@@ -320,9 +314,8 @@ mongo_ahead_send(ForeignScanState *first)
 		return;
 	mongo_cursor_ask_now(cursor);
 	needed = needed_scans(estate->es_plannedstmt, estate->es_plannedstmt->planTree, NIL);
-	foreach(cell, scans)
+	foreach_ptr(ForeignScanState, node, scans)
 	{
-		ForeignScanState *node = lfirst(cell);
 		MongoScanState *state = node->fdw_state;
 		MongoAtWork work;
 

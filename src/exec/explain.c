@@ -487,12 +487,8 @@ show_lines(ExplainState *es, const char *label, List *lines)
 bool
 mongo_explain_may_show(const ExplainState *es)
 {
-	ListCell   *cell;
-
-	foreach(cell, es->rtable)
+	foreach_node(RangeTblEntry, entry, es->rtable)
 	{
-		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
-
 		if (entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_VIEW &&
 			!mongo_may_read(entry->relid, NULL))
 			return false;

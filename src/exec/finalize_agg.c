@@ -46,15 +46,12 @@ void
 mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder, const uint8_t *data,
 				   uint32 length, Datum *values, bool *isnull)
 {
-	ListCell   *cell;
-
 	mongo_row_decode(decoder, data, length, finalizer->values, finalizer->isnull);
 	memcpy(values, finalizer->values, sizeof(Datum) * finalizer->natts);
 	memcpy(isnull, finalizer->isnull, sizeof(bool) * finalizer->natts);
 
-	foreach(cell, finalizer->columns)
+	foreach_ptr(const MongoScanColumn, column, finalizer->columns)
 	{
-		const MongoScanColumn *column = lfirst(cell);
 		Datum		sum;
 		int64		count;
 

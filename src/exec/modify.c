@@ -197,13 +197,10 @@ check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 	const ResultRelInfo *named = rinfo->ri_RootResultRelInfo != NULL ?
 		rinfo->ri_RootResultRelInfo : rinfo;
 	Oid			relid = RelationGetRelid(named->ri_RelationDesc);
-	ListCell   *cell;
 
 	/* views of others that lead to the table check this user's privileges */
-	foreach(cell, userid != GetUserId() ? mongo_permissions(estate) : NIL)
+	foreach_ptr(const MongoPermissions, of, userid != GetUserId() ? mongo_permissions(estate) : NIL)
 	{
-		const MongoPermissions *of = lfirst(cell);
-
 		if ((of->requiredPerms & ACL_INSERT) != 0 && get_rel_relkind(of->relid) == RELKIND_VIEW &&
 			pg_class_aclcheck(of->relid, of->checkAsUser ? of->checkAsUser : GetUserId(),
 							  ACL_UPDATE) != ACLCHECK_OK)
@@ -274,11 +271,9 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 {
 	const PlannedStmt *statement = estate->es_plannedstmt;
 	int			index = 0;
-	ListCell   *cell;
 
-	foreach(cell, estate->es_range_table)
+	foreach_ptr(RangeTblEntry, entry, estate->es_range_table)
 	{
-		RangeTblEntry *entry = lfirst(cell);
 		MongoExtent other;
 
 		if (++index == (int) rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||

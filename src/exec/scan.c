@@ -719,8 +719,6 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 static TupleTableSlot *
 end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 {
-	ListCell   *cell;
-
 	/* so that others can use the connection before the query ends */
 	close_run(&state->run);
 	mongo_results_finish(state->results);
@@ -729,10 +727,8 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 
 	state->run.any_document = true;
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	foreach(cell, state->plan->columns)
+	foreach_ptr(MongoScanColumn, column, state->plan->columns)
 	{
-		MongoScanColumn *column = lfirst(cell);
-
 		if (!column->zero_if_empty)
 			continue;
 		slot->tts_isnull[column->index] = false;

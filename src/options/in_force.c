@@ -68,11 +68,8 @@ load_defaults(void)
 static void
 read_options(void *result, MongoOptionTarget target, int object, List *definitions)
 {
-	ListCell   *cell;
-
-	foreach(cell, definitions)
+	foreach_node(DefElem, definition, definitions)
 	{
-		DefElem    *definition = lfirst_node(DefElem, cell);
 		const MongoOption *option = mongo_find_option(definition->defname, object);
 
 		if (option != NULL && option->target == target)
@@ -112,11 +109,8 @@ mongo_import_options(List *definitions)
 const char *
 mongo_read_concern(ForeignServer *server)
 {
-	ListCell   *cell;
-
-	foreach(cell, server->options)
+	foreach_node(DefElem, option, server->options)
 	{
-		DefElem    *option = lfirst_node(DefElem, cell);
 		const mongoc_uri_t *uri;
 		bson_error_t error;
 

@@ -598,11 +598,8 @@ refuse_repetition(const MongoOption *option, const char *value, List *names, int
 static void
 check_names(const MongoOption *option, const char *value, List *names)
 {
-	ListCell   *cell;
-
-	foreach(cell, names)
+	foreach_ptr(const char, name, names)
 	{
-		const char *name = lfirst(cell);
 		const char *ignored;
 
 		parse_path(option, name, &ignored);
@@ -1036,7 +1033,6 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 {
 	List	   *definitions = untransformRelOptions(PG_GETARG_DATUM(0));
 	int			object = 0;		/* the wrapper itself, which has no options */
-	ListCell   *cell;
 
 	for (size_t i = 0; i < lengthof(objects); i++)
 	{
@@ -1044,9 +1040,8 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 			object = objects[i].object;
 	}
 
-	foreach(cell, definitions)
+	foreach_node(DefElem, definition, definitions)
 	{
-		DefElem    *definition = lfirst_node(DefElem, cell);
 		const MongoOption *option = mongo_require_option(definition->defname, object);
 		const char *value = defGetString(definition);
 		union

@@ -149,12 +149,9 @@ count_seeks(const Search *search, const Choice *choice)
 	double		documents = search->innerrel->tuples * choice->share;
 	double		combinations = 1;
 	double		seeks = 0;
-	ListCell   *cell;
 
-	foreach(cell, choice->keys)
+	foreach_ptr(const Key, key, choice->keys)
 	{
-		const Key  *key = lfirst(cell);
-
 		combinations *= key->distinct / search->batches;
 		seeks = seeks == 0 ? combinations : Min(combinations, seeks + documents);
 		documents *= key->share;
@@ -279,11 +276,8 @@ has_field(const Choice *choice, const Key *key)
 static bool
 extend(const Search *search, const List *candidates, Choice *choice)
 {
-	ListCell   *cell;
-
-	foreach(cell, candidates)
+	foreach_ptr(Key, key, candidates)
 	{
-		Key		   *key = lfirst(cell);
 		Choice		more = *choice;
 
 		if (key->condition.path == NULL || has_field(choice, key))
@@ -390,12 +384,8 @@ estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *c
 static Node *
 same_output(const List *outputs, Node *node)
 {
-	ListCell   *cell;
-
-	foreach(cell, outputs)
+	foreach_ptr(Node, output, outputs)
 	{
-		Node	   *output = lfirst(cell);
-
 		if (nodeTag(output) == nodeTag(node) &&
 			(IsA(node, Var) ?
 			 ((Var *) output)->varno == ((Var *) node)->varno &&
@@ -437,7 +427,6 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	ListCell   *cell;
 	ListCell   *plan_cell;
 
 	/*
@@ -445,10 +434,8 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 	 */
 	foreach(plan_cell, plans)
 	{
-		foreach(cell, ((Plan *) lfirst(plan_cell))->targetlist)
+		foreach_node(TargetEntry, entry, ((Plan *) lfirst(plan_cell))->targetlist)
 		{
-			TargetEntry *entry = lfirst_node(TargetEntry, cell);
-
 			scan->custom_scan_tlist =
 				lappend(scan->custom_scan_tlist,
 						makeTargetEntry(copyObject(entry->expr),

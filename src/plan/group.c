@@ -358,11 +358,9 @@ loses_accumulators(const MongoGroup *group)
 	const MongoGroupKey *key = group->keys == NIL ? NULL : linitial(group->keys);
 	const char *metadata = key == NULL ? NULL : path_of_field(key->value.expression);
 	bool		loses = false;
-	ListCell   *cell;
 
-	foreach(cell, metadata == NULL ? NIL : group->accumulators)
+	foreach_ptr(const MongoAccumulator, accumulator, metadata == NULL ? NIL : group->accumulators)
 	{
-		const MongoAccumulator *accumulator = lfirst(cell);
 		const char *path = path_of_field(accumulator->operand);
 		size_t		top = strcspn(metadata, ".");
 
@@ -438,12 +436,8 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 static bool
 differs_in_documents(const MongoGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->keys)
+	foreach_ptr(MongoGroupKey, key, group->keys)
 	{
-		MongoGroupKey *key = lfirst(cell);
-
 		if (key->value.nullable || (mongo_compares_text(key->value.type) && key->value.raw))
 			return true;
 	}

@@ -60,12 +60,9 @@ bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
 			  List **rinfos)
 {
 	const MongoClause *best = NULL;
-	ListCell   *cell;
 
-	foreach(cell, sought)
+	foreach_ptr(const MongoClause, one, sought)
 	{
-		const MongoClause *one = lfirst(cell);
-
 		if (one->condition.path != NULL && mongo_key_covers(key, one->condition.path) &&
 			(best == NULL || one->condition.seek > best->condition.seek))
 			best = one;
@@ -77,10 +74,8 @@ bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
 		*rinfos = lappend(*rinfos, best->rinfo);
 		return best->condition.seek;
 	}
-	foreach(cell, sought)
+	foreach_ptr(const MongoClause, one, sought)
 	{
-		const MongoClause *one = lfirst(cell);
-
 		if (one->condition.path != NULL && mongo_key_covers(key, one->condition.path))
 			*rinfos = lappend(*rinfos, one->rinfo);
 	}
@@ -146,12 +141,9 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
 	double		best = baserel->tuples;
-	ListCell   *cell;
 
-	foreach(cell, sought)
+	foreach_ptr(const MongoClause, one, sought)
 	{
-		const MongoClause *one = lfirst(cell);
-
 		/* not by an index that is known by more than the user's word */
 		if (one->condition.indexed &&
 			(one->condition.path == NULL ||

@@ -56,12 +56,8 @@ mongo_join_type_is_known(JoinType type)
 static bool
 has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 {
-	ListCell   *cell;
-
-	foreach(cell, root->placeholder_list)
+	foreach_ptr(PlaceHolderInfo, info, root->placeholder_list)
 	{
-		PlaceHolderInfo *info = lfirst(cell);
-
 		if (bms_overlap(info->ph_eval_at, joinrel->relids))
 			return true;
 	}
@@ -106,13 +102,9 @@ void
 mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *restrictlist,
 						 List **clauses, List **filters)
 {
-	ListCell   *cell;
-
 	*clauses = *filters = NIL;
-	foreach(cell, restrictlist)
+	foreach_node(RestrictInfo, rinfo, restrictlist)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-
 		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
 			*filters = lappend(*filters, rinfo);
 		else
@@ -511,11 +503,9 @@ mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 					List *clauses, MongoJoinKey *key)
 {
 	bool		found = false;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_node(RestrictInfo, rinfo, clauses)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		OpExpr	   *clause = (OpExpr *) rinfo->clause;
 		MongoJoinKey candidate = {.rinfo = rinfo};
 
@@ -602,12 +592,8 @@ hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
 void
 mongo_settle_lookups(MongoPipeline *pipeline)
 {
-	ListCell   *cell;
-
-	foreach(cell, pipeline->held)
+	foreach_ptr(HeldStage, stage, pipeline->held)
 	{
-		HeldStage  *stage = lfirst(cell);
-
 		mongo_pipeline_append(pipeline, stage->name, stage->specification);
 	}
 	pipeline->held = NIL;

@@ -88,12 +88,9 @@ static bool
 expressions_read_row(PlannerInfo *root, Index target)
 {
 	Bitmapset  *used = NULL;
-	ListCell   *cell;
 
-	foreach(cell, root->processed_tlist)
+	foreach_node(TargetEntry, entry, root->processed_tlist)
 	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-
 		if (!entry->resjunk || !IsA(entry->expr, Var))
 			pull_varattnos((Node *) entry->expr, target, &used);
 	}
@@ -579,17 +576,14 @@ static bool
 count_foreign(Node *node, int *count)
 {
 	Query	   *query = (Query *) node;
-	ListCell   *cell;
 
 	if (node == NULL)
 		return false;
 	if (!IsA(node, Query))
 		return check_functions_in_node(node, is_user_function, NULL) ||
 			expression_tree_walker(node, count_foreign, count);
-	foreach(cell, query->rtable)
+	foreach_node(RangeTblEntry, entry, query->rtable)
 	{
-		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
-
 		if (entry->rtekind == RTE_RELATION &&
 			(entry->relkind == RELKIND_FOREIGN_TABLE || has_subclass(entry->relid) ||
 			 fires_triggers(entry->relid)))
@@ -742,11 +736,9 @@ static Bitmapset *
 not_null_columns(List *quals)
 {
 	Bitmapset  *columns = NULL;
-	ListCell   *cell;
 
-	foreach(cell, quals)
+	foreach_ptr(OpExpr, operation, quals)
 	{
-		OpExpr	   *operation = lfirst(cell);
 		ListCell   *argument;
 
 		if (!IsA(operation, OpExpr) || !op_strict(operation->opno))
@@ -772,11 +764,8 @@ append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *
 					bool only_arrays, bool use_expressions, const Bitmapset *not_null,
 					Bitmapset **checked)
 {
-	ListCell   *cell;
-
-	foreach(cell, pull_var_clause(qual, 0))
+	foreach_node(Var, var, pull_var_clause(qual, 0))
 	{
-		Var		   *var = lfirst_node(Var, cell);
 		const char *path;
 
 		if (var->varattno <= 0)

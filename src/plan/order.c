@@ -61,13 +61,11 @@ static bool
 cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const Expr *expression)
 {
 	Var		   *var = castNode(Var, mongo_strip_relabelling((Node *) expression));
-	ListCell   *cell;
 
 	if (mongo_is_declared_not_null(relation->columns, var->varattno))
 		return true;
-	foreach(cell, baserel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		Node	   *equivalent = mongo_equivalent_condition((Node *) rinfo->clause, true);
 		List	   *vars = find_nonnullable_vars(equivalent != NULL ? equivalent :
 												 (Node *) rinfo->clause);

@@ -177,12 +177,9 @@ static List *
 with_lists(const List *list, List *parameterizations, Relids required_outer, size_t member)
 {
 	List	   *result = list_copy(list);
-	ListCell   *cell;
 
-	foreach(cell, parameterizations)
+	foreach_ptr(const Parameterization, one, parameterizations)
 	{
-		const Parameterization *one = lfirst(cell);
-
 		if (bms_is_subset(one->required_outer, required_outer))
 			result = list_concat(result, *(List **) ((char *) one + member));
 	}
@@ -285,12 +282,9 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 	bool		is_served = false;
 	Path	   *path = mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
 										  NIL, baserel->lateral_relids, NULL, NIL);
-	ListCell   *cell;
 
-	foreach(cell, parameterizations)
+	foreach_ptr(Parameterization, parameterization, parameterizations)
 	{
-		Parameterization *parameterization = lfirst(cell);
-
 		parameterization->served =
 			mongo_binds_parameters(relation, with_lists(baserel->baserestrictinfo, parameterizations,
 														parameterization->required_outer,
@@ -415,7 +409,6 @@ static void
 add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	ListCell   *cell;
 
 	/*
 	 * an index that is gone would mean an error for what does not fit into
@@ -425,9 +418,8 @@ add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
 		relation->columns->statistics == NULL ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
 		return;
-	foreach(cell, root->eq_classes)
+	foreach_ptr(EquivalenceClass, class, root->eq_classes)
 	{
-		EquivalenceClass *class = lfirst(cell);
 		PathKey    *pathkey;
 
 		if (!eclass_useful_for_merging(root, class, baserel))
@@ -454,12 +446,8 @@ mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
 void
 mongo_keep_out_of_workers(RelOptInfo *rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, rel->pathlist)
+	foreach_ptr(Path, path, rel->pathlist)
 	{
-		Path	   *path = lfirst(cell);
-
 		if (IsA(path, ForeignPath))
 			path->parallel_safe = false;
 	}

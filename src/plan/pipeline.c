@@ -162,7 +162,6 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 					 const MongoScanClauses *clauses)
 {
 	bson_t	   *stream = bson_create_in(CurrentMemoryContext);
-	ListCell   *cell;
 
 	if (reads_under(relation, clauses->read, MONGO_STREAM_DOCUMENT))
 		BSON_APPEND_UTF8(stream, "fullDocument", relation->options->full_document);
@@ -170,9 +169,8 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 		BSON_APPEND_UTF8(stream, "fullDocumentBeforeChange", "whenAvailable");
 	if (strcmp(relation->options->change_stream, "server") == 0)
 		BSON_APPEND_BOOL(stream, "allChangesForCluster", true);
-	foreach(cell, clauses->bindings)
+	foreach_ptr(const MongoBinding, binding, clauses->bindings)
 	{
-		const MongoBinding *binding = lfirst(cell);
 		const char *parameter;
 
 		if (binding->value == NULL)
@@ -222,11 +220,9 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 	bson_t	   *values = bson_create_in(CurrentMemoryContext);
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 	bool		is_stream = relation->options->change_stream != NULL;
-	ListCell   *cell;
 
-	foreach(cell, clauses->bindings)
+	foreach_ptr(const MongoBinding, binding, clauses->bindings)
 	{
-		const MongoBinding *binding = lfirst(cell);
 		const char *name = mongo_column_options(relation->relid, binding->attnum)->parameter;
 		MongoPredicate predicate = {0};
 
@@ -311,12 +307,9 @@ mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Nod
 {
 	List	   *paths = mongo_unwound_paths(options);
 	int			depth = 0;
-	ListCell   *cell;
 
-	foreach(cell, paths == NIL ? NIL : pull_var_clause(expression, PVC_RECURSE_PLACEHOLDERS))
+	foreach_node(Var, var, paths == NIL ? NIL : pull_var_clause(expression, PVC_RECURSE_PLACEHOLDERS))
 	{
-		Var		   *var = lfirst_node(Var, cell);
-
 		if (var->varno == (int) columns->varno)
 			depth = Max(depth, path_depth(options, paths, var->varattno <= 0 ? NULL :
 										  mongo_column_path(columns, var->varattno)));
@@ -338,7 +331,6 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		relation->columns->shows_mismatches ? MONGO_NO_ARRAY_IS_NULL :
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_SKIP || relation->has_barrier ?
 		MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
-	ListCell   *cell;
 
 	if (mongo_has_first_stages(relation->options))
 	{
@@ -360,9 +352,8 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	}
 
 	elements.within = palloc0(sizeof(List *) * Max(list_length(paths), 1));
-	foreach(cell, clauses->sent)
+	foreach_ptr(const MongoClause, sent, clauses->sent)
 	{
-		const MongoClause *sent = lfirst(cell);
 		int			depth = mongo_unwound_depth(relation->options, relation->columns,
 												(Node *) sent->rinfo->clause);
 
@@ -521,11 +512,8 @@ is_simple(const PlannerInfo *root, const RelOptInfo *baserel)
 static bool
 tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 {
-	ListCell   *cell;
-
-	foreach(cell, baserel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 	{
-		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		const MongoClause *clause = mongo_known_clause(baserel, rinfo);
 
 		if ((clause == NULL || clause->condition.exactness != MONGO_EXACT) &&

@@ -386,14 +386,12 @@ value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber at
 	Bitmapset  *more = bms_add_member(bms_copy(visited), attnum);
 	Node	   *found = NULL;
 	Index		level = 0;
-	ListCell   *cell;
 
 	/* by way of another column only if no clause gives it a value itself */
 	for (int way = 0; way < 2 && found == NULL; way++)
 	{
-		foreach(cell, rinfos)
+		foreach_node(RestrictInfo, next, rinfos)
 		{
-			RestrictInfo *next = lfirst_node(RestrictInfo, cell);
 			bool		same = true;
 			Node	   *value = clause_value(relation, next->clause, attnum, way == 0 ? NIL : rinfos,
 											 more, &same);
@@ -495,7 +493,6 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	MongoTranslation translation;
 	List	   *remote = NIL;
 	bool		unique = false;
-	ListCell   *cell;
 
 	relation->matches_outer = clauses_name_match(baserel->joininfo, baserel);
 	relation->names_match = relation->matches_outer || clauses_name_match(baserel->baserestrictinfo, baserel);
@@ -509,9 +506,8 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	 * row
 	 */
 	relation->all_exact = !relation->skips_locally && relation->options->change_stream == NULL;
-	foreach(cell, baserel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
@@ -736,7 +732,6 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 {
 	List	   *conjuncts = NIL;
 	bool		is_stream = false;
-	ListCell   *cell;
 
 	memset(clauses, 0, sizeof(*clauses));
 	if (baserel != NULL)
@@ -748,9 +743,8 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 		if (clauses->bindings != NIL || is_stream)
 			pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &clauses->read);
 	}
-	foreach(cell, scan_clauses)
+	foreach_node(RestrictInfo, rinfo, scan_clauses)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		const MongoClause *clause = baserel == NULL ? NULL : mongo_known_clause(baserel, rinfo);
 
 		/* pseudoconstants become a gating Result node */
@@ -816,12 +810,8 @@ is_below_barrier(const PlannerInfo *root)
 {
 	for (root = root->parent_root; root != NULL; root = root->parent_root)
 	{
-		ListCell   *cell;
-
-		foreach(cell, root->parse->rtable)
+		foreach_node(RangeTblEntry, entry, root->parse->rtable)
 		{
-			const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
-
 			if (entry->rtekind == RTE_SUBQUERY && entry->security_barrier)
 				return true;
 		}

@@ -112,11 +112,9 @@ List *
 mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 {
 	List	   *conditions = NIL;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_node(RestrictInfo, rinfo, clauses)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		MongoTranslation translation = mongo_translation_of(baserel->fdw_private);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 
@@ -141,11 +139,9 @@ static List *
 correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 {
 	List	   *keys = NIL;
-	ListCell   *cell;
 
-	foreach(cell, baserel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		MongoEquality key;
 
 		if (has_outer_value((Node *) rinfo->clause, root) &&
@@ -271,7 +267,6 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 	List	   *clauses = extract_actual_clauses(baserel->baserestrictinfo, false);
 	PathTarget *target = create_empty_pathtarget();
 	List	   *vars;
-	ListCell   *cell;
 
 	/*
 	 * the scan tests all clauses again, as its commands' rows need some of
@@ -286,10 +281,8 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 												clauses),
 						   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
 						   PVC_RECURSE_PLACEHOLDERS);
-	foreach(cell, vars)
+	foreach_node(Var, var, vars)
 	{
-		Var		   *var = lfirst_node(Var, cell);
-
 		if (var->varno != (int) baserel->relid || var->varattno == InvalidAttrNumber)
 			return NULL;
 		/* every scan has the system columns */

@@ -262,15 +262,13 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 	const MongoRelation *relation = baserel->fdw_private;
 	double		document_width;
 	double		fields_width = 0;
-	ListCell   *cell;
 
 	if (baserel->pages == 0 || relation->analyzed_rows <= 0 || mongo_is_pipeline_table(relation->options))
 		return true;
 	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
 
-	foreach(cell, columns)
+	foreach_ptr(const MongoScanColumn, column, columns)
 	{
-		const MongoScanColumn *column = lfirst(cell);
 		int32		width;
 
 		/* the size of a part is unknown */
@@ -531,13 +529,11 @@ static List *
 scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
 {
 	List	   *tlist;
-	ListCell   *cell;
 
 	tlist = add_to_flat_tlist(NIL, pull_var_clause((Node *) expressions,
 												   PVC_RECURSE_PLACEHOLDERS));
-	foreach(cell, tested_vars(rel))
+	foreach_ptr(Var, var, tested_vars(rel))
 	{
-		Var		   *var = lfirst(cell);
 		MongoField	field;
 
 		if (has_documents_of(rel->fdw_private, var->varno) &&
@@ -583,12 +579,9 @@ static List *
 paths_wanted(List *columns)
 {
 	List	   *paths = NIL;
-	ListCell   *cell;
 
-	foreach(cell, columns)
+	foreach_ptr(const MongoScanColumn, column, columns)
 	{
-		const MongoScanColumn *column = lfirst(cell);
-
 		paths = lappend(paths, (char *) column->path);
 		if (column->prefix != NULL)
 			paths = lappend(paths, psprintf("%s._id", column->prefix));
@@ -844,9 +837,8 @@ read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **na
 		foreach(cell, baserel->baserestrictinfo)
 			note_reading((Node *) lfirst_node(RestrictInfo, cell)->clause, &reading);
 	}
-	foreach(cell, columns)
+	foreach_ptr(const MongoScanColumn, column, columns)
 	{
-		const MongoScanColumn *column = lfirst(cell);
 		int			attribute = column->index + 1;
 
 		if (column->path == NULL)

@@ -358,11 +358,8 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 static bool
 add_distinct_keys(MongoGroup *group, PlannerInfo *root)
 {
-	ListCell   *cell;
-
-	foreach(cell, root->parse->distinctClause)
+	foreach_node(SortGroupClause, clause, root->parse->distinctClause)
 	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
 		Node	   *key = get_sortgroupclause_expr(clause, root->processed_tlist);
 
 		if (!mongo_group_add_key(group, (Expr *) key))
@@ -479,12 +476,8 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 static RelOptInfo *
 table_below(RelOptInfo *rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, rel->pathlist)
+	foreach_ptr(const Path, path, rel->pathlist)
 	{
-		const Path *path = lfirst(cell);
-
 		while (IsA(path, ProjectionPath) || IsA(path, SortPath) || IsA(path, IncrementalSortPath))
 			path = IsA(path, ProjectionPath) ? ((const ProjectionPath *) path)->subpath :
 				((const SortPath *) path)->subpath;

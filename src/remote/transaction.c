@@ -606,14 +606,11 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 	char	   *message = psprintf("could not commit on server \"%s\"", server_name);
 	const char *text = mongo_printable(failure->text);
 	const char *before = NULL;
-	ListCell   *cell;
 
 	if (!failure->lost)
 		text = psprintf(_("error %d: %s"), failure->code, text);
-	foreach(cell, sessions)
+	foreach_ptr(const MongoSession, other, sessions)
 	{
-		const MongoSession *other = lfirst(cell);
-
 		if (other->written_level > 0 && other->over)
 			before = other->server_name;
 	}
@@ -759,10 +756,8 @@ commit_sessions(void)
 {
 	ListCell   *cell;
 
-	foreach(cell, sessions)
+	foreach_ptr(const MongoSession, session, sessions)
 	{
-		const MongoSession *session = lfirst(cell);
-
 		if (session->written_level > 0)
 			refuse_session(session, true);
 	}
@@ -1007,14 +1002,11 @@ at_subtransaction_event(SubXactEvent event,
 						void *arg pg_attribute_unused())
 {
 	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *cell;
 
 	if (mongo_driver_is_entered())
 		return;
-	foreach(cell, sessions)
+	foreach_ptr(MongoSession, session, sessions)
 	{
-		MongoSession *session = lfirst(cell);
-
 		if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 			break;
 		abandon_flight(session, level);
@@ -1047,12 +1039,8 @@ mongo_register_transaction_callbacks(void)
 static MongoSession *
 find_session(const UserMapping *user)
 {
-	ListCell   *cell;
-
-	foreach(cell, sessions)
+	foreach_ptr(MongoSession, session, sessions)
 	{
-		MongoSession *session = lfirst(cell);
-
 		/*
 		 * Roles may share the mapping of PUBLIC.  A mapping may have been
 		 * dropped and made again, with another OID.
@@ -1085,12 +1073,8 @@ create_session(const UserMapping *user)
 void
 mongo_session_settle(const UserMapping *user)
 {
-	ListCell   *cell;
-
-	foreach(cell, sessions)
+	foreach_ptr(MongoSession, session, sessions)
 	{
-		MongoSession *session = lfirst(cell);
-
 		if (session->flight != NULL && session->user->serverid == user->serverid)
 			mongo_write_flight_settle(session->flight);
 	}

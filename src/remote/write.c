@@ -112,12 +112,8 @@ static List *lasting_writes = NIL;
 static MongoLasting *
 find_lasting(const char *server_name, int level)
 {
-	ListCell   *cell;
-
-	foreach(cell, lasting_writes)
+	foreach_ptr(MongoLasting, lasting, lasting_writes)
 	{
-		MongoLasting *lasting = lfirst(cell);
-
 		if (lasting->level == level && strcmp(lasting->server_name, server_name) == 0)
 			return lasting;
 	}

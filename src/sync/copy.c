@@ -392,12 +392,9 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 	UserMapping *user = sync_group_user(group);
 	SyncMember *copy = palloc0(sizeof(SyncMember));
 	SyncRights	rights;
-	ListCell   *cell;
 
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, other, group->members)
 	{
-		SyncMember *other = lfirst(cell);
-
 		if (other->local == member->local && other->target != other->local)
 			sync_copy_drop_table(other->target);
 	}

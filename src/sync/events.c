@@ -362,12 +362,10 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 	BsonArray	array = bson_array_create();
 	StringInfoData text;
 	List	   *seen = NIL;
-	ListCell   *cell;
 
 	initStringInfo(&text);
-	foreach(cell, group->members)
+	foreach_ptr(const SyncMember, member, group->members)
 	{
-		const SyncMember *member = lfirst(cell);
 		ListCell   *other;
 		bool		is_new = member->state != SYNC_STOPPED;
 

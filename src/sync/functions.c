@@ -329,12 +329,8 @@ report(const SyncGroup *group, uint64 units)
 static void
 report_stopped(const SyncGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->members)
+	foreach_ptr(const SyncMember, member, group->members)
 	{
-		const SyncMember *member = lfirst(cell);
-
 		if (member->state == SYNC_STOPPED)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -502,14 +498,11 @@ foreign_tables(Oid schema, ArrayType *only)
 								 SYNC_OID(schema));
 	List	   *all = NIL;
 	List	   *tables = NIL;
-	ListCell   *cell;
 
 	for (uint64 row = 0; row < count; row++)
 		all = lappend_oid(all, DatumGetObjectId(sync_result(row, 1, NULL)));
-	foreach(cell, all)
+	foreach_oid(relid, all)
 	{
-		Oid			relid = lfirst_oid(cell);
-
 		LockRelationOid(relid, AccessShareLock);
 		if (get_rel_name(relid) != NULL && is_wanted(only, get_rel_name(relid)) && sync_is_ours(relid) &&
 			mongo_table_options(relid)->change_stream == NULL)
@@ -547,7 +540,6 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 	ArrayType  *only = PG_ARGISNULL(2) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(2);
 	SyncGroup  *group;
 	const char *schema_name;
-	ListCell   *cell;
 	List	   *tables;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
@@ -570,9 +562,8 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 		lock_groups();
 		group = group_of_schemas(source, schema);
 	}
-	foreach(cell, tables)
+	foreach_oid(foreign, tables)
 	{
-		Oid			foreign = lfirst_oid(cell);
 		bool		key_at_end;
 		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1), &key_at_end);
 		Oid			owner = sync_owner_of(local);
@@ -676,16 +667,13 @@ mongo_sync_stop(PG_FUNCTION_ARGS)
 {
 	Oid			local = PG_GETARG_OID(0);
 	SyncGroup  *group;
-	ListCell   *cell;
 	int			left = 0;
 
 	PreventCommandIfReadOnly("mongo_sync.stop()");
 	SPI_connect();
 	group = sync_own_group(local, true);
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->local != local)
 			left++;
 		else if (member->target != local)

@@ -389,16 +389,13 @@ static bool
 check_tables(FunctionCallInfo fcinfo, Check *check, Oid local)
 {
 	List	   *refusals;
-	ListCell   *cell;
 
 	LockRelationOid(OidIsValid(local) ? Min(check->foreign, local) : check->foreign, AccessShareLock);
 	if (OidIsValid(local))
 		LockRelationOid(Max(check->foreign, local), AccessShareLock);
 	refusals = sync_refusals(check->foreign, local, check->owner, true);
-	foreach(cell, refusals)
+	foreach_ptr(const SyncRefusal, refusal, refusals)
 	{
-		const SyncRefusal *refusal = lfirst(cell);
-
 		add_item(fcinfo, "tables", false, refusal->message, refusal->hint);
 	}
 	if (refusals == NIL)

@@ -180,7 +180,6 @@ sync_group_load(int id)
 	SyncGroup  *group;
 	bool		isnull;
 	Datum		event;
-	ListCell   *cell;
 
 	if (sync_run("SELECT name, owner, remote_database, follow, paused, position, seen_at, consistent_at IS NOT NULL,"
 				 " last_event, last_error, replica_set FROM mongo_sync.groups"
@@ -210,10 +209,8 @@ sync_group_load(int id)
 	group->last_error = sync_result_text(0, 10);
 	group->replica_set = sync_result_text(0, 11);
 	load_members(group);
-	foreach(cell, group->members)
+	foreach_ptr(const SyncMember, member, group->members)
 	{
-		const SyncMember *member = lfirst(cell);
-
 		/*
 		 * a server's OID is another one after pg_upgrade, that of a table is
 		 * not
@@ -266,12 +263,8 @@ sync_group_ids(void)
 SyncMember *
 sync_group_member(const SyncGroup *group, Oid target)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->target == target)
 			return member;
 	}
@@ -282,12 +275,8 @@ sync_group_member(const SyncGroup *group, Oid target)
 bool
 sync_is_copying(const SyncGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->members)
+	foreach_ptr(const SyncMember, member, group->members)
 	{
-		const SyncMember *member = lfirst(cell);
-
 		if (member->state == SYNC_COPYING || member->state == SYNC_CATCHING_UP)
 			return true;
 	}

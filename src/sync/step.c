@@ -76,17 +76,14 @@ dispatch_events(SyncRun *run, SyncGroup *group, uint64 until)
 	SyncEvent	event;
 	SyncEvent	last = {0};
 	uint64		count = 0;
-	ListCell   *cell;
 
 	while (sync_run_next(run, until, &event))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (event.collection != NULL && event.time != last.time)
 			last = event;
-		foreach(cell, group->members)
+		foreach_ptr(SyncMember, member, group->members)
 		{
-			SyncMember *member = lfirst(cell);
-
 			if (member->state == SYNC_STOPPED ||
 				(event.collection != NULL && strcmp(event.collection, member->collection) != 0))
 				continue;
@@ -121,12 +118,8 @@ keep_keys(SyncMember *member)
 static void
 prepare_copies(SyncGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->state != SYNC_COPYING && member->state != SYNC_CATCHING_UP)
 			continue;
 		keep_keys(member);
@@ -144,12 +137,9 @@ static uint64
 read_until(const SyncGroup *group)
 {
 	uint64		latest = 0;
-	ListCell   *cell;
 
-	foreach(cell, group->members)
+	foreach_ptr(const SyncMember, member, group->members)
 	{
-		const SyncMember *member = lfirst(cell);
-
 		if (member->state == SYNC_SYNCHRONIZED)
 			latest = Max(latest, member->read_until);
 	}
@@ -161,12 +151,9 @@ static List *
 open_tables(SyncGroup *group, List *members)
 {
 	List	   *opened = NIL;
-	ListCell   *cell;
 
-	foreach(cell, members)
+	foreach_ptr(SyncMember, member, members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		sync_table_open(group, member);
 		if (member->table->has_changed)
 			stop_member(member, "columns or options have changed");
@@ -184,12 +171,10 @@ static void
 read_members(SyncRun *run, SyncGroup *group, List *members, uint64 until)
 {
 	uint64		latest = read_until(group);
-	ListCell   *cell;
 
 	run->time = (MongoReadTime) {.after = until};
-	foreach(cell, members)
+	foreach_ptr(SyncMember, member, members)
 	{
-		SyncMember *member = lfirst(cell);
 		uint64		read_until = member->state == SYNC_SYNCHRONIZED ? latest : member->read_until;
 		ListCell   *key;
 
@@ -211,11 +196,9 @@ check_identities(SyncGroup *group, List **members)
 {
 	UserMapping *user = sync_group_user(group);
 	List	   *same = NIL;
-	ListCell   *cell;
 
-	foreach(cell, *members)
+	foreach_ptr(SyncMember, member, *members)
 	{
-		SyncMember *member = lfirst(cell);
 		char	   *identity = sync_collection_identity(user, group->database, member->collection);
 
 		if (identity != NULL && strcmp(identity, member->identity) == 0)
@@ -267,11 +250,9 @@ joining(const SyncGroup *group, uint64 until)
 	List	   *plain = NIL;
 	List	   *related = NIL;
 	bool		related_wait = false;
-	ListCell   *cell;
 
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
 		bool		is_ready = member->state == SYNC_CATCHING_UP && member->is_caught_up && member->read_until <= until;
 
 		if (member->state != SYNC_COPYING && member->state != SYNC_CATCHING_UP)
@@ -290,21 +271,15 @@ joining(const SyncGroup *group, uint64 until)
 static void
 write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 {
-	ListCell   *cell;
-
 	sync_applied_time = until;
 	AfterTriggerBeginQuery();
-	foreach(cell, members)
+	foreach_ptr(SyncMember, member, members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		sync_rows_note_unfit(member->rows, member);
 		member->counts = sync_rows_apply(member->rows, member, until);
 	}
-	foreach(cell, joined)
+	foreach_ptr(SyncMember, member, joined)
 	{
-		SyncMember *member = lfirst(cell);
-
 		member->state = SYNC_SYNCHRONIZED;
 		if (member->target != member->local)
 			replace_rows(group, member, until);
@@ -317,12 +292,8 @@ write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 static void
 open_joined(SyncGroup *group, List *joined)
 {
-	ListCell   *cell;
-
-	foreach(cell, joined)
+	foreach_ptr(SyncMember, copy, joined)
 	{
-		SyncMember *copy = lfirst(cell);
-
 		if (copy->target == copy->local)
 			continue;
 		if (copy->table == NULL)
@@ -336,12 +307,8 @@ open_joined(SyncGroup *group, List *joined)
 static void
 store(const SyncRun *run, SyncGroup *group, uint64 changes)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		sync_member_store(member);
 		sync_member_note_rows(member);
 	}
@@ -355,12 +322,8 @@ store(const SyncRun *run, SyncGroup *group, uint64 changes)
 static void
 forget_dropped(SyncGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_copy(group->members))
+	foreach_ptr(SyncMember, member, list_copy(group->members))
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (get_rel_name(member->local) != NULL)
 			continue;
 		sync_member_forget(member->target);
@@ -379,20 +342,15 @@ follow_stopped(SyncGroup *group)
 {
 	bool		found = false;
 	UserMapping *user = sync_group_user(group);
-	ListCell   *cell;
 
-	foreach(cell, list_copy(group->members))
+	foreach_ptr(SyncMember, member, list_copy(group->members))
 	{
-		SyncMember *member = lfirst(cell);
-		ListCell   *other;
 		bool		is_copied = false;
 
 		if (member->state != SYNC_STOPPED || member->target != member->local || !ends_collection(member->reason))
 			continue;
-		foreach(other, group->members)
+		foreach_ptr(const SyncMember, copy, group->members)
 		{
-			const SyncMember *copy = lfirst(other);
-
 			is_copied |= copy->local == member->local && copy->target != copy->local;
 		}
 		if (!is_copied && sync_collection_identity(user, group->database, member->collection) != NULL)
@@ -408,11 +366,8 @@ follow_stopped(SyncGroup *group)
 static void
 forget_stopped_copies(SyncGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_copy(group->members))
+	foreach_ptr(SyncMember, copy, list_copy(group->members))
 	{
-		SyncMember *copy = lfirst(cell);
 		SyncMember *member = sync_group_member(group, copy->local);
 
 		if (copy->state != SYNC_STOPPED || copy->target == copy->local)
@@ -429,12 +384,9 @@ static List *
 working(const SyncGroup *group)
 {
 	List	   *members = NIL;
-	ListCell   *cell;
 
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->keys != NIL)
 			members = lappend(members, member);
 	}
@@ -446,12 +398,9 @@ static List *
 copied(const SyncGroup *group)
 {
 	List	   *members = NIL;
-	ListCell   *cell;
 
-	foreach(cell, group->members)
+	foreach_ptr(SyncMember, member, group->members)
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->state == SYNC_CATCHING_UP)
 			members = list_append_unique_ptr(list_append_unique_ptr(members, member), sync_group_member(group, member->local));
 	}
@@ -462,12 +411,8 @@ copied(const SyncGroup *group)
 static bool
 has_related(const SyncGroup *group)
 {
-	ListCell   *cell;
-
-	foreach(cell, group->members)
+	foreach_ptr(const SyncMember, member, group->members)
 	{
-		const SyncMember *member = lfirst(cell);
-
 		if (member->state == SYNC_SYNCHRONIZED && sync_has_foreign_keys(member->local))
 			return true;
 	}
@@ -503,7 +448,6 @@ sync_step(SyncRun *run, int max_wait)
 	SyncRights	rights;
 	List	   *members;
 	List	   *joined;
-	ListCell   *cell;
 	SyncEvent	applied;
 	uint64		until;
 	uint64		changes;
@@ -572,10 +516,8 @@ sync_step(SyncRun *run, int max_wait)
 		write_all(group, members, joined, until);
 		sync_rights_return(&rights);
 	}
-	foreach(cell, joined)
+	foreach_ptr(SyncMember, member, joined)
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->target == member->local)
 			continue;
 		if (sync_group_member(group, member->local)->key_at_end)
@@ -742,10 +684,8 @@ sync_begin_again(SyncGroup *group)
 	}
 	group->position = sync_snapshot_time(user, group->database, collection);
 	group->last_event = NULL;
-	foreach(cell, list_copy(group->members))
+	foreach_ptr(SyncMember, member, list_copy(group->members))
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (member->target != member->local)
 		{
 			sync_copy_drop_table(member->target);
@@ -773,7 +713,6 @@ SyncResult
 sync_follow_unit(SyncRun *run, int max_wait pg_attribute_unused())
 {
 	SyncGroup  *group;
-	ListCell   *cell;
 
 	if (!sync_group_lock(run->group, false))
 		return SYNC_BUSY;
@@ -786,10 +725,8 @@ sync_follow_unit(SyncRun *run, int max_wait pg_attribute_unused())
 		sync_present(sync_group_user(group)) < group->position)
 		return SYNC_PAUSED;
 	sync_begin_again(group);
-	foreach(cell, list_copy(group->members))
+	foreach_ptr(SyncMember, member, list_copy(group->members))
 	{
-		SyncMember *member = lfirst(cell);
-
 		if (sync_collection_identity(sync_group_user(group), group->database,
 									 member->collection) != NULL)
 			sync_copy_again(group, member);

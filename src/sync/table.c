@@ -347,11 +347,8 @@ sync_has_foreign_keys(Oid relid)
 static void
 refuse_constraints(Relation local, List **refusals)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetFKeyList(local))
+	foreach_ptr(ForeignKeyCacheInfo, key, RelationGetFKeyList(local))
 	{
-		ForeignKeyCacheInfo *key = lfirst(cell);
 		HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(key->conoid));
 		char		action;
 
@@ -512,22 +509,17 @@ sync_lock_tables(const List *members)
 {
 	List	   *relids = NIL;
 	List	   *written = NIL;
-	ListCell   *cell;
 
-	foreach(cell, members)
+	foreach_ptr(const SyncMember, member, members)
 	{
-		const SyncMember *member = lfirst(cell);
-
 		relids = list_append_unique_oid(relids, member->target);
 		relids = list_append_unique_oid(relids, member->local);
 		relids = list_append_unique_oid(relids, member->foreign);
 		written = lappend_oid(written, member->target);
 	}
 	list_sort(relids, list_oid_cmp);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Oid			relid = lfirst_oid(cell);
-
 		LockRelationOid(relid, list_member_oid(written, relid) ? RowExclusiveLock : AccessShareLock);
 		(void) sync_qualified_name(relid);	/* it may be gone */
 	}

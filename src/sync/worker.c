@@ -711,10 +711,8 @@ list_groups(int died_of)
 	is_installed = begin_unit();
 	if (is_installed)
 		ids = sync_group_ids();
-	foreach(cell, list_copy(tasks))
+	foreach_ptr(SyncTask, task, list_copy(tasks))
 	{
-		SyncTask   *task = lfirst(cell);
-
 		if (list_member_int(ids, task->run->group))
 			ids = list_delete_int(ids, task->run->group);
 		else
@@ -799,13 +797,11 @@ wait_for_changes(void)
 	TimestampTz now = GetCurrentTimestamp();
 	long		wait = LOOK_PAUSE;
 	WaitEvent	event;
-	ListCell   *cell;
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
-	foreach(cell, tasks)
+	foreach_ptr(const SyncTask, task, tasks)
 	{
-		const SyncTask *task = lfirst(cell);
 		pgsocket	socket = task->run->stream == NULL ? PGINVALID_SOCKET : mongo_event_stream_socket(task->run->stream);
 
 		if (task->step_at > now)

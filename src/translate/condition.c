@@ -347,13 +347,10 @@ static Node *
 join_bounds(const MongoTranslation *translation, const Node *operand, Node *value,
 			MongoPredicate *predicate)
 {
-	const ListCell *cell;
-
 	if (!mongo_asks_for_order(predicate->strategy))
 		return value;
-	foreach(cell, translation->known_conditions)
+	foreach_ptr(const Node, node, translation->known_conditions)
 	{
-		const Node *node = lfirst(cell);
 		Node	   *other;
 		int			strategy;
 

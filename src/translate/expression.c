@@ -157,12 +157,8 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 static bool
 computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
 {
-	ListCell   *cell;
-
-	foreach(cell, translation->computed)
+	foreach_ptr(MongoComputed, computed, translation->computed)
 	{
-		MongoComputed *computed = lfirst(cell);
-
 		if (!equal(computed->expression, node))
 			continue;
 		set_reference(value, "$%s", computed->path, node);

@@ -647,7 +647,6 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 {
 	Pattern    *pattern = read_pattern(flags, node, collation);
 	bool		open;
-	ListCell   *cell;
 
 	if (pattern == NULL)
 		return NULL;
@@ -655,9 +654,8 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 	/* the stored text may continue after the part that the column reads */
 	open = mongo_reading_changes(getBaseType(field->type), field->typmod) &&
 		!is_within(pattern, field->typmod - (int) VARHDRSZ);
-	foreach(cell, pattern->branches)
+	foreach_ptr(Branch, branch, pattern->branches)
 	{
-		Branch	   *branch = lfirst(cell);
 		List	   *segments = without_searches(branch->segments, open);
 
 		pattern->lossy |= open || list_length(segments) < list_length(branch->segments);
@@ -670,11 +668,8 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 static bool
 may_be_objectid(const Pattern *pattern)
 {
-	ListCell   *cell;
-
-	foreach(cell, pattern->branches)
+	foreach_ptr(const Branch, branch, pattern->branches)
 	{
-		const Branch *branch = lfirst(cell);
 		const Segment *first = linitial(branch->segments);
 
 		if (branch->may_be_hex && (list_length(branch->segments) > 1 ||
@@ -714,12 +709,8 @@ translate_pattern(const MongoCall *call, MongoValue *result)
 static bool
 may_begin(const void *context, char first)
 {
-	ListCell   *cell;
-
-	foreach(cell, ((const Pattern *) context)->branches)
+	foreach_ptr(const Branch, branch, ((const Pattern *) context)->branches)
 	{
-		const Branch *branch = lfirst(cell);
-
 		if (branch->first == '\0' || branch->first == first)
 			return true;
 	}

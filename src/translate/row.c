@@ -63,14 +63,10 @@ add_to_layout(List **fields, const char *path, AttrNumber attnum)
 
 	do
 	{
-		ListCell   *cell;
-
 		field = NULL;
 		end = start + strcspn(path + start, ".");
-		foreach(cell, *fields)
+		foreach_ptr(LayoutField, each, *fields)
 		{
-			LayoutField *each = lfirst(cell);
-
 			if (strlen(each->path) == end && strncmp(each->path, path, end) == 0)
 				field = each;
 		}
@@ -143,12 +139,8 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 static bool
 fields_overlap(const List *fields)
 {
-	ListCell   *cell;
-
-	foreach(cell, fields)
+	foreach_ptr(const LayoutField, field, fields)
 	{
-		const LayoutField *field = lfirst(cell);
-
 		if (list_length(field->attributes) > 1 ||
 			(field->attributes != NIL && field->children != NIL) ||
 			fields_overlap(field->children))
@@ -1045,11 +1037,8 @@ static void
 append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool generated,
 			  bson_t *filter)
 {
-	ListCell   *cell;
-
-	foreach(cell, layout->keys)
+	foreach_ptr(const UpsertKey, key, layout->keys)
 	{
-		const UpsertKey *key = lfirst(cell);
 		bson_iter_t iter;
 		bson_iter_t value;
 
@@ -1135,10 +1124,8 @@ mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *u
 	bson_t	   *set = bson_create_in(CurrentMemoryContext);
 	ListCell   *cell;
 
-	foreach(cell, layout->keys)
+	foreach_ptr(const UpsertKey, key, layout->keys)
 	{
-		const UpsertKey *key = lfirst(cell);
-
 		append_key_condition(filter, key, column_placeholder(key->column));
 	}
 	foreach(cell, layout->assigned)

@@ -357,14 +357,12 @@ mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path, boo
 	while (bson_iter_next(&operator))
 	{
 		List	   *paths = NIL;
-		ListCell   *cell;
 
 		for (bson_iter_recurse(&operator, &operand); bson_iter_next(&operand);)
 			paths = lappend(paths, unconstify(char *, bson_iter_key(&operand)));
 		list_sort(paths, compare_paths);
-		foreach(cell, paths)
+		foreach_ptr(const char, changed, paths)
 		{
-			const char *changed = lfirst(cell);
 			bool		is_part = path == NULL || mongo_path_is_under(changed, path);
 			MemoryContext context;
 			bson_t	   *next;
