@@ -14,18 +14,15 @@
 #include "utils/memutils.h"
 #include "utils/relcache.h"
 
-/*
- * BSON documents that are freed with a memory context.
- *
- * libbson allocates with malloc(), so an ERROR would leak documents.  Documents of these
- * functions are destroyed when their memory context is reset or deleted, so they must not
- * be passed to bson_destroy() or bson_steal().  The functions raise 53200 if out of memory.
- */
+/* ------------------------------- bson_write.c ------------------------------ */
 
 /* The alignment of a bson_t (bson-types.h), which is more than palloc() guarantees. */
 #define BSON_ALIGNMENT	128
 
-/* bson_palloc: allocate a struct that contains a bson_t; must not be passed to pfree(). */
+/*
+ * bson_palloc
+ *		Returns space for a struct that contains a bson_t; it must not be passed to pfree().
+ */
 static inline void *
 bson_palloc(MemoryContext context, Size size)
 {
@@ -33,24 +30,13 @@ bson_palloc(MemoryContext context, Size size)
 							  MemoryContextAlloc(context, size + BSON_ALIGNMENT));
 }
 
-/* bson_create_in, bson_copy_in: create an empty document, or copy another one. */
+extern bool bson_appended(bool appended);
 extern bson_t *bson_create_in(MemoryContext context);
 extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
-
-/*
- * bson_view, bson_view_at
- *		Set 'view' to a read-only document at these bytes, or at an iterator; the bytes must
- *		outlive it.  Return false unless they have a document's length and end.
- */
 extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
 extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
 
-/*
- * libbson's functions that append return false where a document would exceed 1 GB, and then
- * leave a nested document uninitialized.  These raise 54000.
- */
-extern bool bson_appended(bool appended);
-
+/* libbson's functions that append, with a check of what they return; see bson_appended(). */
 #define bson_append_array(...) bson_appended((bson_append_array)(__VA_ARGS__))
 #define bson_append_array_end(...) bson_appended((bson_append_array_end)(__VA_ARGS__))
 #define bson_append_binary(...) bson_appended((bson_append_binary)(__VA_ARGS__))
@@ -117,7 +103,7 @@ bson_int64(int64 number)
 	return (bson_value_t) {.value_type = BSON_TYPE_INT64, .value.v_int64 = number};
 }
 
-/* bson_integer: an Int32 if the number fits, else an Int64. */
+/* Returns an Int32 if the number fits, else an Int64. */
 static inline bson_value_t
 bson_integer(int64 number)
 {
@@ -143,7 +129,7 @@ bson_null(void)
 	return (bson_value_t) {.value_type = BSON_TYPE_NULL};
 }
 
-/* bson_date: a Date, in milliseconds since 1970. */
+/* Returns a Date, of milliseconds since 1970. */
 static inline bson_value_t
 bson_date(int64 millis)
 {
@@ -156,7 +142,7 @@ bson_oid(const bson_oid_t *oid)
 	return (bson_value_t) {.value_type = BSON_TYPE_OID, .value.v_oid = *oid};
 }
 
-/* bson_utf8, bson_utf8_sized: a String, in UTF-8; length in bytes. */
+/* Return a String, whose text is in UTF-8; length in bytes. */
 static inline bson_value_t
 bson_utf8_sized(const char *string, size_t length)
 {
@@ -203,7 +189,7 @@ bson_document(const bson_t *document)
 	};
 }
 
-/* bson_array: a document with the keys "0", "1" and so on, as an array. */
+/* Returns a document with the keys "0", "1" and so on as an array. */
 static inline bson_value_t
 bson_array(const bson_t *array)
 {
@@ -213,20 +199,10 @@ bson_array(const bson_t *array)
 	return value;
 }
 
-/* bson_field: "$path", which is the field's value in an expression; palloc'd. */
-extern bson_value_t bson_field(const char *path);
-
-/* bson_first: the value of the document's first element, which must exist. */
-extern bson_value_t bson_first(const bson_t *document);
-
-/* bson_append_condition: append {path: {operator: value}}. */
-extern void bson_append_condition(bson_t *document, const char *path,
-								  const char *operator, bson_value_t value);
-
 /*
- * bson_append_template: append the members of a template, which is an object.
- * bson_append_member: append a template of any kind as one member.
- * bson_from_template: create a document, or an array, in the current memory context.
+ * bson_append_template() appends the members of a template, which is an object.
+ * bson_append_member() appends a template of any kind as one member.  bson_from_template()
+ * returns a document, or an array, in the current memory context.
  *
  * In templates keys and operators have no quotes.  Values are integers, 'strings' (without
  * escapes), true, false, null, NaN, inf, min and max for MinKey and MaxKey, objects, arrays,
@@ -244,15 +220,6 @@ extern void bson_append_condition(bson_t *document, const char *path,
 	(const BsonValue[]) {__VA_ARGS__}, \
 	(int) (sizeof((const BsonValue[]) {__VA_ARGS__}) / sizeof(BsonValue))
 
-/* The same functions with the values in an array. */
-extern void bson_append_template_values(bson_t *document, const char *template,
-										const BsonValue *values, int nvalues);
-extern void bson_append_member_values(bson_t *document, const char *key,
-									  const char *template,
-									  const BsonValue *values, int nvalues);
-extern bson_t *bson_from_template_values(const char *template,
-										 const BsonValue *values, int nvalues);
-
 /*
  * An array being written, with the key of its next element.  It is created by
  * bson_array_create(), or in a document by {.bson = &child} after
@@ -264,24 +231,56 @@ typedef struct BsonArray
 	uint32		count;			/* elements so far */
 } BsonArray;
 
-/* bson_array_create: an empty array in the current memory context. */
-extern BsonArray bson_array_create(void);
-
-/* Append one element: a value, or a template of any kind. */
-extern void bson_array_append(BsonArray *array, bson_value_t value);
 #define bson_array_append_template(array, template, ...) \
 	bson_array_append_template_values(array, template, BSON_VALUES(__VA_ARGS__))
+
+extern void bson_append_template_values(bson_t *document, const char *template,
+										const BsonValue *values, int nvalues);
+extern void bson_append_member_values(bson_t *document, const char *key,
+									  const char *template,
+									  const BsonValue *values, int nvalues);
+extern bson_t *bson_from_template_values(const char *template,
+										 const BsonValue *values, int nvalues);
+extern void bson_append_condition(bson_t *document, const char *path,
+								  const char *operator, bson_value_t value);
+extern bson_value_t bson_field(const char *path);
+extern bson_value_t bson_first(const bson_t *document);
+extern BsonArray bson_array_create(void);
+extern void bson_array_append(BsonArray *array, bson_value_t value);
 extern void bson_array_append_template_values(BsonArray *array, const char *template,
 											  const BsonValue *values, int nvalues);
-
-/* Append a document as an element; in between only 'document' may be appended to. */
 extern void bson_array_begin_document(BsonArray *array, bson_t *document);
 extern void bson_array_end_document(BsonArray *array, bson_t *document);
 
+extern char *mongo_printable(const char *text);
+
+/* Cluster times are seconds << 32 | number within the second. */
+extern char *mongo_format_cluster_time(uint64 time);
+extern uint64 mongo_parse_cluster_time(const char *text);
+
+/* ----------------------------- catalog_access.c ---------------------------- */
+
+/* The tables whose documents are being processed; lives on the caller's stack. */
+typedef struct MongoAtWork
+{
+	ErrorContextCallback callback;
+	List	   *relids;			/* OIDs of foreign tables */
+	const char *function;		/* function with a quotable argument, or NULL */
+} MongoAtWork;
+
+extern bool mongo_may_read(Oid relid, const char *column);
+extern void mongo_begin_work(MongoAtWork *work, List *relids);
+extern void mongo_end_work(MongoAtWork *work);
+extern List *mongo_tables_at_work(void);
+extern const char *mongo_function_at_work(void);
+extern bool mongo_may_quote(const char *column);
+extern int	mongo_query_log_level(void);
+extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
+
+/* ------------------------------ compression.c ------------------------------ */
+
 /*
- * A compressor, which OP_COMPRESSED messages identify by 'id'.  Available are those that
- * libmongoc was built with, as it negotiates them, if their library was found when
- * mongo_fdw was built.
+ * A compressor, which OP_COMPRESSED messages identify by 'id'.
  *
  * compress() needs space for bound(size) bytes, which *target_size specifies, and sets
  * *target_size to the size used; 'level' is zlib's, -1 is its default.  uncompress()
@@ -299,23 +298,11 @@ typedef struct MongoCompressor
 							   uint8 *target, size_t target_size);
 } MongoCompressor;
 
-/* mongo_compressor_named: find a compressor, ignoring case; NULL if there is none. */
 extern const MongoCompressor *mongo_compressor_named(const char *name, size_t length);
-
-/* mongo_compressor_names: list all, "snappy, zlib, zstd"; palloc'd. */
 extern char *mongo_compressor_names(void);
-
-/* mongo_compressor_negotiated: the compressor that the reply to hello selects, or NULL. */
 extern const MongoCompressor *mongo_compressor_negotiated(const bson_t *hello);
 
-/* --------------------------- libmongoc's log ------------------------------- */
-
-/*
- * mongo_install_log_handler
- *		Send libmongoc's log lines to elog.  To be called before libmongoc is used; may be
- *		called again.
- */
-extern void mongo_install_log_handler(void);
+/* --------------------------------- driver.c -------------------------------- */
 
 /*
  * libmongoc's latest warning or error line; callers that read it set it to "" before.  Some
@@ -327,32 +314,9 @@ extern char mongo_driver_message[MONGO_DRIVER_MESSAGE_SIZE];
 /* While set, libmongoc's lines are not logged, as they may quote a secret. */
 extern bool mongo_driver_log_is_held;
 
-/*-------------------------------------------------------------------------
- * Memory of libbson and libmongoc, and what happens when it runs out.
- *
- * libbson aborts the process if malloc() fails, and then PostgreSQL restarts all backends.
- * So bson_mem_set_vtable() installs an allocator of ours.  It calls malloc() and free(),
- * because libmongoc has already allocated memory before.  If malloc() fails, it
- *
- * - takes small allocations from a reserve, so that cleaning up succeeds;
- * - raises ERROR 53200 if our own code has called libbson;
- * - ends the session by FATAL 53200 if libmongoc's frames are on the stack, as they cannot
- * 	 be unwound.  Their data is left as it is, so nothing may call libmongoc again
- * 	 (mongo_driver_is_entered);
- * - does neither in mongo_protect(), which is for cleaning up and for the end of a
- * 	 transaction, where PostgreSQL can handle neither ERROR nor FATAL.
- *
- * Ending the session is the last resort: before a caller passes something large to
- * libmongoc, it calls mongo_memory_check().
- *-------------------------------------------------------------------------
- */
-
-/* mongo_install_allocator: to be called before libbson is used; may be called again. */
-extern void mongo_install_allocator(void);
-
 /*
  * mongo_driver_is_entered
- *		Are frames of libmongoc on the stack, or were they abandoned?
+ *		Tells whether frames of libmongoc are on the stack, or were abandoned.
  *
  * At the end of a transaction or of the process it is true if that is reached from within a
  * call, or if mongo_protect() has abandoned one.  libmongoc may hold its locks then.
@@ -363,119 +327,22 @@ mongo_driver_is_entered(void)
 	return mongo_driver_depth > 0;
 }
 
-/*
- * mongo_driver_check
- *		End the session by FATAL 53200 if mongo_protect() has abandoned a call of libmongoc.
- *		To be called before libmongoc is called.
- */
-extern void mongo_driver_check(void);
-
-/*
- * mongo_memory_check
- *		Refill the reserve; raise 53200 if that fails or if so many bytes are not available.
- *
- * To be called before work that must not run out of memory.  Includes
- * mongo_driver_check().
- */
-extern void mongo_memory_check(size_t size);
-
-/* mongo_memory_report: raise 53200 with the message of palloc(). */
-pg_noreturn extern void mongo_memory_report(size_t size);
-
-/*
- * mongo_protect
- *		Call a function in which lack of memory must neither raise an error nor end the
- *		process at once; return false if libbson or libmongoc ran out of memory.
- *
- * The function is then abandoned.  If libmongoc was abandoned, a WARNING 53200 is raised,
- * and the session ends after the transaction that is being ended.  If libmongoc must not be
- * called any more, returns false without calling the function.  Tries to fill the reserve
- * first.  Other errors are not caught.
- */
-extern bool mongo_protect(void (*function) (void *), void *argument);
-
-/* mongo_memory_grown: the size that libbson and libmongoc allocate for so many bytes. */
+/* Returns the size that libbson and libmongoc allocate for so many bytes. */
 static inline size_t
 mongo_memory_grown(size_t size)
 {
 	return bson_next_power_of_two(size);
 }
 
-/* mongo_skip_destructors: skip those of libraries at exit, as their data may be in use. */
 extern void mongo_skip_destructors(void);
+pg_noreturn extern void mongo_memory_report(size_t size);
+extern void mongo_driver_check(void);
+extern void mongo_install_allocator(void);
+extern void mongo_memory_check(size_t size);
+extern bool mongo_protect(void (*function) (void *), void *argument);
+extern void mongo_install_log_handler(void);
 
-/*
- * mongo_may_leave_partition
- *		Is the table a partition whose bounds depend on one of these columns (attribute
- *		numbers)?
- *
- * PostgreSQL moves a row if an UPDATE makes it violate its partition's bounds, but not out
- * of a foreign partition.  It would stay there, where no query looks for it.
- */
-extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
-
-/*
- * mongo_printable
- *		Return a palloc'd copy in the database's encoding, with '?' for what cannot be
- *		shown.  Raises nothing but lack of memory.
- *
- * MongoDB's messages quote documents and may be truncated within a character, so they may
- * contain invalid UTF-8 and control characters.
- */
-extern char *mongo_printable(const char *text);
-
-/*-------------------------------------------------------------------------
- * Privileges to see the values that a message quotes.
- *
- * MongoDB's errors quote values of documents ("Failed to parse number 'x'", a duplicate
- * key), and so do ours about documents that do not fit.  PostgreSQL shows a row's values in
- * an error only to a role that may read them: BuildIndexValueDescription() and
- * ExecBuildSlotValueDescription() require SELECT on the columns, and no row-level security.
- * We require the same.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_may_read
- *		May the current user read this column, or all columns (NULL), in any row of the
- *		foreign table or of a table that it is a partition of?
- *
- * Columns of partitions and of their parents have the same names.
- */
-extern bool mongo_may_read(Oid relid, const char *column);
-
-/* The tables whose documents are being processed; lives on the caller's stack. */
-typedef struct MongoAtWork
-{
-	ErrorContextCallback callback;
-	List	   *relids;			/* OIDs of foreign tables */
-	const char *function;		/* function with a quotable argument, or NULL */
-} MongoAtWork;
-
-/*
- * mongo_begin_work, mongo_end_work
- *		Between the calls, errors may quote documents of these tables, or the argument of
- *		the SQL function work->function.
- *
- * An ERROR also ends the work.  'relids' must live until then.
- */
-extern void mongo_begin_work(MongoAtWork *work, List *relids);
-extern void mongo_end_work(MongoAtWork *work);
-
-/* The function and the tables of the innermost work; NULL, NIL if there is none. */
-extern const char *mongo_function_at_work(void);
-extern List *mongo_tables_at_work(void);
-
-/*
- * mongo_may_quote
- *		May a message quote this column of the documents being processed, or any value
- *		in them (NULL)?  True if there are no tables: ANALYZE and the SQL functions check
- *		privileges of their own.
- */
-extern bool mongo_may_quote(const char *column);
-
-/* mongo_query_log_level: elevel of logged commands; only superusers see their values. */
-extern int	mongo_query_log_level(void);
+/* ------------------------------ struct_nodes.c ----------------------------- */
 
 /*
  * Structs as nodes in a plan, which is copied, and is written and read for parallel workers.
@@ -522,19 +389,7 @@ typedef struct MongoStructType
 #define MONGO_STRUCT_TYPE(type, fields) \
 	{sizeof(type), fields, lengthof(fields)}
 
-/*
- * mongo_struct_to_list, mongo_struct_from_list
- *		Convert a struct to a List, and such a List to a palloc'd struct.
- *
- * The List contains copies of the strings, but shares the nodes.  The struct shares both
- * with the List.
- */
 extern List *mongo_struct_to_list(const MongoStructType *type, const void *source);
 extern void *mongo_struct_from_list(const MongoStructType *type, const List *list);
-
-/* ------------ Cluster times, seconds << 32 | number within the second ----------- */
-
-extern char *mongo_format_cluster_time(uint64 time);
-extern uint64 mongo_parse_cluster_time(const char *text);
 
 #endif							/* MONGO_FDW_COMMON_H */

@@ -14,37 +14,7 @@
 #include "foreign/foreign.h"
 #include "nodes/pg_list.h"
 
-/* -------- Authentication mechanisms of MongoDB, and their properties ------- */
-
-/* How a mechanism uses a user name or a password. */
-typedef enum MongoCredentialUse
-{
-	MONGO_CREDENTIAL_UNUSED,	/* must not be given */
-	MONGO_CREDENTIAL_OPTIONAL,
-	MONGO_CREDENTIAL_REQUIRED
-} MongoCredentialUse;
-
-typedef struct MongoAuthMechanism
-{
-	const char *name;
-	MongoCredentialUse username;
-	MongoCredentialUse password;
-	bool		is_external;	/* users are defined outside of MongoDB: their
-								 * database is $external */
-	bool		is_ambient;		/* may use the database server's identity */
-} MongoAuthMechanism;
-
-/* mongo_auth_mechanism_named: find a mechanism, ignoring case; NULL if there is none. */
-extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
-
-/*
- * mongo_auth_properties
- *		Add "NAME:value,NAME:value" to 'document'; secret properties only with 'secrets'.
- *		Returns NULL, or an error as a palloc'd sentence that shows no value.
- */
-extern const char *mongo_auth_properties(const char *text, bool secrets, bson_t *document);
-
-/* ---------------- The options, parsed by the table in options.c ------------ */
+/* -------------------------------- in_force.c ------------------------------ */
 
 /* The result of reading a field whose value does not fit its column. */
 typedef enum MongoTypeMismatch
@@ -54,7 +24,7 @@ typedef enum MongoTypeMismatch
 	MONGO_TYPE_MISMATCH_SKIP	/* the document is left out */
 } MongoTypeMismatch;
 
-/* Are writes undone if their PostgreSQL transaction is rolled back? */
+/* Whether writes are undone if their PostgreSQL transaction is rolled back. */
 typedef enum MongoTransactions
 {
 	MONGO_TRANSACTIONS_AUTO,	/* if the server supports it */
@@ -117,9 +87,6 @@ typedef struct MongoConnectionOptions
 	const char *write_concern;	/* "majority", a number, or a custom name */
 	const char *read_concern;
 } MongoConnectionOptions;
-
-/* mongo_read_mode_name: the spelling of option read_preference and of $readPreference. */
-extern const char *mongo_read_mode_name(mongoc_read_mode_t mode);
 
 /* The options for planning and reading a table. */
 typedef struct MongoTableOptions
@@ -187,7 +154,7 @@ typedef struct MongoTableOptions
 /* The document in a change stream's events.  Most columns read a field of it. */
 #define MONGO_STREAM_DOCUMENT	"fullDocument"
 
-/* Does an index begin with a column's field? */
+/* Whether an index begins with a column's field. */
 typedef enum MongoIndexed
 {
 	MONGO_INDEXED_LEARNED,		/* not given: use ANALYZE's statistics */
@@ -210,27 +177,13 @@ typedef struct MongoColumnOptions
 								 * MONGO_STREAM_TOKEN and the others */
 } MongoColumnOptions;
 
-/*
- * mongo_connection_options, mongo_table_options, mongo_column_options
- *		Return the effective options, parsed, with defaults.
- *
- * A table's option overrides its server's.  Options that passed the validator raise no
- * error.  A connection's options are palloc'd.  Those of tables and columns are cached
- * until an invalidation; a result stays valid until the end of the transaction.
- */
-extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
-														UserMapping *user);
-extern const MongoTableOptions *mongo_table_options(Oid foreigntableid);
-extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid,
-													  AttrNumber attnum);
-
 /* Name of the column that shows which fields do not fit their columns. */
 #define MONGO_MISMATCH_COLUMN	"__mismatch"
 
 /* Name of the column that contains the whole document. */
 #define MONGO_DOCUMENT_COLUMN	"__doc"
 
-/* mongo_is_pseudo_column: is it one of these two, which read no field? */
+/* Tells whether a column has one of these two names, so that it reads no field. */
 static inline bool
 mongo_is_pseudo_column(const char *name)
 {
@@ -246,9 +199,6 @@ typedef struct MongoColumnFacts
 	List	   *parameters;		/* numbers of those with the option parameter */
 } MongoColumnFacts;
 
-/* mongo_column_facts: cached like the options. */
-extern const MongoColumnFacts *mongo_column_facts(Oid foreigntableid);
-
 /* The options of IMPORT FOREIGN SCHEMA, see docs/import.md. */
 typedef struct MongoImportOptions
 {
@@ -261,9 +211,6 @@ typedef struct MongoImportOptions
 	int			objectid_as_text;
 } MongoImportOptions;
 
-/* mongo_import_options: raises HV00D for an unknown option, 22023 for an invalid value. */
-extern MongoImportOptions mongo_import_options(List *definitions);
-
 /* Data about a table that src/catalog caches with its options. */
 typedef struct MongoTableFacts
 {
@@ -275,15 +222,80 @@ typedef struct MongoTableFacts
 	double		documents;		/* the last count */
 } MongoTableFacts;
 
-/* mongo_table_facts: the cached data, valid as long as the table's options. */
-extern MongoTableFacts *mongo_table_facts(Oid foreigntableid);
-
-/*
- * mongo_read_concern
- *		Return the read concern for reads outside of transactions, from the server's options
- *		or its URI, in the current memory context; NULL: none.
- */
+extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
+														UserMapping *user);
+extern MongoImportOptions mongo_import_options(List *definitions);
 extern const char *mongo_read_concern(ForeignServer *server);
+extern MongoTableFacts *mongo_table_facts(Oid foreigntableid);
+extern const MongoTableOptions *mongo_table_options(Oid foreigntableid);
+extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid,
+													  AttrNumber attnum);
+extern const MongoColumnFacts *mongo_column_facts(Oid foreigntableid);
+
+/* --------------------------------- login.c -------------------------------- */
+
+/* How a mechanism uses a user name or a password. */
+typedef enum MongoCredentialUse
+{
+	MONGO_CREDENTIAL_UNUSED,	/* must not be given */
+	MONGO_CREDENTIAL_OPTIONAL,
+	MONGO_CREDENTIAL_REQUIRED
+} MongoCredentialUse;
+
+typedef struct MongoAuthMechanism
+{
+	const char *name;
+	MongoCredentialUse username;
+	MongoCredentialUse password;
+	bool		is_external;	/* users are defined outside of MongoDB: their
+								 * database is $external */
+	bool		is_ambient;		/* may use the database server's identity */
+} MongoAuthMechanism;
+
+/* What a URI must not contain; why, and where to put it instead, as sentences. */
+typedef struct MongoUriRefusal
+{
+	const char *name;
+	const char *detail;
+	const char *hint;
+} MongoUriRefusal;
+
+extern const mongoc_uri_t *mongo_uri_parse(const char *text,
+										   bson_error_t *error);
+extern const MongoUriRefusal *mongo_uri_refusal_of_text(const char *text);
+extern const MongoUriRefusal *mongo_uri_refusal(const mongoc_uri_t *uri);
+extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
+extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
+extern const char *mongo_auth_properties(const char *text, bool secrets, bson_t *document);
+extern List *mongo_split_list(const char *value);
+extern bool mongo_path_is_under(const char *path, const char *parent);
+extern UserMapping *mongo_user_mapping(Oid userid, Oid serverid);
+
+/* -------------------------------- options.c ------------------------------- */
+
+extern const char *mongo_read_mode_name(mongoc_read_mode_t mode);
+
+/* -------------------------------- settings.c ------------------------------ */
+
+/* GUCs, defined by mongo_define_settings() from _PG_init(). */
+extern bool mongo_enable_pushdown;
+extern bool mongo_enable_batched_joins;
+
+/* Whether the library is in shared_preload_libraries. */
+extern bool mongo_is_preloaded;
+
+/* Commands that take at least so many milliseconds are logged; -1: none. */
+extern int	mongo_slow_command_ms;
+
+/* Zero: as mongo_sync.enabled = off; all else has no meaning any more. */
+extern int	mongo_sync_interval;
+
+/* The index to use, in the form of option hint; empty: that option's. */
+extern char *mongo_hint;
+extern uint64 mongo_time_setting;	/* seconds << 32 | number; 0: none */
+
+extern bool mongo_log_remote_query;
+extern bool mongo_explain_remote_plans;
 
 /*
  * Features of MongoDB that option pushdown_disable may name, because older and compatible
@@ -302,103 +314,10 @@ typedef enum MongoFeature
 	MONGO_NFEATURES				/* number of features */
 } MongoFeature;
 
-/*
- * mongo_feature_enabled
- *		May a command on this table use the feature?
- *
- * False if pushdown_disable names it, or if its older switch is off as a setting or as an
- * option: enable_join_pushdown for LOOKUP, enable_aggregate_pushdown for GROUP,
- * enable_order_by_pushdown for SORT.  Does not check mongo_fdw.enable_pushdown.
- */
+extern void mongo_define_settings(void);
+extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
 extern bool mongo_feature_enabled(const MongoTableOptions *options,
 								  MongoFeature feature);
-
-/* mongo_feature_is_disabled: does pushdown_disable name the feature? */
-extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
-
-/* mongo_feature_in_message: the feature that a server's error is about, or NULL. */
 extern const char *mongo_feature_in_message(const char *message);
-
-/* -------------- Options that are lists: "lines, lines.parts" -------------- */
-
-/*
- * mongo_split_list
- *		Split at commas and trim blanks; the parts (char *) may be empty.  NIL for NULL.
- *		Palloc'd in the current memory context.
- */
-extern List *mongo_split_list(const char *value);
-
-/* mongo_path_is_under: is 'path' the field 'parent', or a field inside it? */
-extern bool mongo_path_is_under(const char *path, const char *parent);
-
-/* ------------------------ The settings mongo_fdw.* ------------------------ */
-
-/* GUCs, defined by mongo_define_settings() from _PG_init(). */
-extern bool mongo_enable_pushdown;
-extern bool mongo_enable_batched_joins;
-
-/* Is the library in shared_preload_libraries? */
-extern bool mongo_is_preloaded;
-
-/* Commands that take at least so many milliseconds are logged; -1: none. */
-extern int	mongo_slow_command_ms;
-
-/* Zero: as mongo_sync.enabled = off; all else has no meaning any more. */
-extern int	mongo_sync_interval;
-
-/* The index to use, in the form of option hint; empty: that option's. */
-extern char *mongo_hint;
-extern uint64 mongo_time_setting;	/* seconds << 32 | number; 0: none */
-
-extern bool mongo_log_remote_query;
-extern bool mongo_explain_remote_plans;
-
-/* mongo_define_settings: called once per process; also reserves the prefix "mongo_fdw". */
-extern void mongo_define_settings(void);
-
-/*
- * mongo_uri_parse
- *		Parse option uri with libmongoc; NULL, with *error set, if libmongoc rejects it.
- *
- * The result belongs to the current memory context and must not be destroyed.  Nothing is
- * resolved over the network.  libmongoc's warnings are stored in mongo_driver_message and
- * not logged, as they quote the text.
- */
-extern const mongoc_uri_t *mongo_uri_parse(const char *text,
-										   bson_error_t *error);
-
-/* What a URI must not contain; why, and where to put it instead, as sentences. */
-typedef struct MongoUriRefusal
-{
-	const char *name;
-	const char *detail;
-	const char *hint;
-} MongoUriRefusal;
-
-/*
- * mongo_uri_refusal_of_text, mongo_uri_refusal
- *		Does a URI contain a secret, or specify how to authenticate, or a proxy?  NULL if not.
- *
- * Every user of the database can read a server's options.  So such a URI is refused by DDL,
- * and again before use: an older version may have accepted it, and another version of
- * the driver may parse it differently.
- *
- * The first function checks the text alone.  Any @ that is not written as %40 may end a
- * user name and password, and versions of libmongoc differ in which one does.  It also
- * refuses options of the URI whose names suggest secrets, even if the driver does not
- * support them.  The second function checks what libmongoc has parsed.
- */
-extern const MongoUriRefusal *mongo_uri_refusal_of_text(const char *text);
-extern const MongoUriRefusal *mongo_uri_refusal(const mongoc_uri_t *uri);
-
-/* mongo_uri_is_acknowledged: does MongoDB report the result of writes? */
-extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
-
-/*
- * mongo_user_mapping
- *		As PostgreSQL's GetUserMapping(), but error 42704 has a HINT, and the message of
- *		PostgreSQL 17 in all versions.
- */
-extern UserMapping *mongo_user_mapping(Oid userid, Oid serverid);
 
 #endif							/* MONGO_FDW_OPTIONS_H */

@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * bson_write.c
- *		Writing BSON documents, and documents that belong to memory contexts.
+ *		BSON documents that belong to memory contexts, and the writing of documents by templates;
+ *		texts for messages and of cluster times.
+ *
+ * libbson allocates with malloc(), so an ERROR would leak documents.  Documents made here are
+ * destroyed when their memory context is reset or deleted, so they must not be passed to
+ * bson_destroy() or bson_steal().
+ *
+ * A template (common.h) is read by recursive descent: append_any() appends one value, and calls
+ * itself for the members of objects and the elements of arrays.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +38,14 @@ destroy_owned_bson(void *arg)
 		bson_destroy((bson_t *) arg);
 }
 
+/*
+ * bson_appended
+ *		Returns its argument, which a function of libbson has returned.  Raises 54000 if it is
+ *		false.
+ *
+ * libbson's functions that append return false where a document would exceed 1 GB, and then leave
+ * a nested document uninitialized.  The macros in common.h check each of them.
+ */
 bool
 bson_appended(bool appended)
 {
@@ -40,14 +56,14 @@ bson_appended(bool appended)
 	return true;
 }
 
-/* allocate_owned_bson: the caller initializes ->bson, and then calls adopt(). */
+/* Returns a document to be initialized by the caller, which then calls adopt(). */
 static OwnedBson *
 allocate_owned_bson(MemoryContext context)
 {
 	return bson_palloc(context, sizeof(OwnedBson));
 }
 
-/* adopt: let the context destroy the document. */
+/* Has the context destroy the document, and returns it. */
 static bson_t *
 adopt(MemoryContext context, OwnedBson *owned)
 {
@@ -57,6 +73,10 @@ adopt(MemoryContext context, OwnedBson *owned)
 	return &owned->bson;
 }
 
+/*
+ * bson_create_in
+ *		Returns an empty document, which lives in 'context'.  Raises 53200.
+ */
 bson_t *
 bson_create_in(MemoryContext context)
 {
@@ -66,6 +86,10 @@ bson_create_in(MemoryContext context)
 	return adopt(context, owned);
 }
 
+/*
+ * bson_copy_in
+ *		Returns a copy of a document, which lives in 'context'.  Raises 53200.
+ */
 bson_t *
 bson_copy_in(MemoryContext context, const bson_t *source)
 {
@@ -75,12 +99,22 @@ bson_copy_in(MemoryContext context, const bson_t *source)
 	return adopt(context, owned);
 }
 
+/*
+ * bson_view
+ *		Sets *view to a read-only document at these bytes, which must outlive it.  Returns false
+ *		unless they have a document's length and end.  Never raises.
+ */
 bool
 bson_view(bson_t *view, const uint8_t *data, size_t length)
 {
 	return bson_init_static(view, data, length);
 }
 
+/*
+ * bson_view_at
+ *		Does what bson_view() does, with the document at an iterator.  Returns false for any other
+ *		type.
+ */
 bool
 bson_view_at(bson_t *view, const bson_iter_t *iter)
 {
@@ -126,7 +160,7 @@ next_character(Reader *reader)
 	return *reader->position;
 }
 
-/* take: if this is the next character, skip it and return true. */
+/* Skips the next character and returns true, if it is this one. */
 static bool
 take(Reader *reader, char c)
 {
@@ -157,7 +191,7 @@ read_word(Reader *reader)
 	return word;
 }
 
-/* read_value: read "@1" and the like; return its value. */
+/* Reads "@1" and the like, and returns the value that it stands for. */
 static const bson_value_t *
 read_value(Reader *reader)
 {
@@ -201,9 +235,9 @@ append_members(Reader *reader, bson_t *document)
 	}
 }
 
-/* array_key: the key of an element, in the buffer or a constant of libbson. */
 #define ARRAY_KEY_SIZE	16
 
+/* Returns the key of an element, which is in the buffer or a constant of libbson. */
 static Word
 array_key(uint32 index, char *buffer)
 {
@@ -244,7 +278,7 @@ static const struct
 	{"max", {.value_type = BSON_TYPE_MAXKEY}},
 };
 
-/* append_word: append an integer or a named constant. */
+/* Appends an integer or a named constant. */
 static void
 append_word(Reader *reader, bson_t *document, Word key)
 {
@@ -271,7 +305,7 @@ append_word(Reader *reader, bson_t *document, Word key)
 	report_fault(reader);
 }
 
-/* append_any: append the next value of the template with a key. */
+/* Appends the next value of the template with a key. */
 static void
 append_any(Reader *reader, bson_t *document, Word key)
 {
@@ -322,7 +356,7 @@ append_any(Reader *reader, bson_t *document, Word key)
 	}
 }
 
-/* expect_end: raise unless the template has ended. */
+/* Raises XX000 unless the template has ended. */
 static void
 expect_end(Reader *reader)
 {
@@ -330,6 +364,10 @@ expect_end(Reader *reader)
 		report_fault(reader);
 }
 
+/*
+ * bson_append_template_values
+ *		Appends the members of a template, which is an object.  See bson_append_template().
+ */
 void
 bson_append_template_values(bson_t *document, const char *template,
 							const BsonValue *values, int nvalues)
@@ -340,6 +378,10 @@ bson_append_template_values(bson_t *document, const char *template,
 	expect_end(&reader);
 }
 
+/*
+ * bson_append_member_values
+ *		Appends a template of any kind as one member.  See bson_append_template().
+ */
 void
 bson_append_member_values(bson_t *document, const char *key, const char *template,
 						  const BsonValue *values, int nvalues)
@@ -350,6 +392,11 @@ bson_append_member_values(bson_t *document, const char *key, const char *templat
 	expect_end(&reader);
 }
 
+/*
+ * bson_from_template_values
+ *		Returns a document or an array made of a template, in the current memory context.  See
+ *		bson_append_template().
+ */
 bson_t *
 bson_from_template_values(const char *template, const BsonValue *values, int nvalues)
 {
@@ -364,6 +411,10 @@ bson_from_template_values(const char *template, const BsonValue *values, int nva
 	return document;
 }
 
+/*
+ * bson_append_condition
+ *		Appends {path: {operator: value}}.
+ */
 void
 bson_append_condition(bson_t *document, const char *path, const char *operator,
 					  bson_value_t value)
@@ -375,12 +426,21 @@ bson_append_condition(bson_t *document, const char *path, const char *operator,
 	bson_append_document_end(document, &condition);
 }
 
+/*
+ * bson_field
+ *		Returns "$path", which is the field's value in an expression; palloc'd.
+ */
 bson_value_t
 bson_field(const char *path)
 {
 	return bson_utf8(psprintf("$%s", path));
 }
 
+/*
+ * bson_first
+ *		Returns the value of the document's first element, which must exist.  It refers to the
+ *		document.
+ */
 bson_value_t
 bson_first(const bson_t *document)
 {
@@ -391,6 +451,10 @@ bson_first(const bson_t *document)
 	return *bson_iter_value(&iter);
 }
 
+/*
+ * bson_array_create
+ *		Returns an empty array in the current memory context.
+ */
 BsonArray
 bson_array_create(void)
 {
@@ -400,6 +464,10 @@ bson_array_create(void)
 	};
 }
 
+/*
+ * bson_array_append
+ *		Appends a value as an element.
+ */
 void
 bson_array_append(BsonArray *array, bson_value_t value)
 {
@@ -409,6 +477,10 @@ bson_array_append(BsonArray *array, bson_value_t value)
 	bson_append_value(array->bson, key.start, key.length, &value);
 }
 
+/*
+ * bson_array_append_template_values
+ *		Appends a template of any kind as an element.  See bson_append_template().
+ */
 void
 bson_array_append_template_values(BsonArray *array, const char *template,
 								  const BsonValue *values, int nvalues)
@@ -421,6 +493,11 @@ bson_array_append_template_values(BsonArray *array, const char *template,
 	expect_end(&reader);
 }
 
+/*
+ * bson_array_begin_document
+ *		Begins an element that is a document.  Until bson_array_end_document() only 'document' may
+ *		be appended to.
+ */
 void
 bson_array_begin_document(BsonArray *array, bson_t *document)
 {
@@ -430,6 +507,10 @@ bson_array_begin_document(BsonArray *array, bson_t *document)
 	bson_append_document_begin(array->bson, key.start, key.length, document);
 }
 
+/*
+ * bson_array_end_document
+ *		Ends the element that bson_array_begin_document() has begun.
+ */
 void
 bson_array_end_document(BsonArray *array, bson_t *document)
 {
@@ -438,6 +519,14 @@ bson_array_end_document(BsonArray *array, bson_t *document)
 
 /* ------------- Text of unknown origin, made safe for messages ------------- */
 
+/*
+ * mongo_printable
+ *		Returns a palloc'd copy in the database's encoding, with '?' for what cannot be shown.
+ *		Raises nothing but lack of memory.
+ *
+ * MongoDB's messages quote documents and may be cut within a character, so they may contain
+ * invalid UTF-8 and control characters.
+ */
 char *
 mongo_printable(const char *text)
 {
@@ -468,8 +557,8 @@ mongo_printable(const char *text)
 
 /*
  * mongo_format_cluster_time
- *		Returns a time of MongoDB's clock, palloc'd: ten digits of seconds since 1970, a colon, and
- *		ten digits of a number within the second.  Such texts sort as the times do.
+ *		Returns a time of MongoDB's clock, palloc'd: ten digits of seconds since 1970, a colon,
+ *		and ten digits of a number within the second.  Such texts sort as the times do.
  */
 char *
 mongo_format_cluster_time(uint64 time)

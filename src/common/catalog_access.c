@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * catalog_access.c
- *		Privileges to see values, and bounds of partitions.
+ *		Privileges to see the values that a message quotes, and bounds of partitions.
+ *
+ * MongoDB's errors quote values of documents ("Failed to parse number 'x'", a duplicate key), and
+ * so do ours about documents that do not fit.  PostgreSQL shows a row's values in an error only
+ * to a role that may read them: BuildIndexValueDescription() and ExecBuildSlotValueDescription()
+ * require SELECT on the columns, and no row-level security.  We require the same.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +26,7 @@
 
 /* ---------- Privileges to see the values that a message quotes ------------ */
 
-/* may_read_table: check the privileges on this table only. */
+/* Returns what mongo_may_read() does, without regard to the table's parents. */
 static bool
 may_read_table(Oid relid, const char *column)
 {
@@ -39,6 +44,13 @@ may_read_table(Oid relid, const char *column)
 		pg_attribute_aclcheck(relid, attnum, user, ACL_SELECT) == ACLCHECK_OK;
 }
 
+/*
+ * mongo_may_read
+ *		Tells whether the current user may read this column, or all columns (NULL), in any row of
+ *		the foreign table or of a table that it is a partition of.
+ *
+ * Columns of partitions and of their parents have the same names.
+ */
 bool
 mongo_may_read(Oid relid, const char *column)
 {
@@ -57,12 +69,19 @@ mongo_may_read(Oid relid, const char *column)
 	return false;
 }
 
-/* at_work: a callback that adds nothing to an error; its address marks our entries. */
+/* Adds nothing to an error.  Its address marks our entries in error_context_stack. */
 static void
 at_work(void *arg pg_attribute_unused())
 {
 }
 
+/*
+ * mongo_begin_work
+ *		Until mongo_end_work(), errors may quote documents of these tables, or the argument of the
+ *		SQL function that the caller stores in work->function.
+ *
+ * An ERROR also ends the work.  'work' and 'relids' must live until then.
+ */
 void
 mongo_begin_work(MongoAtWork *work, List *relids)
 {
@@ -74,13 +93,17 @@ mongo_begin_work(MongoAtWork *work, List *relids)
 	error_context_stack = &work->callback;
 }
 
+/*
+ * mongo_end_work
+ *		Ends what mongo_begin_work() has begun.
+ */
 void
 mongo_end_work(MongoAtWork *work)
 {
 	error_context_stack = work->callback.previous;
 }
 
-/* innermost_work: return the innermost work that has not ended, or NULL. */
+/* Returns the innermost work that has not ended, or NULL. */
 static const MongoAtWork *
 innermost_work(void)
 {
@@ -92,6 +115,10 @@ innermost_work(void)
 	return NULL;
 }
 
+/*
+ * mongo_tables_at_work
+ *		Returns the tables of the innermost work, which owns the list; NIL if there is none.
+ */
 List *
 mongo_tables_at_work(void)
 {
@@ -100,6 +127,10 @@ mongo_tables_at_work(void)
 	return work != NULL ? work->relids : NIL;
 }
 
+/*
+ * mongo_function_at_work
+ *		Returns the function of the innermost work; NULL if there is none.
+ */
 const char *
 mongo_function_at_work(void)
 {
@@ -108,6 +139,13 @@ mongo_function_at_work(void)
 	return work != NULL ? work->function : NULL;
 }
 
+/*
+ * mongo_may_quote
+ *		Tells whether a message may quote this column of the documents being processed, or any
+ *		value in them (NULL).
+ *
+ * True if there are no tables: ANALYZE and the SQL functions check privileges of their own.
+ */
 bool
 mongo_may_quote(const char *column)
 {
@@ -123,6 +161,10 @@ mongo_may_quote(const char *column)
 	return true;
 }
 
+/*
+ * mongo_query_log_level
+ *		Returns the level at which commands are logged, so that only superusers see their values.
+ */
 int
 mongo_query_log_level(void)
 {
@@ -134,6 +176,14 @@ mongo_query_log_level(void)
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_may_leave_partition
+ *		Tells whether the table is a partition whose bounds depend on one of these columns
+ *		(attribute numbers).
+ *
+ * PostgreSQL moves a row if an UPDATE makes it violate its partition's bounds, but not out of a
+ * foreign partition.  It would stay there, where no query looks for it.
+ */
 bool
 mongo_may_leave_partition(Relation relation, const List *attributes)
 {

@@ -3,6 +3,9 @@
  * compression.c
  *		The compressors for OP_COMPRESSED messages.
  *
+ * Available are those that libmongoc was built with, as it negotiates them, if their library was
+ * found when mongo_fdw was built.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -123,6 +126,11 @@ static const MongoCompressor compressors[] =
 	{.name = NULL}
 };
 
+/*
+ * mongo_compressor_named
+ *		Returns the compressor of this name, whose length is given, ignoring case; NULL if there
+ *		is none.
+ */
 const MongoCompressor *
 mongo_compressor_named(const char *name, size_t length)
 {
@@ -135,6 +143,10 @@ mongo_compressor_named(const char *name, size_t length)
 	return NULL;
 }
 
+/*
+ * mongo_compressor_names
+ *		Returns the names of all compressors, "snappy, zlib, zstd"; palloc'd.
+ */
 char *
 mongo_compressor_names(void)
 {
@@ -146,6 +158,10 @@ mongo_compressor_names(void)
 	return names.data;
 }
 
+/*
+ * mongo_compressor_negotiated
+ *		Returns the compressor that the reply to "hello" selects, or NULL.
+ */
 const MongoCompressor *
 mongo_compressor_negotiated(const bson_t *hello)
 {

@@ -3,6 +3,21 @@
  * driver.c
  *		Memory and log of libmongoc and libbson in our process.
  *
+ * libbson aborts the process if malloc() fails, and then PostgreSQL restarts all backends.  So
+ * bson_mem_set_vtable() installs an allocator of ours.  It calls malloc() and free(), because
+ * libmongoc has already allocated memory before.  If malloc() fails, it
+ *
+ * - takes small allocations from a reserve, so that cleaning up succeeds;
+ * - raises ERROR 53200 if our own code has called libbson;
+ * - ends the session by FATAL 53200 if libmongoc's frames are on the stack, as they cannot be
+ *   unwound.  Their data is left as it is, so nothing may call libmongoc again
+ *   (mongo_driver_is_entered());
+ * - does neither in mongo_protect(), which is for cleaning up and for the end of a transaction,
+ *   where PostgreSQL can handle neither ERROR nor FATAL.
+ *
+ * Ending the session is the last resort: before a caller passes something large to libmongoc, it
+ * calls mongo_memory_check().
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -46,9 +61,8 @@ note_exit_code(int code, Datum arg pg_attribute_unused())
 }
 
 /*
- * leave
- *		Exit function: skip the destructors of libmongoc and its libraries if a call of
- *		libmongoc is in progress, as it may hold locks that they would take.
+ * Exit function: skips the destructors of libmongoc and its libraries if a call of libmongoc is
+ * in progress, as it may hold locks that they would take.
  *
  * PostgreSQL has finished its own exit callbacks by now.
  */
@@ -59,7 +73,7 @@ leave(void)
 		_exit(exit_code);
 }
 
-/* watch_exit: register exit callbacks in each process; a fork inherits those of atexit(). */
+/* Registers exit callbacks in each process; a fork inherits those of atexit(). */
 static void
 watch_exit(void)
 {
@@ -71,6 +85,10 @@ watch_exit(void)
 	prepared_pid = MyProcPid;
 }
 
+/*
+ * mongo_skip_destructors
+ *		Has the exit skip the destructors of libraries, as their data may be in use.
+ */
 void
 mongo_skip_destructors(void)
 {
@@ -80,6 +98,10 @@ mongo_skip_destructors(void)
 
 /* ------------------------------- allocation -------------------------------- */
 
+/*
+ * mongo_memory_report
+ *		Raises 53200 with the message of palloc().
+ */
 void
 mongo_memory_report(size_t size)
 {
@@ -89,7 +111,7 @@ mongo_memory_report(size_t size)
 			 errdetail("Failed on request of size %zu for a BSON document.", size)));
 }
 
-/* report_end: end the session, as libmongoc cannot continue. */
+/* Ends the session by FATAL 53200, as libmongoc cannot continue. */
 pg_noreturn static void report_end(size_t size);
 
 static void
@@ -104,6 +126,11 @@ report_end(size_t size)
 					   size)));
 }
 
+/*
+ * mongo_driver_check
+ *		Ends the session by FATAL 53200 if mongo_protect() has abandoned a call of libmongoc.  To
+ *		be called before libmongoc is.
+ */
 void
 mongo_driver_check(void)
 {
@@ -111,7 +138,10 @@ mongo_driver_check(void)
 		report_end(0);
 }
 
-/* fail: handle a failed allocation, see common.h.  If it returns NULL, libbson aborts. */
+/*
+ * Handles a failed allocation, as the beginning of this file describes.  If it returns NULL,
+ * libbson aborts.
+ */
 static void *
 fail(size_t size)
 {
@@ -125,7 +155,7 @@ fail(size_t size)
 	report_end(size);
 }
 
-/* give_reserve: free the reserve; true if the failed allocation may be tried again. */
+/* Frees the reserve; returns whether the failed allocation may be tried again. */
 static bool
 give_reserve(size_t size)
 {
@@ -137,7 +167,7 @@ give_reserve(size_t size)
 	return true;
 }
 
-/* reallocate: realloc(), which is malloc() for NULL. */
+/* Returns what realloc() does, which is malloc() for NULL. */
 static void *
 reallocate(void *memory, size_t size)
 {
@@ -175,6 +205,10 @@ allocate_aligned(size_t alignment, size_t size)
 	return result;
 }
 
+/*
+ * mongo_install_allocator
+ *		Installs our allocator.  To be called before libbson is used; may be called again.
+ */
 void
 mongo_install_allocator(void)
 {
@@ -192,7 +226,7 @@ mongo_install_allocator(void)
 
 /* ---------------------- checking memory in advance ------------------------- */
 
-/* is_available: could 'size' bytes be allocated now?  Never raises. */
+/* Tells whether 'size' bytes could be allocated now.  Never raises. */
 static bool
 is_available(size_t size)
 {
@@ -204,7 +238,7 @@ is_available(size_t size)
 	return probe != NULL;
 }
 
-/* fill_reserve: return false if there is not enough memory. */
+/* Fills the reserve; returns false if there is not enough memory. */
 static bool
 fill_reserve(void)
 {
@@ -213,6 +247,12 @@ fill_reserve(void)
 	return reserve != NULL;
 }
 
+/*
+ * mongo_memory_check
+ *		Refills the reserve.  Raises 53200 if that fails, or if so many bytes are not available.
+ *
+ * To be called before work that must not run out of memory.  Includes mongo_driver_check().
+ */
 void
 mongo_memory_check(size_t size)
 {
@@ -227,11 +267,10 @@ mongo_memory_check(size_t size)
 /* -------------------------------- mongo_protect ---------------------------- */
 
 /*
- * end_session_soon
- *		End the session soon: frames of libmongoc were abandoned, so it must not be called.
+ * Has the session end soon: frames of libmongoc were abandoned, so it must not be called.
  *
- * PostgreSQL ends the session when it next checks for interrupts.  It does not do that
- * before a transaction that is being ended has ended.
+ * PostgreSQL ends the session when it next checks for interrupts.  It does not do that before a
+ * transaction that is being ended has ended.
  */
 static void
 end_session_soon(void)
@@ -246,7 +285,7 @@ end_session_soon(void)
 			 errdetail("It ran out in libmongoc, which cannot continue: the session ends.")));
 }
 
-/* call_protected: return false if memory has run out; errors are not caught. */
+/* Calls the function; returns false if memory has run out.  Errors are not caught. */
 static bool
 call_protected(void (*function) (void *), void *argument)
 {
@@ -271,6 +310,16 @@ call_protected(void (*function) (void *), void *argument)
 	return succeeded;
 }
 
+/*
+ * mongo_protect
+ *		Calls a function in which lack of memory must neither raise an error nor end the process
+ *		at once.  Returns false if libbson or libmongoc ran out of memory; the function is then
+ *		abandoned.
+ *
+ * If libmongoc was abandoned, a WARNING 53200 is raised, and the session ends after the
+ * transaction that is being ended.  If libmongoc must not be called any more, returns false
+ * without calling the function.  Tries to fill the reserve first.  Other errors are not caught.
+ */
 bool
 mongo_protect(void (*function) (void *), void *argument)
 {
@@ -296,11 +345,10 @@ char		mongo_driver_message[MONGO_DRIVER_MESSAGE_SIZE];
 bool		mongo_driver_log_is_held;
 
 /*
- * log_driver_message
- *		Log a line of libmongoc (a mongoc_log_func_t).
+ * Logs a line of libmongoc (a mongoc_log_func_t).
  *
- * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.  Interrupts are
- * held off: ereport() would process them, and an error that they raise would be lost here.
+ * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.  Interrupts are held off:
+ * ereport() would process them, and an error that they raise would be lost here.
  */
 static void
 log_driver_message(mongoc_log_level_t level, const char *domain,
@@ -343,6 +391,11 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 	QueryCancelHoldoffCount = cancel_holdoff;
 }
 
+/*
+ * mongo_install_log_handler
+ *		Sends libmongoc's log lines to elog.  To be called before libmongoc is used; may be called
+ *		again.
+ */
 void
 mongo_install_log_handler(void)
 {

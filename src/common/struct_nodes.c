@@ -29,7 +29,7 @@ typedef struct Reader
 	int			next_node;
 } Reader;
 
-/* pack_string: append whether the string is not NULL; if so, the string and its zero. */
+/* Appends whether the string is not NULL; if so, the string and its zero. */
 static void
 pack_string(Writer *writer, const char *string)
 {
@@ -38,7 +38,7 @@ pack_string(Writer *writer, const char *string)
 		appendBinaryStringInfo(&writer->bytes, string, strlen(string) + 1);
 }
 
-/* pack_struct: write the fields of a struct. */
+/* Appends the fields of a struct. */
 static void
 pack_struct(Writer *writer, const MongoStructType *type, const char *source)
 {
@@ -71,7 +71,7 @@ pack_struct(Writer *writer, const MongoStructType *type, const char *source)
 	}
 }
 
-/* unpack_struct: read the fields of a struct, which is palloc'd. */
+/* Returns a struct whose fields are read, palloc'd. */
 static void *
 unpack_struct(Reader *reader, const MongoStructType *type)
 {
@@ -110,6 +110,11 @@ unpack_struct(Reader *reader, const MongoStructType *type)
 	return result;
 }
 
+/*
+ * mongo_struct_to_list
+ *		Returns a List of what the struct contains, which a plan can copy and write.  It contains
+ *		copies of the strings, but shares the nodes.
+ */
 List *
 mongo_struct_to_list(const MongoStructType *type, const void *source)
 {
@@ -124,6 +129,10 @@ mongo_struct_to_list(const MongoStructType *type, const void *source)
 	return writer.nodes;
 }
 
+/*
+ * mongo_struct_from_list
+ *		Returns the struct of such a List, palloc'd.  It shares strings and nodes with the List.
+ */
 void *
 mongo_struct_from_list(const MongoStructType *type, const List *list)
 {

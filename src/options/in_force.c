@@ -3,6 +3,9 @@
  * in_force.c
  *		The effective options of connections, tables and columns; cached for tables.
  *
+ * All options have passed the validator (options.c), so reading them raises no error.  A table's
+ * option overrides its server's; what neither gives has the default of the option table.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,7 +30,7 @@
 /* documents of the first getMore if fetch_size is not given */
 #define FIRST_FETCH_SIZE	10000
 
-/* read_defaults: set a struct's fields to the defaults in the option table. */
+/* Sets a struct's fields to the defaults in the option table. */
 static void
 read_defaults(void *result, MongoOptionTarget target)
 {
@@ -64,7 +67,7 @@ load_defaults(void)
 	loaded = true;
 }
 
-/* read_options: parse an object's options into the struct that is their target. */
+/* Parses an object's options into the struct that is their target. */
 static void
 read_options(void *result, MongoOptionTarget target, int object, List *definitions)
 {
@@ -78,6 +81,11 @@ read_options(void *result, MongoOptionTarget target, int object, List *definitio
 	}
 }
 
+/*
+ * mongo_connection_options
+ *		Returns the options of a connection, from its server and user mapping, palloc'd.  Strings
+ *		point into the lists of options.
+ */
 MongoConnectionOptions *
 mongo_connection_options(ForeignServer *server, UserMapping *user)
 {
@@ -92,6 +100,11 @@ mongo_connection_options(ForeignServer *server, UserMapping *user)
 	return result;
 }
 
+/*
+ * mongo_import_options
+ *		Returns the options of an IMPORT FOREIGN SCHEMA.  Raises HV00D for an unknown option,
+ *		22023 for an invalid value.
+ */
 MongoImportOptions
 mongo_import_options(List *definitions)
 {
@@ -105,7 +118,13 @@ mongo_import_options(List *definitions)
 	return result;
 }
 
-/* mongo_read_concern: reads only two options, because planning calls it. */
+/*
+ * mongo_read_concern
+ *		Returns the read concern for reads outside of transactions, from the server's options or
+ *		its URI, in the current memory context; NULL: none.
+ *
+ * Reads only two options, because planning calls it.
+ */
 const char *
 mongo_read_concern(ForeignServer *server)
 {
@@ -151,7 +170,7 @@ typedef struct CachedTableEntry
 
 static HTAB *cached_tables = NULL;
 
-/* forget_table: remove from the cache; callers may use its data until transaction end. */
+/* Removes a table from the cache.  Callers may use its data until the transaction ends. */
 static void
 forget_table(CachedTableEntry *entry)
 {
@@ -166,7 +185,7 @@ forget_table(CachedTableEntry *entry)
 		MemoryContextDelete(table->facts.context);
 }
 
-/* table_has_changed: relcache callback for DDL and ANALYZE; InvalidOid: all tables. */
+/* Relcache callback for DDL and ANALYZE; InvalidOid stands for all tables. */
 static void
 table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
 {
@@ -185,7 +204,7 @@ table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
 		forget_table(entry);
 }
 
-/* options_have_changed: syscache callback for options of a table, server or user mapping. */
+/* Syscache callback for options of a table, server or user mapping. */
 static void
 options_have_changed(Datum arg, int cacheid pg_attribute_unused(),
 					 uint32 hashvalue pg_attribute_unused())
@@ -193,7 +212,7 @@ options_have_changed(Datum arg, int cacheid pg_attribute_unused(),
 	table_has_changed(arg, InvalidOid);
 }
 
-/* cached_table: find or add a table; valid until transaction end, whatever changes. */
+/* Finds or adds a table.  The result is valid until the transaction ends, whatever changes. */
 static CachedTable *
 cached_table(Oid relid)
 {
@@ -232,6 +251,11 @@ cached_table(Oid relid)
 	return entry->table;
 }
 
+/*
+ * mongo_table_facts
+ *		Returns the data that src/catalog caches for a table, valid as long as the table's
+ *		options.
+ */
 MongoTableFacts *
 mongo_table_facts(Oid foreigntableid)
 {
@@ -259,7 +283,7 @@ static const struct
 	{"__collection", "ns.coll", NULL},
 };
 
-/* set_stream_column: sets path and parameter of a column, whose path in the document is given. */
+/* Sets path and parameter of a column, whose path in the document is given. */
 static void
 set_stream_column(MongoColumnOptions *options, const char *name)
 {
@@ -301,6 +325,11 @@ read_table_options(Oid relid)
 	return result;
 }
 
+/*
+ * mongo_table_options
+ *		Returns the options of a table, its server's included.  They are cached until an
+ *		invalidation; a result stays valid until the end of the transaction.
+ */
 const MongoTableOptions *
 mongo_table_options(Oid foreigntableid)
 {
@@ -316,6 +345,10 @@ mongo_table_options(Oid foreigntableid)
 	return table->options;
 }
 
+/*
+ * mongo_column_options
+ *		Returns the options of a column, cached like those of the table.
+ */
 const MongoColumnOptions *
 mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 {
@@ -353,6 +386,10 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	return options;
 }
 
+/*
+ * mongo_column_facts
+ *		Returns what the columns of a table have in common, cached like the options.
+ */
 const MongoColumnFacts *
 mongo_column_facts(Oid foreigntableid)
 {

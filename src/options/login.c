@@ -3,6 +3,10 @@
  * login.c
  *		Authentication: URIs, mechanisms and user mappings; also options that are lists.
  *
+ * Every user of the database can read a server's options.  So a URI that contains a secret, or
+ * specifies how to authenticate, or a proxy, is refused by DDL, and again before use: an older
+ * version may have accepted it, and another version of the driver may parse it differently.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -29,6 +33,14 @@ destroy_uri(void *uri)
 	mongoc_uri_destroy(uri);
 }
 
+/*
+ * mongo_uri_parse
+ *		Parses option uri with libmongoc.  Returns NULL, with *error set, if libmongoc rejects it.
+ *
+ * The result belongs to the current memory context and must not be destroyed.  Nothing is
+ * resolved over the network.  libmongoc's warnings are stored in mongo_driver_message and not
+ * logged, as they quote the text.
+ */
 const mongoc_uri_t *
 mongo_uri_parse(const char *text, bson_error_t *error)
 {
@@ -93,7 +105,7 @@ static const struct
 	{"proxy", &proxy},
 };
 
-/* refused_name: return why an option of this name is refused, or NULL. */
+/* Returns why an option of this name is refused, or NULL. */
 static const MongoUriRefusal *
 refused_name(const char *name)
 {
@@ -105,6 +117,14 @@ refused_name(const char *name)
 	return NULL;
 }
 
+/*
+ * mongo_uri_refusal_of_text
+ *		Returns why the text of a URI is refused; NULL if it is not.  The result is static.
+ *
+ * Any @ that is not written as %40 may end a user name and password, and versions of libmongoc
+ * differ in which one does.  Refuses also options of the URI whose names suggest secrets, even if
+ * the driver does not support them.
+ */
 const MongoUriRefusal *
 mongo_uri_refusal_of_text(const char *text)
 {
@@ -136,6 +156,11 @@ mongo_uri_refusal_of_text(const char *text)
 	return NULL;
 }
 
+/*
+ * mongo_uri_refusal
+ *		Returns why a URI is refused by what libmongoc has parsed; NULL if it is not.  The result
+ *		is static.
+ */
 const MongoUriRefusal *
 mongo_uri_refusal(const mongoc_uri_t *uri)
 {
@@ -151,7 +176,7 @@ mongo_uri_refusal(const mongoc_uri_t *uri)
 	return NULL;
 }
 
-/* may_be_shown: is it the name of an option; or in a warning, a word of letters? */
+/* Tells whether this is the name of an option; or in a warning, a word of letters. */
 static bool
 may_be_shown(const char *quoted, bool is_error)
 {
@@ -162,7 +187,14 @@ may_be_shown(const char *quoted, bool is_error)
 		*quoted != '\0' && strspn(quoted, letters) == strlen(quoted);
 }
 
-/* mongo_uri_printable: text after the first quoted part may contain values of the URI. */
+/*
+ * mongo_uri_printable
+ *		Returns libmongoc's message about a URI up to the first quoted part, and including that if
+ *		it is an option's name; palloc'd.
+ *
+ * What follows the first quoted part may contain values of the URI.  A warning is about a URI
+ * without a secret, so there the part may be any word of letters, such as a misspelled option.
+ */
 char *
 mongo_uri_printable(const char *message, bool is_error)
 {
@@ -177,6 +209,10 @@ mongo_uri_printable(const char *message, bool is_error)
 		psprintf("%.*s...", (int) (start + 1 - message), message);
 }
 
+/*
+ * mongo_uri_is_acknowledged
+ *		Tells whether MongoDB reports the result of writes.
+ */
 bool
 mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
 {
@@ -209,6 +245,10 @@ const char *const mongo_auth_mechanism_names[] = {
 	"SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509", "PLAIN", "GSSAPI", "MONGODB-AWS", NULL
 };
 
+/*
+ * mongo_auth_mechanism_named
+ *		Returns the mechanism of this name, ignoring case; NULL if there is none.
+ */
 const MongoAuthMechanism *
 mongo_auth_mechanism_named(const char *name)
 {
@@ -235,7 +275,7 @@ static const struct
 	{.name = "AWS_SESSION_TOKEN", .is_secret = true},
 };
 
-/* add_property: add a property; return what is wrong with it as a sentence, or NULL. */
+/* Adds a property; returns what is wrong with it as a sentence, or NULL. */
 static const char *
 add_property(const char *name, const char *value, bool secrets, bson_t *document)
 {
@@ -265,6 +305,11 @@ add_property(const char *name, const char *value, bool secrets, bson_t *document
 	return psprintf("The names of properties are %s.", names.data);
 }
 
+/*
+ * mongo_auth_properties
+ *		Adds "NAME:value,NAME:value" to 'document'; secret properties only with 'secrets'.
+ *		Returns NULL, or an error as a sentence that shows no value, palloc'd or static.
+ */
 const char *
 mongo_auth_properties(const char *text, bool secrets, bson_t *document)
 {
@@ -288,6 +333,11 @@ mongo_auth_properties(const char *text, bool secrets, bson_t *document)
 
 /* ------------------------- Options that are lists ------------------------- */
 
+/*
+ * mongo_split_list
+ *		Returns the parts (char *) of a text between its commas, with blanks trimmed.  They may be
+ *		empty.  NIL for NULL.  Palloc'd in the current memory context.
+ */
 List *
 mongo_split_list(const char *value)
 {
@@ -308,6 +358,10 @@ mongo_split_list(const char *value)
 	return parts;
 }
 
+/*
+ * mongo_path_is_under
+ *		Tells whether 'path' is the field 'parent', or a field inside it.
+ */
 bool
 mongo_path_is_under(const char *path, const char *parent)
 {
@@ -334,6 +388,11 @@ report_missing_mapping(Oid userid, Oid serverid)
 					 quote_identifier(user), quote_identifier(server))));
 }
 
+/*
+ * mongo_user_mapping
+ *		Returns what PostgreSQL's GetUserMapping() does, palloc'd, but error 42704 has a HINT, and
+ *		the message of PostgreSQL 17 in all versions.
+ */
 UserMapping *
 mongo_user_mapping(Oid userid, Oid serverid)
 {

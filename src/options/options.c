@@ -1,8 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *		The table of options of servers, user mappings, tables and columns: how they are
- *		parsed, and what DDL checks.
+ *		The table of options of servers, user mappings, tables and columns: how they are parsed,
+ *		and what DDL checks.
+ *
+ * The functions to parse and to check come first, then the table, whose rows name them, then the
+ * validator, which calls them by the table.  Other files read valid options by the same table
+ * (in_force.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +42,7 @@
  * raises 22023 (parse_port: 22P02 and 22003).  Strings are not copied.
  */
 
-/* parse_string: any string, also an empty one. */
+/* Accepts any string, also an empty one. */
 static void
 parse_string(const MongoOption *option pg_attribute_unused(),
 			 const char *value, void *field)
@@ -78,7 +82,7 @@ parse_path(const MongoOption *option, const char *value, void *field)
 	*(const char **) field = value;
 }
 
-/* parse_boolean: a boolean in any of PostgreSQL's spellings. */
+/* Accepts a boolean in any of PostgreSQL's spellings. */
 static void
 parse_boolean(const MongoOption *option, const char *value, void *field)
 {
@@ -90,7 +94,7 @@ parse_boolean(const MongoOption *option, const char *value, void *field)
 				 errhint("Valid values are true, on, yes, 1 and false, off, no, 0.")));
 }
 
-/* parse_indexed: a boolean; if the option is not given, the field has a third value. */
+/* Accepts a boolean.  If the option is not given, the field has a third value. */
 static void
 parse_indexed(const MongoOption *option, const char *value, void *field)
 {
@@ -135,7 +139,7 @@ parse_duration(const MongoOption *option, const char *value, void *field)
 	*(int *) field = number;
 }
 
-/* parse_quantity reads a number, with the unit if 'unit' is a GUC_UNIT. */
+/* Reads a number, with its unit if 'unit' is a GUC_UNIT. */
 static void
 parse_quantity(const MongoOption *option, const char *value, int unit, const char *kind,
 			   void *field)
@@ -175,7 +179,7 @@ parse_bytes(const MongoOption *option, const char *value, void *field)
 	parse_quantity(option, value, GUC_UNIT_BYTE, "numbers of bytes", field);
 }
 
-/* parse_port: 0 is the default port, as in existing definitions. */
+/* Accepts 0 as the default port, as in existing definitions. */
 static void
 parse_port(const MongoOption *option, const char *value, void *field)
 {
@@ -201,7 +205,7 @@ parse_port(const MongoOption *option, const char *value, void *field)
 	*(int *) field = port != 0 ? (int) port : atoi(option->initial);
 }
 
-/* find_choice: return the index of 'value' among the option's words, or raise. */
+/* Returns the index of 'value' among the option's words, or raises 22023. */
 static int
 find_choice(const MongoOption *option, const char *value)
 {
@@ -223,7 +227,7 @@ find_choice(const MongoOption *option, const char *value)
 			 errhint("Valid values are: %s.", valid.data)));
 }
 
-/* parse_choice: store the index of a word, which is the value of its enum. */
+/* Stores the index of a word, which is the value of its enum. */
 static void
 parse_choice(const MongoOption *option, const char *value, void *field)
 {
@@ -232,7 +236,7 @@ parse_choice(const MongoOption *option, const char *value, void *field)
 	*(int *) field = find_choice(option, value);
 }
 
-/* parse_word: store the word itself, as MongoDB spells it. */
+/* Stores the word itself, as MongoDB spells it. */
 static void
 parse_word(const MongoOption *option, const char *value, void *field)
 {
@@ -255,6 +259,11 @@ parse_read_mode(const MongoOption *option, const char *value, void *field)
 	*(mongoc_read_mode_t *) field = read_modes[find_choice(option, value)];
 }
 
+/*
+ * mongo_read_mode_name
+ *		Returns the spelling of option read_preference and of $readPreference; that of "primary"
+ *		for 0.
+ */
 const char *
 mongo_read_mode_name(mongoc_read_mode_t mode)
 {
@@ -290,11 +299,10 @@ parse_bson_type(const MongoOption *option, const char *value, void *field)
  */
 
 /*
- * require_file_privilege
- *		Raise 42501 if the user may not read the database server's files.
+ * Raises 42501 if the user may not read the database server's files.
  *
- * The backend opens these files with its own privileges, and presents a certificate to
- * whatever host the same user has named.  'reason' is a sentence.
+ * The backend opens these files with its own privileges, and presents a certificate to whatever
+ * host the same user has named.  'reason' is a sentence.
  */
 static void
 require_file_privilege(const char *option_name, const char *reason)
@@ -313,10 +321,7 @@ check_file(const MongoOption *option, const char *value pg_attribute_unused())
 	require_file_privilege(option->name, "It names a file on the database server.");
 }
 
-/*
- * refuse_uri
- *		Raise for a URI that contains a secret, hiding it from the client and the log.
- */
+/* Raises 22023 for a URI that contains a secret, hiding it from the client and the log. */
 static void
 refuse_uri(const MongoUriRefusal *refusal)
 {
@@ -329,7 +334,7 @@ refuse_uri(const MongoUriRefusal *refusal)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/* file_reason: return a sentence if a URI names a file of the database server; else NULL. */
+/* Returns a sentence if a URI names a file of the database server; else NULL. */
 static const char *
 file_reason(const mongoc_uri_t *uri)
 {
@@ -347,10 +352,7 @@ file_reason(const mongoc_uri_t *uri)
 	return NULL;
 }
 
-/*
- * check_compressors
- *		Raise unless all compressors in a list of 'length' bytes are available.
- */
+/* Raises 22023 unless all compressors in a list of 'length' bytes are available. */
 static void
 check_compressors(const char *option_name, const char *list, size_t length)
 {
@@ -380,7 +382,7 @@ check_compressors_option(const MongoOption *option, const char *value)
 	check_compressors(option->name, value, strlen(value));
 }
 
-/* check_uri_compressors: the driver would only warn about an unavailable compressor. */
+/* Checks the compressors in a URI: the driver would only warn about an unavailable one. */
 static void
 check_uri_compressors(const char *option_name, const char *uri)
 {
@@ -396,7 +398,7 @@ check_uri_compressors(const char *option_name, const char *uri)
 	}
 }
 
-/* check_uri: parse a URI as the driver does.  Resolves no host, not even mongodb+srv. */
+/* Parses a URI as the driver does.  Resolves no host, not even mongodb+srv. */
 static void
 check_uri(const MongoOption *option, const char *value)
 {
@@ -438,7 +440,7 @@ check_uri(const MongoOption *option, const char *value)
 		require_file_privilege(option->name, reason);
 }
 
-/* check_address: refuse a URI, or a user name before '@'; a path of a socket may contain one. */
+/* Refuses a URI, or a user name before '@'; a path of a socket may contain one. */
 static void
 check_address(const MongoOption *option, const char *value)
 {
@@ -453,7 +455,7 @@ check_address(const MongoOption *option, const char *value)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/* check_max_connections: warn if sessions do not share memory to count connections in. */
+/* Warns if sessions do not share memory to count connections in. */
 static void
 check_max_connections(const MongoOption *option, const char *value)
 {
@@ -473,7 +475,7 @@ check_mechanism(const MongoOption *option, const char *value)
 													  mechanism->name));
 }
 
-/* check_properties: raise for invalid properties; the message shows no value. */
+/* Raises 22023 for invalid properties; the message shows no value. */
 static void
 check_properties(const MongoOption *option, const char *value, bool secrets)
 {
@@ -489,7 +491,7 @@ check_properties(const MongoOption *option, const char *value, bool secrets)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/* check_open_properties: check properties of a server, which every user can read. */
+/* Checks properties of a server, which every user can read. */
 static void
 check_open_properties(const MongoOption *option, const char *value)
 {
@@ -502,7 +504,7 @@ check_secret_properties(const MongoOption *option, const char *value)
 	check_properties(option, value, true);
 }
 
-/* check_write_concern: refuse w=0, as an unacknowledged write may be lost unnoticed. */
+/* Refuses w=0, as an unacknowledged write may be lost unnoticed. */
 static void
 check_write_concern(const MongoOption *option, const char *value)
 {
@@ -531,7 +533,7 @@ refuse_pipeline(const char *detail)
 			 errhint("A pipeline is a JSON array of stages, as in [{\"$match\": {\"status\": \"paid\"}}, {\"$unwind\": \"$lines\"}].")));
 }
 
-/* check_stage: raise unless it is {"$name": ...}, and a stage that does not write. */
+/* Raises 22023 unless this is {"$name": ...}, and a stage that does not write. */
 static void
 check_stage(JsonbContainer *stage)
 {
@@ -571,7 +573,7 @@ check_pipeline(const MongoOption *option pg_attribute_unused(), const char *valu
 	}
 }
 
-/* refuse_list: raise 22023 with a sentence as DETAIL. */
+/* Raises 22023 with a sentence as DETAIL. */
 pg_noreturn static void
 refuse_list(const char *option_name, const char *value, const char *detail)
 {
@@ -581,7 +583,7 @@ refuse_list(const char *option_name, const char *value, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/* refuse_repetition: raise if an earlier name equals the one at 'place'. */
+/* Raises 22023 if an earlier name equals the one at 'place'. */
 static void
 refuse_repetition(const MongoOption *option, const char *value, List *names, int place)
 {
@@ -594,7 +596,7 @@ refuse_repetition(const MongoOption *option, const char *value, List *names, int
 	}
 }
 
-/* check_names: raise unless all names are valid paths in MongoDB. */
+/* Raises 22023 unless all names are valid paths in MongoDB. */
 static void
 check_names(const MongoOption *option, const char *value, List *names)
 {
@@ -665,9 +667,8 @@ check_key_columns(const MongoOption *option, const char *value)
 }
 
 /*
- * check_unwind_options
- *		Check the options of a table that depend on each other: 'unwind', 'ordinality' and
- *		'unwind_empty' are their values, NULL if not given.  Raises 22023.
+ * Checks the options of a table that depend on each other: 'unwind', 'ordinality' and
+ * 'unwind_empty' are their values, NULL if not given.  Raises 22023.
  */
 static void
 check_unwind_options(const char *unwind, const char *ordinality, const char *unwind_empty)
@@ -695,7 +696,7 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 	}
 }
 
-/* given: return the value of an option, or NULL. */
+/* Returns the value of an option, or NULL. */
 static const char *
 given(List *definitions, const char *name)
 {
@@ -709,7 +710,7 @@ given(List *definitions, const char *name)
 	return NULL;
 }
 
-/* check_stream_options: raise for options that a change stream excludes, or that need one. */
+/* Raises 22023 for options that a change stream excludes, or that need one. */
 static void
 check_stream_options(List *definitions)
 {
@@ -885,6 +886,10 @@ const MongoOption mongo_option_table[] =
 
 const int	mongo_option_count = lengthof(mongo_option_table);
 
+/*
+ * mongo_find_option
+ *		Returns an option of objects of this kind (ON_SERVER, ...), or NULL.
+ */
 const MongoOption *
 mongo_find_option(const char *name, int object)
 {
@@ -949,7 +954,7 @@ static const struct
 	{"table_name", "collection"},
 };
 
-/* owners_of_option: return the kinds of objects that have an option, as text; or NULL. */
+/* Returns the kinds of objects that have an option, as text; or NULL. */
 static const char *
 owners_of_option(const char *name)
 {
@@ -964,7 +969,7 @@ owners_of_option(const char *name)
 	return owners;
 }
 
-/* option_names: list the options of objects of this kind. */
+/* Returns the names of the options of objects of this kind. */
 static const char *
 option_names(int object)
 {
@@ -979,6 +984,11 @@ option_names(int object)
 	return names.data;
 }
 
+/*
+ * mongo_require_option
+ *		Returns an option of objects of this kind.  Raises HV00D if there is none, with a HINT
+ *		about valid options.
+ */
 const MongoOption *
 mongo_require_option(const char *name, int object)
 {
@@ -1003,7 +1013,7 @@ mongo_require_option(const char *name, int object)
 			 errhint("Valid options in this context are: %s", option_names(object))));
 }
 
-/* check_contradictions: raise if two options specify the same. */
+/* Raises 22023 if two options specify the same. */
 static void
 check_contradictions(List *definitions)
 {
@@ -1024,7 +1034,8 @@ check_contradictions(List *definitions)
 
 /*
  * mongo_fdw_validator
- *		Raise for options that are unknown, belong elsewhere, are invalid or contradictory.
+ *		Raises HV00D for options that are unknown or belong elsewhere, and the errors of the
+ *		functions above for those that are invalid or contradictory.
  */
 PG_FUNCTION_INFO_V1(mongo_fdw_validator);
 

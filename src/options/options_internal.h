@@ -11,7 +11,7 @@
 #include "common.h"
 #include "options.h"
 
-/* --------------------- The option table of options.c ----------------------- */
+/* -------------------------------- options.c --------------------------------- */
 
 /* Kinds of objects that take options, as bits. */
 #define ON_SERVER	0x01
@@ -57,30 +57,18 @@ struct MongoOption
 extern const MongoOption mongo_option_table[];
 extern const int mongo_option_count;
 
-/* mongo_find_option: find an option of objects of this kind (ON_SERVER, ...); or NULL. */
 extern const MongoOption *mongo_find_option(const char *name, int object);
+extern const MongoOption *mongo_require_option(const char *name, int object);
+
+/* --------------------------------- login.c ---------------------------------- */
 
 /* The names of mechanisms as 'choices', which end with NULL. */
 extern const char *const mongo_auth_mechanism_names[];
 
-/*
- * mongo_uri_printable
- *		Return libmongoc's message about a URI up to the first quoted part, and including
- *		that if it is an option's name; palloc'd.
- *
- * A warning is about a URI without a secret, so there the part may be any word of letters,
- * such as a misspelled option.
- */
 extern char *mongo_uri_printable(const char *message, bool is_error);
 
-/*
- * mongo_require_option
- *		Find an option of objects of this kind.  Raises HV00D if there is none, with a HINT
- *		about valid options.
- */
-extern const MongoOption *mongo_require_option(const char *name, int object);
+/* -------------------------------- settings.c -------------------------------- */
 
-/* mongo_parse_features: parse a list of features into a set of MongoFeature; raises 22023. */
 extern MongoOptionParser mongo_parse_features;
 
 #endif							/* MONGO_FDW_OPTIONS_INTERNAL_H */

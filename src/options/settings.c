@@ -89,7 +89,8 @@ assign_cluster_time(const char *value, void *extra pg_attribute_unused())
 
 /*
  * mongo_define_settings
- *		Define the mongo_fdw.* settings.  Called once, by _PG_init().
+ *		Defines the mongo_fdw.* settings, and reserves their prefix.  Called once in a process, by
+ *		_PG_init().
  */
 void
 mongo_define_settings(void)
@@ -161,12 +162,24 @@ static const FeatureRow feature_rows[] =
 StaticAssertDecl(lengthof(feature_rows) == MONGO_NFEATURES,
 				 "each feature has its row");
 
+/*
+ * mongo_feature_is_disabled
+ *		Tells whether pushdown_disable names the feature.
+ */
 bool
 mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature)
 {
 	return (pushdown_disable & ((uint32) 1 << feature)) != 0;
 }
 
+/*
+ * mongo_feature_enabled
+ *		Tells whether a command on this table may use the feature.
+ *
+ * False if pushdown_disable names it, or if its older switch is off as a setting or as an option:
+ * enable_join_pushdown for LOOKUP, enable_aggregate_pushdown for GROUP, enable_order_by_pushdown
+ * for SORT.  Does not check mongo_fdw.enable_pushdown.
+ */
 bool
 mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature)
 {
@@ -177,7 +190,11 @@ mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature)
 		(!row->has_option || *(const bool *) ((const char *) options + row->option));
 }
 
-/* mongo_parse_features: parse a list of names; the first unknown one raises. */
+/*
+ * mongo_parse_features
+ *		Parses a list of features into a set of MongoFeature (a MongoOptionParser).  Raises 22023
+ *		for the first unknown one.
+ */
 void
 mongo_parse_features(const MongoOption *option, const char *value, void *field)
 {
@@ -219,6 +236,10 @@ mongo_parse_features(const MongoOption *option, const char *value, void *field)
 					 valid.data)));
 }
 
+/*
+ * mongo_feature_in_message
+ *		Returns the name of the feature that a server's error is about, or NULL.
+ */
 const char *
 mongo_feature_in_message(const char *message)
 {
