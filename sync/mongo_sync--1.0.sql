@@ -47,6 +47,12 @@ CREATE TABLE mongo_sync.groups (
 	error_kind text							-- without values of documents
 );
 
+CREATE VIEW mongo_sync.active_groups AS
+SELECT *
+FROM mongo_sync.groups
+WHERE database OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+	AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation);
+
 -- A table of a group, or its new copy.
 CREATE TABLE mongo_sync.members (
 	target oid NOT NULL,					-- the table that is written: the local one, or its copy
@@ -215,8 +221,7 @@ SELECT g.name AS "group",
 FROM mongo_sync.members m
 	JOIN mongo_sync.groups g ON g.id = m.group_id
 	LEFT JOIN pg_class t ON t.oid = m.local_table
-	CROSS JOIN LATERAL (SELECT g.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) AND
-			g.installation = (SELECT last_value FROM mongo_sync.installation) AS is_active,
+	CROSS JOIN LATERAL (SELECT g.id IN (SELECT x.id FROM mongo_sync.active_groups x) AS is_active,
 		pg_has_role(COALESCE(t.relowner, g.owner), 'USAGE') AS is_own) a
 	LEFT JOIN mongo_sync.members c ON c.local_table = m.local_table AND c.target <> m.target
 	CROSS JOIN LATERAL (SELECT count(x.read_at) AS done, count(*) AS number FROM mongo_sync.ranges x

@@ -162,4 +162,17 @@ is(sql(q{SELECT count(*) FROM mongo_sync.compare('cellar.d')}), 0, 'the extensio
 sql(q{DROP SCHEMA cellar CASCADE; DROP TABLE lines});
 is(sql(q{SELECT count(*) FROM mongo_sync.status WHERE local_table IS NOT NULL}), 0, 'tables are dropped') or diag(sql('SELECT * FROM mongo_sync.status'));
 
+# --- the documentation, from the beginning to the end --------------------
+my ($begin, $leave) = PostgreSQL::Test::Utils::slurp_file('docs/sync.md') =~ /## (?:Five minutes|Leaving MongoDB)\n.*?```sql\n(.*?)```/sg;
+my $options = MongoFdwTest::option_list(address => '127.0.0.1', port => $mongod->port, $mongod->server_options);
+$begin =~ s/ *OPTIONS \(address[^)]*\)/$options/ or die 'no server';
+mongo('{"insert": "customers", "documents": [{"_id": 1, "name": "a"}, {"_id": 2, "name": "b"}]}', 'shop');
+mongo('{"insert": "orders", "documents": [{"_id": 1, "customer": 1, "total": 7}, {"_id": 2, "customer": 2, "total": 5}]}', 'shop');
+$node->safe_psql('postgres', 'CREATE DATABASE page');
+like($node->safe_psql('page', "$begin SELECT sum(total), count(consistent_at) FROM reports.orders, mongo_sync.status WHERE status.local_table = 'reports.orders'::regclass"),
+	qr/^reports\.customers\|\w+.*^reports\.orders\|.*^12\|2$/ms, 'five minutes');
+$node->safe_psql('page', "SELECT mongo_sync.stop(local_table) FROM mongo_sync.status");
+like($node->safe_psql('page', "$leave INSERT INTO app.orders VALUES (3, 1, 9); SELECT 'left', count(*), (SELECT count(*) FROM mongo_sync.status) FROM app.orders"),
+	qr/left\|3\|0$/, 'leaving MongoDB');
+
 done_testing();

@@ -46,7 +46,7 @@
 
 /* -------------------------------- Ranges ---------------------------------- */
 
-/* sync_number_at: a number at a path of a reply; 0 if there is none. */
+/* Returns a number at a path of a reply; 0 if there is none. */
 double
 sync_number_at(const bson_t *reply, const char *path)
 {
@@ -57,7 +57,7 @@ sync_number_at(const bson_t *reply, const char *path)
 		(BSON_ITER_HOLDS_NUMBER(&found)) ? bson_iter_as_double(&found) : 0;
 }
 
-/* range_json: the match document of the documents from one _id, and to before another, as JSON. */
+/* Returns the match document of the documents from one _id, and to before another, as JSON. */
 static char *
 range_json(const bson_iter_t *from, const bson_iter_t *to)
 {
@@ -97,7 +97,7 @@ store_range(Oid target, int number, const char *match)
 }
 
 /*
- * sampled_ids: a reply with so many random _ids in order; NULL if the collection is not to be
+ * Returns a reply with so many random _ids in order; NULL if the collection is not to be
  * divided, or MongoDB refuses the question.
  */
 static const bson_t *
@@ -174,7 +174,7 @@ sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user)
 
 /* ------------------------------ The new copy ------------------------------ */
 
-/* sync_copy_drop_table: drops a member's new copy, and forgets it. */
+/* Drops a member's new copy, and forgets it. */
 void
 sync_copy_drop_table(Oid copy)
 {
@@ -237,7 +237,7 @@ create_copy(const SyncGroup *group, const SyncMember *member, const SyncTable *t
 
 /* -------------------------------- Copying --------------------------------- */
 
-/* insert_range: copies a range; returns the number of rows.  With the owner's rights. */
+/* Copies a range; returns the number of rows.  With the owner's rights. */
 static uint64
 insert_range(SyncMember *member, const char *match)
 {
@@ -280,8 +280,8 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 	int			number;
 	uint64		rows;
 
-	if (sync_run("SELECT r.target, r.number, r.match FROM mongo_sync.ranges r JOIN mongo_sync.members m ON m.target OPERATOR(pg_catalog.=) r.target"
-				 " WHERE m.group_id OPERATOR(pg_catalog.=) $1 AND r.read_at IS NULL AND m.state OPERATOR(pg_catalog.=) 'copying'"
+	if (sync_run("SELECT r.target, r.number, r.match FROM mongo_sync.ranges r JOIN mongo_sync.members m ON m.target = r.target"
+				 " WHERE m.group_id = $1 AND r.read_at IS NULL AND m.state = 'copying'"
 				 " ORDER BY r.target, r.number LIMIT 1 FOR UPDATE OF r SKIP LOCKED", SYNC_INT4(group->id)) == 0)
 		return false;
 	member = sync_group_member(group, DatumGetObjectId(sync_result(0, 1, NULL)));
@@ -309,39 +309,33 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 				 errmsg("collection \"%s.%s\" was dropped, renamed or replaced while it was copied",
 						mongo_printable(group->database), mongo_printable(member->collection)),
 				 errhint("CALL mongo_sync.recopy('%s') copies what has its name now.", sync_qualified_name(member->local))));
-	(void) sync_run("UPDATE mongo_sync.ranges SET read_at = $3 WHERE target OPERATOR(pg_catalog.=) $1 AND number OPERATOR(pg_catalog.=) $2",
+	(void) sync_run("UPDATE mongo_sync.ranges SET read_at = $3 WHERE target = $1 AND number = $2",
 					SYNC_OID(member->target), SYNC_INT4(number), SYNC_INT8(Max(time->at, group->position)));
-	(void) sync_run("UPDATE mongo_sync.members SET rows_copied = rows_copied OPERATOR(pg_catalog.+) $2, definition = $3 WHERE target OPERATOR(pg_catalog.=) $1",
+	(void) sync_run("UPDATE mongo_sync.members SET rows_copied = rows_copied + $2, definition = $3 WHERE target = $1",
 					SYNC_OID(member->target), SYNC_INT8(rows), SYNC_TEXT(member->definition));
 	return true;
 }
 
-/* sync_copy_add_key: adds the primary key to a table that mongo_sync has created, as its owner. */
+/* Adds the primary key to a table that mongo_sync has created, as its owner. */
 void
 sync_copy_add_key(SyncGroup *group, SyncMember *member)
 {
-	SyncRights	rights;
-
-	sync_lock_tables(list_make1(member));
-	sync_rights_take(&rights, group->owner);
-	sync_table_open(group, member);
-	if (SPI_execute(psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", member->table->target_name,
-							 sync_list(member->table, "%s", ", ", 0, member->table->nkeys)), false, 0) < 0)
-		elog(ERROR, "could not add the primary key");
-	sync_rights_return(&rights);
+	sync_table_lock_and_open(group, member);
+	(void) sync_run_as(group->owner, psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", member->table->target_name,
+											  sync_list(member->table, "%s", ", ", 0, member->table->nkeys)), 0);
 	member->key_at_end = false;
 	member->table = NULL;
 }
 
-/* sync_copy_end_ranges: if all ranges are copied, lets the member catch up. */
+/* Lets the member catch up if all ranges are copied. */
 void
 sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 {
 	bool		isnull;
 	Datum		latest;
 
-	(void) sync_run("SELECT pg_catalog.count(*) OPERATOR(pg_catalog.-) pg_catalog.count(read_at), pg_catalog.max(read_at) FROM mongo_sync.ranges"
-					" WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+	(void) sync_run("SELECT count(*) - count(read_at), max(read_at) FROM mongo_sync.ranges"
+					" WHERE target = $1", SYNC_OID(member->target));
 	latest = sync_result(0, 2, &isnull);
 	if (DatumGetInt64(sync_result(0, 1, NULL)) > 0 || isnull)
 		return;
@@ -349,14 +343,14 @@ sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 	if (member->key_at_end)
 		sync_copy_add_key(group, member);
 	member->state = SYNC_CATCHING_UP;
-	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
 }
 
-/* sync_copy_keep_changed: keeps the keys of documents that have changed, bytea Datums. */
+/* Keeps the keys of documents that have changed, bytea Datums. */
 void
 sync_copy_keep_changed(const SyncMember *member, Datum *keys, int count)
 {
-	(void) sync_run("INSERT INTO mongo_sync.changed (target, key) SELECT $1, k FROM pg_catalog.unnest($2) k ON CONFLICT DO NOTHING",
+	(void) sync_run("INSERT INTO mongo_sync.changed (target, key) SELECT $1, k FROM unnest($2) k ON CONFLICT DO NOTHING",
 					SYNC_OID(member->target),
 					SYNC_DATUM(BYTEAARRAYOID, PointerGetDatum(construct_array(keys, count, BYTEAOID, -1, false, TYPALIGN_INT))));
 }
@@ -369,8 +363,8 @@ sync_copy_keep_changed(const SyncMember *member, Datum *keys, int count)
 bool
 sync_copy_take_changed(const SyncMember *member, int limit, List **keys)
 {
-	uint64		count = sync_run("DELETE FROM mongo_sync.changed WHERE target OPERATOR(pg_catalog.=) $1 AND key OPERATOR(pg_catalog.=) ANY"
-								 " (SELECT key FROM mongo_sync.changed WHERE target OPERATOR(pg_catalog.=) $1 LIMIT $2) RETURNING key",
+	uint64		count = sync_run("DELETE FROM mongo_sync.changed WHERE target = $1 AND key = ANY"
+								 " (SELECT key FROM mongo_sync.changed WHERE target = $1 LIMIT $2) RETURNING key",
 								 SYNC_OID(member->target), SYNC_INT4(limit));
 
 	for (uint64 row = 0; row < count; row++)
@@ -391,23 +385,19 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 {
 	UserMapping *user = sync_group_user(group);
 	SyncMember *copy = palloc0(sizeof(SyncMember));
-	SyncRights	rights;
 
 	foreach_ptr(SyncMember, other, group->members)
 	{
 		if (other->local == member->local && other->target != other->local)
 			sync_copy_drop_table(other->target);
 	}
-	sync_lock_tables(list_make1(member));
-	sync_rights_take(&rights, group->owner);
-	sync_table_open(group, member);
-	sync_rights_return(&rights);
+	sync_table_lock_and_open(group, member);
 	if (member->state == SYNC_COPYING || member->state == SYNC_CATCHING_UP)
 	{
 		member->state = SYNC_STOPPED;
 		member->reason = "it is copied again";
 		sync_member_store(member);
-		(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(member->target));
+		(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
 	}
 	*copy = *member;
 	copy->target = create_copy(group, member, member->table);

@@ -37,7 +37,7 @@
 
 /* ---------------------------- Single commands ----------------------------- */
 
-/* timestamp_at: a Timestamp as 64 bits; 0 if the value is none. */
+/* Returns a Timestamp as 64 bits; 0 if the value is none. */
 static uint64
 timestamp_at(const bson_iter_t *iter)
 {
@@ -48,6 +48,16 @@ timestamp_at(const bson_iter_t *iter)
 		return 0;
 	bson_iter_timestamp(iter, &seconds, &increment);
 	return ((uint64) seconds << 32) | increment;
+}
+
+/* Returns the Timestamp at a path of a reply; 0 if there is none. */
+static uint64
+time_at(const bson_t *reply, const char *path)
+{
+	bson_iter_t iter;
+	bson_iter_t found;
+
+	return bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, path, &found) ? timestamp_at(&found) : 0;
 }
 
 /*
@@ -61,20 +71,29 @@ sync_present(UserMapping *user)
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, "admin",
 											bson_from_template("{ping: 1}", bson_null()),
 											"could not read the cluster time");
-	bson_iter_t iter;
-	uint32		seconds;
-	uint32		increment;
+	uint64		time = time_at(reply, "operationTime");
 
-	if (!bson_iter_init_find(&iter, reply, "operationTime") || !BSON_ITER_HOLDS_TIMESTAMP(&iter))
+	if (time == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("server \"%s\" is not a replica set", GetForeignServer(user->serverid)->servername),
 				 errhint("Change streams need one: start mongod with --replSet, and run replSetInitiate. One member is enough.")));
-	bson_iter_timestamp(&iter, &seconds, &increment);
-	return ((uint64) seconds << 32) | increment;
+	return time;
 }
 
-/* sync_replica_set: the id of a replica set's configuration, in hexadecimal; NULL if it may not be read. */
+/*
+ * sync_oplog_begin
+ *		Returns the cluster time at which MongoDB's oplog begins; 0 if the user may not read it.
+ */
+uint64
+sync_oplog_begin(UserMapping *user)
+{
+	return time_at(mongo_run_command(CurrentMemoryContext, user, "local",
+									 bson_from_template("{find: 'oplog.rs', sort: {$natural: 1}, limit: 1, singleBatch: true, projection: {ts: 1}}",
+														bson_null()), NULL), "cursor.firstBatch.0.ts");
+}
+
+/* Returns the id of a replica set's configuration, in hexadecimal; NULL if it may not be read. */
 char *
 sync_replica_set(UserMapping *user)
 {
@@ -104,12 +123,8 @@ sync_snapshot_time(UserMapping *user, const char *database, const char *collecti
 											bson_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}, readConcern: {level: 'snapshot'}}",
 															   bson_utf8(collection)),
 											"could not read the collection at a cluster time");
-	bson_iter_t iter;
-	bson_iter_t time;
-	uint64		result = 0;
+	uint64		result = time_at(reply, "cursor.atClusterTime");
 
-	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.atClusterTime", &time))
-		result = timestamp_at(&time);
 	if (result == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -119,7 +134,7 @@ sync_snapshot_time(UserMapping *user, const char *database, const char *collecti
 }
 
 /*
- * collection_identity: a collection's UUID in hexadecimal, palloc'd; NULL if there is none that can
+ * Returns a collection's UUID in hexadecimal, palloc'd; NULL if there is none that can
  * be synchronized, and then why in *kind: NULL, or what it is.
  */
 static char *
@@ -198,7 +213,7 @@ end_run(void *run)
 	sync_run_close(run);
 }
 
-/* sync_run_create: what this process keeps of a group, in a child of a memory context. */
+/* Returns what this process keeps of a group, in a child of a memory context. */
 SyncRun *
 sync_run_create(int group, MemoryContext parent)
 {
@@ -223,7 +238,7 @@ sync_run_create(int group, MemoryContext parent)
 	return run;
 }
 
-/* sync_run_close: closes the stream and forgets its events.  Does not raise; idempotent. */
+/* Closes the stream and forgets its events.  Does not raise; idempotent. */
 void
 sync_run_close(SyncRun *run)
 {
@@ -241,7 +256,7 @@ sync_run_close(SyncRun *run)
 	run->is_at_end = run->has_more = false;
 }
 
-/* bson_timestamp: 64 bits as a Timestamp. */
+/* Returns 64 bits as a Timestamp. */
 static bson_value_t
 bson_timestamp(uint64 time)
 {
@@ -262,7 +277,7 @@ typedef struct Event
 	bool		has_key;
 } Event;
 
-/* read_event: reads the fields; raises 08P01 for what is no event. */
+/* Reads the fields; raises 08P01 for what is no event. */
 static void
 read_event(const uint8 *data, uint32 length, Event *event)
 {
@@ -290,7 +305,7 @@ read_event(const uint8 *data, uint32 length, Event *event)
 				(errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a change event has no clusterTime or operationType")));
 }
 
-/* store_event: adds an event of a document, or of what has become of a collection. */
+/* Adds an event of a document, or of what has become of a collection. */
 static void
 store_event(SyncRun *run, const Event *event, const char *collection)
 {
@@ -314,7 +329,7 @@ store_event(SyncRun *run, const Event *event, const char *collection)
 	tuplestore_putvalues(run->events, run->slot->tts_tupleDescriptor, values, isnull);
 }
 
-/* take_batch: stores the events of the last reply, and notes until when all are known. */
+/* Stores the events of the last reply, and notes until when all are known. */
 static void
 take_batch(SyncRun *run)
 {
@@ -355,7 +370,7 @@ take_batch(SyncRun *run)
 
 /* ------------------------------- The stream ------------------------------- */
 
-/* listed_collections: the collections of all members that are not stopped, as an array; *names is a text. */
+/* Returns the collections of all members that are not stopped, as an array; *names is a text. */
 static bson_t *
 listed_collections(const SyncGroup *group, int *count, char **names)
 {
@@ -382,7 +397,7 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 	return array.bson;
 }
 
-/* sync_stream_command: the aggregate that opens a stream of these collections, an array, at a time. */
+/* Returns the aggregate that opens a stream of these collections, an array, at a time. */
 bson_t *
 sync_stream_command(const bson_t *collections, int count, uint64 start, int batch_size)
 {
@@ -407,7 +422,7 @@ sync_stream_command(const bson_t *collections, int count, uint64 start, int batc
 							  bson_array(pipeline.bson), bson_int32(batch_size));
 }
 
-/* is_same_event: tells whether a change event is the group's last one. */
+/* Tells whether a change event is the group's last one. */
 static bool
 is_same_event(const bson_t *last, const Event *event)
 {
@@ -429,7 +444,7 @@ is_same_event(const bson_t *last, const Event *event)
 	return same;
 }
 
-/* run: runs a command that reads in the group's database; a reply of {ok: 0} is returned, too. */
+/* Runs a command that reads in the group's database; a reply of {ok: 0} is returned, too. */
 static const bson_t *
 run(const SyncGroup *group, UserMapping *user, const bson_t *command)
 {
@@ -533,7 +548,7 @@ check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 	}
 }
 
-/* open_at: opens the stream at a time.  Its first batch is empty, since finding events may take long. */
+/* Opens the stream at a time.  Its first batch is empty, since finding events may take long. */
 static void
 open_at(SyncRun *run, const SyncGroup *group, UserMapping *user, uint64 start)
 {
@@ -574,14 +589,14 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 	open_at(run, group, user, group->position);
 }
 
-/* sync_run_is_lost: tells whether the last error says that the changes behind the position are gone. */
+/* Tells whether the last error says that the changes behind the position are gone. */
 bool
 sync_run_is_lost(const SyncRun *run)
 {
 	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY || run->failure == AHEAD_OF_TIME;
 }
 
-/* sync_run_is_current: tells whether the stream is open for this group as it is now. */
+/* Tells whether the stream is open for this group as it is now. */
 bool
 sync_run_is_current(const SyncRun *run, const SyncGroup *group)
 {

@@ -50,7 +50,7 @@ PG_FUNCTION_INFO_V1(mongo_sync_cluster_time);
 
 /* ------------------------- Beginning and ending --------------------------- */
 
-/* begin_procedure: refuses a transaction block, and connects to SPI. */
+/* Refuses a transaction block, and connects to SPI. */
 static void
 begin_procedure(FunctionCallInfo fcinfo, const char *name)
 {
@@ -66,7 +66,7 @@ begin_procedure(FunctionCallInfo fcinfo, const char *name)
 	XactIsoLevel = XACT_READ_COMMITTED;
 }
 
-/* next_transaction: commits, and begins the next transaction. */
+/* Commits, and begins the next transaction. */
 static void
 next_transaction(void)
 {
@@ -74,7 +74,7 @@ next_transaction(void)
 	XactIsoLevel = XACT_READ_COMMITTED;
 }
 
-/* sync_owner_of: the owner of a table whose rights the caller must have. */
+/* Returns the owner of a table whose rights the caller must have. */
 Oid
 sync_owner_of(Oid relid)
 {
@@ -91,7 +91,7 @@ sync_owner_of(Oid relid)
 	return owner;
 }
 
-/* sync_own_group: the group of a synchronized table that the caller may control; locks it if asked. */
+/* Returns the group of a synchronized table that the caller may control; locks it if asked. */
 SyncGroup *
 sync_own_group(Oid local, bool lock)
 {
@@ -114,31 +114,41 @@ sync_own_group(Oid local, bool lock)
 
 /* --------------------------- The local tables ----------------------------- */
 
-/* lock_groups: keeps other sessions from adding groups or members until the transaction's end. */
+/* Keeps other sessions from adding groups or members until the transaction's end. */
 static void
 lock_groups(void)
 {
 	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
 }
 
+/* Returns the group of a local table; NULL if it has none, and then no other session can make one. */
+static SyncGroup *
+group_to_join(Oid local)
+{
+	SyncGroup  *group = sync_group_of(local);
+
+	if (group != NULL)
+		return group;
+	lock_groups();
+	return sync_group_of(local);
+}
+
 /*
- * create_local: creates the local table with the foreign table's columns, for the caller.
+ * Creates the local table with the foreign table's columns, for the caller.
  * Without a key it is filled faster.
  */
 static Oid
 create_local(Oid foreign, const char *schema, const char *name, bool with_key)
 {
 	Relation	relation = relation_open(foreign, AccessShareLock);
-	SyncRights	rights;
 	StringInfoData sql;
 	const char *separator = "";
 	List	   *keys = sync_key_columns(foreign);
 	ListCell   *cell;
 	bool		is_key;
-	const char *qualified = quote_qualified_identifier(schema, name);
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "CREATE TABLE %s (", qualified);
+	appendStringInfo(&sql, "CREATE TABLE %s (", quote_qualified_identifier(schema, name));
 	for (int i = 0; i < RelationGetDescr(relation)->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), i);
@@ -163,10 +173,7 @@ create_local(Oid foreign, const char *schema, const char *name, bool with_key)
 		appendStringInfo(&sql, "%s%s", cell == list_head(keys) ? ", PRIMARY KEY (" : ", ", quote_identifier(lfirst(cell)));
 	appendStringInfoString(&sql, with_key ? "))" : ")");
 
-	sync_rights_take(&rights, GetUserId());
-	if (SPI_execute(sql.data, false, 0) < 0)
-		elog(ERROR, "could not create table %s", qualified);
-	sync_rights_return(&rights);
+	(void) sync_run_as(GetUserId(), sql.data, 0);
 	return get_relname_relid(name, get_namespace_oid(schema, false));
 }
 
@@ -205,24 +212,9 @@ find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
 	return create_local(foreign, get_namespace_name(schema), name->relname, !*key_at_end);
 }
 
-/* has_rows: tells whether the table has rows, with its owner's rights. */
-static bool
-has_rows(Oid relid, Oid owner)
-{
-	SyncRights	rights;
-	bool		result;
-
-	sync_rights_take(&rights, owner);
-	if (SPI_execute(psprintf("SELECT FROM %s LIMIT 1", sync_qualified_name(relid)), false, 0) < 0)
-		elog(ERROR, "could not read the table");
-	result = SPI_processed > 0;
-	sync_rights_return(&rights);
-	return result;
-}
-
 /* ------------------------------ New members ------------------------------- */
 
-/* create_group: stores a new group of an owner, at MongoDB's present time. */
+/* Stores a new group of an owner, at MongoDB's present time. */
 static SyncGroup *
 create_group(const char *name, Oid owner, Oid foreign, bool of_schema)
 {
@@ -234,18 +226,35 @@ create_group(const char *name, Oid owner, Oid foreign, bool of_schema)
 	uint64		position = sync_snapshot_time(user, database, mongo_to_utf8(options->collection));
 
 	/* rows of this name that came by a restore, a subscription or a template */
-	(void) sync_run("WITH gone AS (DELETE FROM mongo_sync.groups WHERE name OPERATOR(pg_catalog.=) $1 AND (database OPERATOR(pg_catalog.<>) $2"
-					" OR installation OPERATOR(pg_catalog.<>) (SELECT last_value FROM mongo_sync.installation)) RETURNING id)"
-					" DELETE FROM mongo_sync.members WHERE group_id OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT id FROM gone))",
-					SYNC_TEXT(name), SYNC_OID(MyDatabaseId));
+	(void) sync_run("WITH gone AS (DELETE FROM mongo_sync.groups WHERE name = $1"
+					" AND id NOT IN (SELECT a.id FROM mongo_sync.active_groups a) RETURNING id)"
+					" DELETE FROM mongo_sync.members WHERE group_id IN (SELECT g.id FROM gone g)", SYNC_TEXT(name));
 	(void) sync_run("INSERT INTO mongo_sync.groups (id, name, of_schema, installation, database, owner, remote_database, position, seen_at, replica_set)"
-					" SELECT pg_catalog.floor(pg_catalog.random() OPERATOR(pg_catalog.*) 2147483647)::integer, $1, $2, $3, $4, $5, $6, $7, $7, $8 RETURNING id",
-					SYNC_TEXT(name), SYNC_BOOL(of_schema), SYNC_INT8(sync_installation()),
-					SYNC_OID(MyDatabaseId), SYNC_OID(owner), SYNC_TEXT(database), SYNC_INT8(position),
-					SYNC_TEXT(sync_replica_set(user)));
+					" SELECT floor(random() * 2147483647)::integer, $1, $2, i.last_value, $3, $4, $5, $6, $6, $7 FROM mongo_sync.installation i RETURNING id",
+					SYNC_TEXT(name), SYNC_BOOL(of_schema), SYNC_OID(MyDatabaseId), SYNC_OID(owner), SYNC_TEXT(database),
+					SYNC_INT8(position), SYNC_TEXT(sync_replica_set(user)));
 	group = sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
 	group->server = server;
 	return group;
+}
+
+/*
+ * begin_copy
+ *		Begins to copy a member of a group that is locked: into the table itself if it is empty, and
+ *		beside it if it has rows, or foreign keys, which hold only when all tables are whole.
+ */
+static void
+begin_copy(SyncGroup *group, SyncMember *member)
+{
+	if (sync_run_as(group->owner, psprintf("SELECT FROM %s LIMIT 1", sync_qualified_name(member->local)), 1) > 0 ||
+		sync_has_foreign_keys(member->local))
+	{
+		sync_copy_again(group, member);
+		return;
+	}
+	member->definition = NULL;
+	sync_table_lock_and_open(group, member);
+	sync_copy_begin(group, member, sync_group_user(group));
 }
 
 /*
@@ -256,9 +265,7 @@ static void
 add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at, bool key_at_end)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
-	UserMapping *user = sync_group_user(group);
 	SyncMember *member = palloc0(sizeof(SyncMember));
-	SyncRights	rights;
 
 	*member = (SyncMember) {
 		.target = local,.local = local,.foreign = foreign,.state = SYNC_STOPPED,.reason = "not copied yet",
@@ -282,20 +289,10 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at, boo
 					SYNC_OID(local), SYNC_OID(foreign), SYNC_INT4(group->id), SYNC_TEXT(member->reason),
 					SYNC_TEXT(member->collection), SYNC_TEXT(deleted_at), SYNC_BOOL(key_at_end));
 	group->members = lappend(group->members, member);
-	/* foreign keys hold when all tables are whole */
-	if (has_rows(local, group->owner) || sync_has_foreign_keys(local))
-	{
-		sync_copy_again(group, member);
-		return;
-	}
-	sync_lock_tables(list_make1(member));
-	sync_rights_take(&rights, group->owner);
-	sync_table_open(group, member);
-	sync_rights_return(&rights);
-	sync_copy_begin(group, member, user);
+	begin_copy(group, member);
 }
 
-/* check_pair: raises why the two tables cannot be synchronized for the owner. */
+/* Raises why the two tables cannot be synchronized for the owner. */
 static void
 check_pair(Oid foreign, Oid local, Oid owner, bool needs_key)
 {
@@ -312,12 +309,12 @@ check_pair(Oid foreign, Oid local, Oid owner, bool needs_key)
 
 /* ------------------------------ Working on it ----------------------------- */
 
-/* report: tells what a call has done. */
+/* Tells what a call has done. */
 static void
 report(const SyncGroup *group, uint64 units)
 {
-	(void) sync_run("SELECT pg_catalog.sum(rows_copied)::bigint, pg_catalog.sum(rows_inserted OPERATOR(pg_catalog.+) rows_updated OPERATOR(pg_catalog.+) rows_deleted)::bigint,"
-					" pg_catalog.count(*) FROM mongo_sync.members WHERE group_id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
+	(void) sync_run("SELECT sum(rows_copied)::bigint, sum(rows_inserted + rows_updated + rows_deleted)::bigint,"
+					" count(*) FROM mongo_sync.members WHERE group_id = $1", SYNC_INT4(group->id));
 	ereport(NOTICE,
 			(errmsg("\"%s\" equals MongoDB at cluster time %s", group->name, mongo_format_cluster_time(group->position)),
 			 errdetail("Tables: %lld. Transactions of this call: " UINT64_FORMAT ". Since the beginning, rows copied: %lld, changed: %lld.",
@@ -325,7 +322,7 @@ report(const SyncGroup *group, uint64 units)
 					   (long long) DatumGetInt64(sync_result(0, 1, NULL)), (long long) DatumGetInt64(sync_result(0, 2, NULL)))));
 }
 
-/* report_stopped: raises 55000 if a member of the group is stopped. */
+/* Raises 55000 if a member of the group is stopped. */
 static void
 report_stopped(const SyncGroup *group)
 {
@@ -423,6 +420,15 @@ work(int id)
 
 /* ------------------------------- Procedures ------------------------------- */
 
+/* Stores whether a group follows its collections' names, which is a parameter of the call; NULL: as before. */
+static void
+set_follow(const SyncGroup *group, FunctionCallInfo fcinfo, int parameter)
+{
+	if (!PG_ARGISNULL(parameter))
+		(void) sync_run("UPDATE mongo_sync.groups SET follow = $2 WHERE id = $1",
+						SYNC_INT4(group->id), SYNC_BOOL(PG_GETARG_BOOL(parameter)));
+}
+
 /*
  * mongo_sync.sync(foreign_table regclass, local_table text, follow boolean, deleted_at name)
  *		Synchronizes a table: the first call copies it, each one applies what has changed.
@@ -446,12 +452,7 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 	begin_procedure(fcinfo, "mongo_sync.sync()");
 	local = find_or_create_local(foreign, name, &key_at_end);
 	owner = sync_owner_of(local);
-	group = sync_group_of(local);
-	if (group == NULL)
-	{
-		lock_groups();
-		group = sync_group_of(local);
-	}
+	group = group_to_join(local);
 	if (group == NULL)
 	{
 		check_pair(foreign, local, owner, !key_at_end);
@@ -464,15 +465,13 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 				 errmsg("table \"%s\" is synchronized with another foreign table, \"%s\"", get_rel_name(local),
 						get_rel_name(sync_group_member(group, local)->foreign)),
 				 errhint("SELECT mongo_sync.stop('%s') gives up its position.", sync_qualified_name(local))));
-	if (!PG_ARGISNULL(2))
-		(void) sync_run("UPDATE mongo_sync.groups SET follow = $2 WHERE id OPERATOR(pg_catalog.=) $1",
-						SYNC_INT4(group->id), SYNC_BOOL(PG_GETARG_BOOL(2)));
+	set_follow(group, fcinfo, 2);
 	work(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
 
-/* is_wanted: tells whether a name is in an array of names; true without one. */
+/* Tells whether a name is in an array of names; true without one. */
 static bool
 is_wanted(ArrayType *only, const char *name)
 {
@@ -490,11 +489,11 @@ is_wanted(ArrayType *only, const char *name)
 	return false;
 }
 
-/* foreign_tables: the foreign tables of ours in a schema, without change streams, by name. */
+/* Returns the foreign tables of ours in a schema, without change streams, by name. */
 static List *
 foreign_tables(Oid schema, ArrayType *only)
 {
-	uint64		count = sync_run("SELECT oid FROM pg_catalog.pg_class WHERE relnamespace OPERATOR(pg_catalog.=) $1 AND relkind OPERATOR(pg_catalog.=) 'f' ORDER BY relname",
+	uint64		count = sync_run("SELECT oid FROM pg_class WHERE relnamespace = $1 AND relkind = 'f' ORDER BY relname",
 								 SYNC_OID(schema));
 	List	   *all = NIL;
 	List	   *tables = NIL;
@@ -511,17 +510,16 @@ foreign_tables(Oid schema, ArrayType *only)
 	return tables;
 }
 
-/* group_of_schemas: the group of all foreign tables of a schema, which it locks; NULL: there is none. */
+/* Returns the group of all foreign tables of a schema, which it locks; NULL: there is none. */
 static SyncGroup *
 group_of_schemas(Oid source, Oid local)
 {
 	int			id;
 
-	if (sync_run("SELECT g.id FROM mongo_sync.groups g JOIN mongo_sync.members m ON m.group_id OPERATOR(pg_catalog.=) g.id"
-				 " JOIN pg_catalog.pg_class f ON f.oid OPERATOR(pg_catalog.=) m.foreign_table JOIN pg_catalog.pg_class l ON l.oid OPERATOR(pg_catalog.=) m.local_table"
-				 " WHERE g.of_schema AND f.relnamespace OPERATOR(pg_catalog.=) $1 AND l.relnamespace OPERATOR(pg_catalog.=) $2"
-				 " AND g.database OPERATOR(pg_catalog.=) $3 AND g.installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation) LIMIT 1",
-				 SYNC_OID(source), SYNC_OID(local), SYNC_OID(MyDatabaseId)) == 0)
+	if (sync_run("SELECT g.id FROM mongo_sync.active_groups g JOIN mongo_sync.members m ON m.group_id = g.id"
+				 " JOIN pg_class f ON f.oid = m.foreign_table JOIN pg_class l ON l.oid = m.local_table"
+				 " WHERE g.of_schema AND f.relnamespace = $1 AND l.relnamespace = $2 LIMIT 1",
+				 SYNC_OID(source), SYNC_OID(local)) == 0)
 		return NULL;
 	id = DatumGetInt32(sync_result(0, 1, NULL));
 	(void) sync_group_lock(id, true);
@@ -548,7 +546,6 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 				 errmsg("mongo_sync.sync_schema() needs the schema of the foreign tables, and that of the local ones")));
 	source = get_namespace_oid(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
 	schema_name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	schema = get_namespace_oid(schema_name, false);
 	begin_procedure(fcinfo, "mongo_sync.sync_schema()");
 	tables = foreign_tables(source, only);
 	if (tables == NIL)
@@ -556,6 +553,9 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("schema \"%s\" has no such foreign table of mongo_fdw", get_namespace_name(source)),
 				 errhint("IMPORT FOREIGN SCHEMA creates them.")));
+	if (!OidIsValid(get_namespace_oid(schema_name, true)))
+		(void) sync_run_as(GetUserId(), psprintf("CREATE SCHEMA IF NOT EXISTS %s", quote_identifier(schema_name)), 0);
+	schema = get_namespace_oid(schema_name, false);
 	group = group_of_schemas(source, schema);
 	if (group == NULL)
 	{
@@ -567,13 +567,8 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 		bool		key_at_end;
 		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1), &key_at_end);
 		Oid			owner = sync_owner_of(local);
-		SyncGroup  *other = sync_group_of(local);
+		SyncGroup  *other = group_to_join(local);
 
-		if (other == NULL)
-		{
-			lock_groups();
-			other = sync_group_of(local);
-		}
 		if (other != NULL && (group == NULL || other->id != group->id))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
@@ -586,9 +581,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 			group = create_group(schema_name, owner, foreign, true);
 		add_member(group, foreign, local, NULL, key_at_end);
 	}
-	if (!PG_ARGISNULL(3))
-		(void) sync_run("UPDATE mongo_sync.groups SET follow = $2 WHERE id OPERATOR(pg_catalog.=) $1",
-						SYNC_INT4(group->id), SYNC_BOOL(PG_GETARG_BOOL(3)));
+	set_follow(group, fcinfo, 3);
 	work(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();
@@ -611,25 +604,13 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 	check_pair(member->foreign, local, group->owner, !member->key_at_end);
 	if (sync_position_is_lost(group))
 		sync_begin_again(group);
-	if (has_rows(local, group->owner))
-		sync_copy_again(group, member);
-	else
-	{
-		SyncRights	rights;
-
-		member->definition = NULL;
-		sync_lock_tables(list_make1(member));
-		sync_rights_take(&rights, group->owner);
-		sync_table_open(group, member);
-		sync_rights_return(&rights);
-		sync_copy_begin(group, member, sync_group_user(group));
-	}
+	begin_copy(group, member);
 	work(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
 
-/* set_paused: pauses or resumes the group of a table. */
+/* Pauses or resumes the group of a table. */
 static Datum
 set_paused(FunctionCallInfo fcinfo, bool paused)
 {
@@ -638,7 +619,7 @@ set_paused(FunctionCallInfo fcinfo, bool paused)
 	PreventCommandIfReadOnly("mongo_sync.pause()");
 	SPI_connect();
 	group = sync_own_group(PG_GETARG_OID(0), true);
-	(void) sync_run("UPDATE mongo_sync.groups SET paused = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+	(void) sync_run("UPDATE mongo_sync.groups SET paused = $2 WHERE id = $1",
 					SYNC_INT4(group->id), SYNC_BOOL(paused));
 	SPI_finish();
 	PG_RETURN_VOID();
@@ -682,7 +663,7 @@ mongo_sync_stop(PG_FUNCTION_ARGS)
 			sync_member_forget(local);
 	}
 	if (left == 0)
-		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
+		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id = $1", SYNC_INT4(group->id));
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -37,7 +37,7 @@ PG_FUNCTION_INFO_V1(mongo_sync_check);
 
 /* ------------------------------- Comparing -------------------------------- */
 
-/* report_not_comparable: raises 55000; the group cannot be compared at its position. */
+/* Raises 55000; the group cannot be compared at its position. */
 pg_noreturn static void
 report_not_comparable(const SyncGroup *group, const SyncMember *member, const char *detail)
 {
@@ -49,7 +49,7 @@ report_not_comparable(const SyncGroup *group, const SyncMember *member, const ch
 					 sync_qualified_name(member->foreign), sync_qualified_name(member->local))));
 }
 
-/* compare: compares, and makes equal, the table of a member; with the rights of its owner. */
+/* Compares, and makes equal, the table of a member; with the rights of its owner. */
 static void
 compare(const SyncGroup *group, SyncMember *member, bool mend, MongoReadTime *time, Tuplestorestate *result)
 {
@@ -147,13 +147,13 @@ typedef struct Check
 	double		documents;		/* of collStats; 0: unknown */
 	double		bytes;
 	double		copy_seconds;	/* an estimate; 0: unknown */
-	char	   *detail;			/* of the item */
+	const char *detail;			/* of the item */
 } Check;
 
 /* A probe of an item sets check->detail, and returns whether all is well, or raises why not. */
 typedef bool Probe (Check *check);
 
-/* run_command: runs a command on the collection's database. */
+/* Runs a command on the collection's database. */
 static const bson_t *
 run_command(Check *check, const bson_t *command)
 {
@@ -199,7 +199,7 @@ probe_stats(Check *check)
 	return true;
 }
 
-/* probe_stream: opens a change stream of the collection, or of its whole database. */
+/* Opens a change stream of the collection, or of its whole database. */
 static bool
 probe_stream(Check *check, bool whole)
 {
@@ -227,35 +227,20 @@ probe_database_stream(Check *check)
 	return probe_stream(check, true);
 }
 
-/* query_as_owner: runs a query with the rights of the local table's owner. */
-static uint64
-query_as_owner(Check *check, const char *sql, long limit)
-{
-	SyncRights	rights;
-	int			result;
-
-	sync_rights_take(&rights, check->owner);
-	result = SPI_execute(sql, true, limit);
-	if (result < 0)
-		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
-	sync_rights_return(&rights);
-	return SPI_processed;
-}
-
-/* probe_sample: compares the foreign table with a sample, by mongo_fdw_check(). */
+/* Compares the foreign table with a sample, by mongo_fdw_check(). */
 static bool
 probe_sample(Check *check)
 {
-	uint64		count = query_as_owner(check, psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', finding, field, detail), '; ')"
-													   " FROM %s(%u::pg_catalog.oid::pg_catalog.regclass, 1000)"
-													   " WHERE finding OPERATOR(pg_catalog.=) ANY ('{values that do not fit,collection does not exist}')",
-													   sync_fdw_function(check->server, "mongo_fdw_check", REGCLASSOID, INT4OID), check->foreign), 0);
+	uint64		count = sync_run_as(check->owner, psprintf("SELECT string_agg(concat_ws(' ', finding, field, detail), '; ')"
+														   " FROM %s(%u::oid::regclass, 1000)"
+														   " WHERE finding = ANY ('{values that do not fit,collection does not exist}')",
+														   sync_fdw_function(check->server, "mongo_fdw_check", REGCLASSOID, INT4OID), check->foreign), 0);
 
 	check->detail = count > 0 ? sync_result_text(0, 1) : NULL;
 	return check->detail == NULL;
 }
 
-/* probe_keys: looks for keys in a sample that are longer than an index holds. */
+/* Looks for keys in a sample that are longer than an index holds. */
 static bool
 probe_keys(Check *check)
 {
@@ -269,7 +254,7 @@ probe_keys(Check *check)
 	return count == 0;
 }
 
-/* probe_speed: estimates how long the copy takes. */
+/* Estimates how long the copy takes. */
 static bool
 probe_speed(Check *check)
 {
@@ -279,7 +264,7 @@ probe_speed(Check *check)
 	uint64		rows;
 
 	INSTR_TIME_SET_CURRENT(begin);
-	rows = query_as_owner(check, psprintf("SELECT * FROM %s", sync_qualified_name(check->foreign)), (long) Max(limit, 1));
+	rows = sync_run_as(check->owner, psprintf("SELECT * FROM %s", sync_qualified_name(check->foreign)), (long) Max(limit, 1));
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, begin);
 	/* to write them takes about as long */
@@ -289,25 +274,17 @@ probe_speed(Check *check)
 	return true;
 }
 
-/* probe_oplog: compares the time that the oplog spans with that of the copy. */
+/* Compares the time that the oplog spans with that of the copy. */
 static bool
 probe_oplog(Check *check)
 {
-	const bson_t *reply = mongo_run_command(CurrentMemoryContext, check->user, "local",
-											bson_from_template("{find: 'oplog.rs', sort: {$natural: 1}, limit: 1, singleBatch: true, projection: {ts: 1}}",
-															   bson_null()), "the oplog may not be read");
-	bson_iter_t iter;
-	bson_iter_t first;
-	uint32		seconds = 0;
-	uint32		increment = 0;
+	uint64		begin = sync_oplog_begin(check->user);
 	double		window;
 
-	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0.ts", &first) &&
-		BSON_ITER_HOLDS_TIMESTAMP(&first))
-		bson_iter_timestamp(&first, &seconds, &increment);
-	if (seconds == 0)
-		ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND), errmsg("the oplog has no first entry")));
-	window = (double) (sync_present(check->user) >> 32) - seconds;
+	check->detail = "it may not be read";
+	if (begin == 0)
+		return false;
+	window = (double) (sync_present(check->user) >> 32) - (double) (begin >> 32);
 	check->detail = psprintf("the oplog spans %.1f hours", window / 3600);
 	return window >= check->copy_seconds;
 }
@@ -332,7 +309,7 @@ static const struct
 	{"oplog", probe_oplog, "replSetResizeOplog makes it longer. It must span each range of a copy, and any time in which nothing is applied. To see it here, grant find on local.oplog.rs."},
 };
 
-/* add_item: adds a row to the result. */
+/* Adds a row to the result. */
 static void
 add_item(FunctionCallInfo fcinfo, const char *item, bool is_well, const char *detail, const char *remedy)
 {
@@ -347,7 +324,7 @@ add_item(FunctionCallInfo fcinfo, const char *item, bool is_well, const char *de
 	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
-/* check_item: probes an item within a subtransaction, and adds its row. */
+/* Probes an item within a subtransaction, and adds its row. */
 static void
 check_item(FunctionCallInfo fcinfo, Check *check, const char *name, Probe *probe, const char *remedy)
 {
@@ -384,7 +361,7 @@ check_item(FunctionCallInfo fcinfo, Check *check, const char *name, Probe *probe
 				 (error->hint == NULL || error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE) ? remedy : error->hint);
 }
 
-/* check_tables: adds each reason why the tables cannot be synchronized; false if it ends the check. */
+/* Adds each reason why the tables cannot be synchronized; false if it ends the check. */
 static bool
 check_tables(FunctionCallInfo fcinfo, Check *check, Oid local)
 {

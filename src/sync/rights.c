@@ -55,7 +55,7 @@ sync_rights_take(SyncRights *rights, Oid owner)
 								 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* sync_rights_return: returns to the rights and settings of before. */
+/* Returns to the rights and settings of before. */
 void
 sync_rights_return(const SyncRights *rights)
 {

@@ -52,7 +52,7 @@ struct SyncRows
 
 /* -------------------------- Statements by SPI ----------------------------- */
 
-/* prepare_plan: a plan, with a parameter if its type is valid. */
+/* Returns a plan, with a parameter if its type is valid. */
 static SPIPlanPtr
 prepare_plan(const char *sql, Oid parameter)
 {
@@ -63,7 +63,7 @@ prepare_plan(const char *sql, Oid parameter)
 	return plan;
 }
 
-/* run_write: runs a statement that writes, but fires no AFTER trigger; returns the number of rows. */
+/* Runs a statement that writes, but fires no AFTER trigger; returns the number of rows. */
 static uint64
 run_write(const char *sql, Oid type, Datum parameter)
 {
@@ -77,7 +77,7 @@ run_write(const char *sql, Oid type, Datum parameter)
 	return SPI_processed;
 }
 
-/* query: runs a query; SPI_tuptable is its result. */
+/* Runs a query; SPI_tuptable is its result. */
 static uint64
 query(const char *sql, Oid type, Datum parameter)
 {
@@ -89,7 +89,7 @@ query(const char *sql, Oid type, Datum parameter)
 	return SPI_processed;
 }
 
-/* query_into: appends a query's rows to a store, and sets *descriptor unless it is NULL. */
+/* Appends a query's rows to a store, and sets *descriptor unless it is NULL. */
 static uint64
 query_into(Tuplestorestate *store, MemoryContext context, TupleDesc *descriptor,
 		   const char *sql, Oid type, Datum parameter)
@@ -120,7 +120,7 @@ query_into(Tuplestorestate *store, MemoryContext context, TupleDesc *descriptor,
 	return SPI_processed;
 }
 
-/* name_store: lets statements read a store by a name, until forget_store(). */
+/* Lets statements read a store by a name, until forget_store(). */
 static void
 name_store(const char *name, Tuplestorestate *store, TupleDesc descriptor, uint64 rows)
 {
@@ -143,7 +143,7 @@ forget_store(const char *name)
 
 /* --------------------------- Keys of documents ---------------------------- */
 
-/* sync_rows_create: the rows of some documents, in the current memory context. */
+/* Returns the rows of some documents, in the current memory context. */
 SyncRows *
 sync_rows_create(const SyncTable *table)
 {
@@ -204,7 +204,7 @@ compare_keys(const void *one, const void *other, void *arg)
 										   *(const Datum *) one, *(const Datum *) other));
 }
 
-/* remove_duplicates: sorts the keys, and keeps one of those that are equal. */
+/* Sorts the keys, and keeps one of those that are equal. */
 static void
 remove_duplicates(SyncRows *rows)
 {
@@ -223,7 +223,7 @@ remove_duplicates(SyncRows *rows)
 	rows->nkeys = kept + 1;
 }
 
-/* key_array: some of the keys as an array. */
+/* Returns some of the keys as an array. */
 static Datum
 key_array(const SyncRows *rows, int from, int count)
 {
@@ -236,7 +236,7 @@ key_array(const SyncRows *rows, int from, int count)
 										   length, by_value, alignment));
 }
 
-/* documents_match: {"_id": {"$in": [...]}} for some of the documents, as JSON. */
+/* Returns {"_id": {"$in": [...]}} for some of the documents, as JSON. */
 static char *
 documents_match(const List *documents, int from, int count)
 {
@@ -264,7 +264,7 @@ documents_match(const List *documents, int from, int count)
 
 /* -------------------------------- Reading --------------------------------- */
 
-/* fetch: appends the rows that a condition on the foreign table f finds. */
+/* Appends the rows that a condition on the foreign table f finds. */
 static void
 fetch(SyncRows *rows, const char *condition, Oid type, Datum parameter)
 {
@@ -281,7 +281,7 @@ fetch(SyncRows *rows, const char *condition, Oid type, Datum parameter)
 								 type, parameter);
 }
 
-/* sync_rows_fetch: reads the rows of all keys that were added. */
+/* Reads the rows of all keys that were added. */
 void
 sync_rows_fetch(SyncRows *rows)
 {
@@ -299,25 +299,25 @@ sync_rows_fetch(SyncRows *rows)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* sync_rows_fetch_range: reads the rows of the documents that match, as of mongo_match(); NULL: all. */
+/* Reads the rows of the documents that match, as of mongo_match(); NULL: all. */
 void
 sync_rows_fetch_range(SyncRows *rows, const char *match)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(rows->context);
 
 	fetch(rows, match == NULL ? "true" :
-		  psprintf("%s(ROW(f), %s::pg_catalog.json)", rows->table->match_function, quote_literal_cstr(match)),
+		  psprintf("%s(ROW(f), %s::json)", rows->table->match_function, quote_literal_cstr(match)),
 		  InvalidOid, (Datum) 0);
 	MemoryContextSwitchTo(old_context);
 }
 
-/* fitting: the condition that a row of range variable 'name' can be written. */
+/* Returns the condition that a row of range variable 'name' can be written. */
 static const char *
 fitting(const SyncTable *table, const char *name)
 {
 	return psprintf("%s.%s IS NOT NULL%s%s", name, table->key,
 					get_typlen(table->key_type) == -1 ?
-					psprintf(" AND pg_catalog.pg_column_size(%s.%s) <= %d", name, table->key, SYNC_LONGEST_KEY) : "",
+					psprintf(" AND pg_column_size(%s.%s) <= %d", name, table->key, SYNC_LONGEST_KEY) : "",
 					table->has_mismatch ? psprintf(" AND %s." MONGO_MISMATCH_COLUMN " IS NULL", name) : "");
 }
 
@@ -337,7 +337,7 @@ typedef struct Difference
 	uint64		time;
 } Difference;
 
-/* report_suppressed: a BEFORE trigger has returned NULL. */
+/* Raises 09000: a BEFORE trigger has returned NULL. */
 pg_noreturn static void
 report_suppressed(const SyncTable *table, const char *what, uint64 expected, uint64 processed)
 {
@@ -348,7 +348,7 @@ report_suppressed(const SyncTable *table, const char *what, uint64 expected, uin
 			 errhint("A trigger of the table has returned NULL. All rows that MongoDB has must be written.")));
 }
 
-/* gone_rows: the condition that the document of a row t is gone. */
+/* Returns the condition that the document of a row t is gone. */
 static const char *
 gone_rows(const Difference *difference)
 {
@@ -359,14 +359,14 @@ gone_rows(const Difference *difference)
 					psprintf(" AND t.%s IS NULL", difference->deleted_at));
 }
 
-/* changed_rows: the query for rows n that the table lacks, where t is NULL, or has otherwise. */
+/* Returns the query for rows n that the table lacks, where t is NULL, or has otherwise. */
 static const char *
 changed_rows(const Difference *difference, const char *columns)
 {
 	const SyncTable *table = difference->table;
 
 	return psprintf("SELECT %s FROM %s LEFT JOIN %s t ON %s WHERE %s AND (t.%s IS NULL"
-					" OR ROW(%s)::pg_catalog.record OPERATOR(pg_catalog.*<>) ROW(%s)::pg_catalog.record%s)",
+					" OR ROW(%s)::record *<> ROW(%s)::record%s)",
 					columns, difference->source, table->target_name, sync_same_key(table, "t", "n"),
 					difference->fits, table->key,
 					sync_list(table, "t.%s", ", ", 0, table->ncolumns),
@@ -375,7 +375,7 @@ changed_rows(const Difference *difference, const char *columns)
 					psprintf(" OR t.%s IS NOT NULL", difference->deleted_at));
 }
 
-/* delete_gone: deletes the rows, or notes when, whose documents are gone. */
+/* Deletes the rows, or notes when, whose documents are gone. */
 static uint64
 delete_gone(const Difference *difference)
 {
@@ -385,7 +385,7 @@ delete_gone(const Difference *difference)
 	uint64		processed;
 	char	   *sql;
 
-	(void) query(psprintf("SELECT pg_catalog.count(*) FROM %s t WHERE %s", table->target_name, condition),
+	(void) query(psprintf("SELECT count(*) FROM %s t WHERE %s", table->target_name, condition),
 				 difference->type, difference->parameter);
 	expected = (uint64) DatumGetInt64(sync_result(0, 1, NULL));
 	if (expected == 0)
@@ -393,7 +393,7 @@ delete_gone(const Difference *difference)
 	if (difference->deleted_at == NULL)
 		sql = psprintf("DELETE FROM %s t WHERE %s", table->target_name, condition);
 	else
-		sql = psprintf("UPDATE %s t SET %s = pg_catalog.to_timestamp(%u) WHERE %s", table->target_name,
+		sql = psprintf("UPDATE %s t SET %s = to_timestamp(%u) WHERE %s", table->target_name,
 					   difference->deleted_at, (uint32) (difference->time >> 32), condition);
 	processed = run_write(sql, difference->type, difference->parameter);
 	if (processed != expected)
@@ -401,7 +401,7 @@ delete_gone(const Difference *difference)
 	return processed;
 }
 
-/* write_changed: updates and inserts the rows that differ. */
+/* Updates and inserts the rows that differ. */
 static SyncCounts
 write_changed(const Difference *difference)
 {
@@ -420,7 +420,7 @@ write_changed(const Difference *difference)
 	if (rows > 0)
 	{
 		name_store("__changed", changed, descriptor, rows);
-		(void) query("SELECT pg_catalog.count(*) FROM __changed WHERE __missing", InvalidOid, (Datum) 0);
+		(void) query("SELECT count(*) FROM __changed WHERE __missing", InvalidOid, (Datum) 0);
 		missing = (uint64) DatumGetInt64(sync_result(0, 1, NULL));
 		if (rows > missing)
 		{
@@ -448,7 +448,28 @@ write_changed(const Difference *difference)
 	return counts;
 }
 
-/* check_unique: raises 23505 if two of the rows that were fetched have one key. */
+/* Makes the table equal to the source: deletes first, as keys may be unique in other columns. */
+static SyncCounts
+make_equal(const Difference *difference)
+{
+	uint64		deleted = difference->gone == NULL ? 0 : delete_gone(difference);
+	SyncCounts	counts = write_changed(difference);
+
+	counts.deleted = deleted;
+	return counts;
+}
+
+/* Returns what is compared with a member's table: the rows n of a source. */
+static Difference
+difference_of(const SyncTable *table, const SyncMember *member, const char *source, const char *fits, uint64 time)
+{
+	return (Difference) {
+		.table = table,.source = source,.fits = fits,.gone = "true",.time = time,
+		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at)
+	};
+}
+
+/* Raises 23505 if two of the rows that were fetched have one key. */
 static void
 check_unique(const SyncRows *rows)
 {
@@ -457,7 +478,7 @@ check_unique(const SyncRows *rows)
 
 	if (!table->is_unwound && rows->nfetched <= (uint64) rows->nkeys)
 		return;
-	if (query(psprintf("SELECT ROW(%s)::text FROM __fetched n WHERE %s GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1",
+	if (query(psprintf("SELECT ROW(%s)::text FROM __fetched n WHERE %s GROUP BY %s HAVING count(*) > 1 LIMIT 1",
 					   keys, fitting(table, "n"), keys), InvalidOid, (Datum) 0) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -480,29 +501,20 @@ sync_rows_apply(SyncRows *rows, const SyncMember *member, uint64 time)
 	const SyncTable *table = rows->table;
 	MemoryContext old_context = MemoryContextSwitchTo(rows->context);
 	SyncCounts	counts = {0};
-	uint64		deleted = 0;
-	Difference	difference = {
-		.table = table,
-		.source = "__fetched n",
-		.fits = fitting(table, "n"),
-		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at),
-		.time = time
-	};
+	Difference	difference = difference_of(table, member, "__fetched n", fitting(table, "n"), time);
 
 	if (rows->fetched != NULL)
 	{
 		name_store("__fetched", rows->fetched, rows->descriptor, rows->nfetched);
 		check_unique(rows);
+		difference.gone = NULL;
 		if (rows->nkeys > 0)
 		{
 			difference.gone = psprintf("t.%s %s ANY ($1)", table->key, table->key_equals);
 			difference.type = get_array_type(table->key_type);
 			difference.parameter = key_array(rows, 0, rows->nkeys);
-			deleted = delete_gone(&difference);
 		}
-		if (rows->nfetched > 0)
-			counts = write_changed(&difference);
-		counts.deleted = deleted;
+		counts = make_equal(&difference);
 		forget_store("__fetched");
 	}
 	MemoryContextSwitchTo(old_context);
@@ -520,16 +532,9 @@ uint64
 sync_rows_compare(SyncRows *rows, SyncMember *member, bool mend, uint64 time, Tuplestorestate *store)
 {
 	const SyncTable *table = rows->table;
-	const char *id = table->nkeys == 1 ? "pg_catalog.to_jsonb(%s)" : "pg_catalog.jsonb_build_array(%s)";
+	const char *id = table->nkeys == 1 ? "to_jsonb(%s)" : "jsonb_build_array(%s)";
 	uint64		count;
-	Difference	difference = {
-		.table = table,
-		.source = "__fetched n",
-		.fits = fitting(table, "n"),
-		.gone = "true",
-		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at),
-		.time = time
-	};
+	Difference	difference = difference_of(table, member, "__fetched n", fitting(table, "n"), time);
 
 	name_store("__fetched", rows->fetched, rows->descriptor, rows->nfetched);
 	check_unique(rows);
@@ -542,17 +547,12 @@ sync_rows_compare(SyncRows *rows, SyncMember *member, bool mend, uint64 time, Tu
 								table->target_name, gone_rows(&difference)),
 					   InvalidOid, (Datum) 0);
 	if (mend && count > 0)
-	{
-		uint64		deleted = delete_gone(&difference);
-
-		member->counts = write_changed(&difference);
-		member->counts.deleted = deleted;
-	}
+		member->counts = make_equal(&difference);
 	forget_store("__fetched");
 	return count;
 }
 
-/* sync_rows_call_triggers: ends what AfterTriggerBeginQuery() has begun, when all is written. */
+/* Ends what AfterTriggerBeginQuery() has begun, when all is written. */
 void
 sync_rows_call_triggers(void)
 {
@@ -569,21 +569,9 @@ sync_rows_call_triggers(void)
 SyncCounts
 sync_rows_swap(const SyncMember *member, const SyncTable *table, const SyncTable *copy, uint64 time)
 {
-	SyncCounts	counts;
-	uint64		deleted;
-	Difference	difference = {
-		.table = table,
-		.source = psprintf("%s n", copy->target_name),
-		.fits = "true",
-		.gone = "true",
-		.deleted_at = member->deleted_at == NULL ? NULL : quote_identifier(member->deleted_at),
-		.time = time
-	};
+	Difference	difference = difference_of(table, member, psprintf("%s n", copy->target_name), "true", time);
 
-	deleted = delete_gone(&difference);
-	counts = write_changed(&difference);
-	counts.deleted = deleted;
-	return counts;
+	return make_equal(&difference);
 }
 
 /*
@@ -598,24 +586,24 @@ sync_rows_insert_range(const SyncTable *table, const char *match)
 							  table->target_name, sync_list(table, "%s", ", ", 0, table->ncolumns),
 							  sync_list(table, "f.%s", ", ", 0, table->ncolumns), table->foreign_name,
 							  fitting(table, "f"),
-							  match == NULL ? "" : psprintf(" AND %s(ROW(f), %s::pg_catalog.json)",
+							  match == NULL ? "" : psprintf(" AND %s(ROW(f), %s::json)",
 															table->match_function, quote_literal_cstr(match))),
 					 InvalidOid, (Datum) 0);
 }
 
 /* ------------------- Documents that can have no row ----------------------- */
 
-/* unfit_id: SQL for what identifies such a document, of range variable n. */
+/* Returns SQL for what identifies such a document, of range variable n. */
 static const char *
 unfit_id(const SyncTable *table)
 {
-	return psprintf("COALESCE(pg_catalog.to_jsonb(n.%s)%s, 'null')", table->key,
+	return psprintf("COALESCE(to_jsonb(n.%s)%s, 'null')", table->key,
 					table->has_mismatch ?
-					", (SELECT e.value OPERATOR(pg_catalog.->) 'value' FROM pg_catalog.jsonb_array_elements(n." MONGO_MISMATCH_COLUMN ") e"
-					" WHERE e.value OPERATOR(pg_catalog.->>) 'field' OPERATOR(pg_catalog.=) '_id' LIMIT 1)" : "");
+					", (SELECT e.value -> 'value' FROM jsonb_array_elements(n." MONGO_MISMATCH_COLUMN ") e"
+					" WHERE e.value ->> 'field' = '_id' LIMIT 1)" : "");
 }
 
-/* forget_unfit: deletes what is noted of the documents that were fetched. */
+/* Deletes what is noted of the documents that were fetched. */
 static void
 forget_unfit(const SyncRows *rows, const SyncMember *member)
 {
@@ -627,7 +615,7 @@ forget_unfit(const SyncRows *rows, const SyncMember *member)
 	ids = palloc(sizeof(Datum) * (rows->nkeys + list_length(rows->unfit_ids) + 1));
 	if (rows->nkeys > 0)
 	{
-		uint64		found = query("SELECT pg_catalog.to_jsonb(k) FROM pg_catalog.unnest($1) k",
+		uint64		found = query("SELECT to_jsonb(k) FROM unnest($1) k",
 								  get_array_type(table->key_type), key_array(rows, 0, rows->nkeys));
 
 		for (uint64 row = 0; row < found; row++)
@@ -638,12 +626,12 @@ forget_unfit(const SyncRows *rows, const SyncMember *member)
 		Datum		mismatch = lfirst(cell) != NULL ? PointerGetDatum(lfirst(cell)) :
 			DirectFunctionCall1(jsonb_in, CStringGetDatum("[]"));
 
-		(void) query("SELECT COALESCE((SELECT e.value OPERATOR(pg_catalog.->) 'value' FROM pg_catalog.jsonb_array_elements($1) e"
-					 " WHERE e.value OPERATOR(pg_catalog.->>) 'field' OPERATOR(pg_catalog.=) '_id' LIMIT 1), 'null')",
+		(void) query("SELECT COALESCE((SELECT e.value -> 'value' FROM jsonb_array_elements($1) e"
+					 " WHERE e.value ->> 'field' = '_id' LIMIT 1), 'null')",
 					 JSONBOID, mismatch);
 		ids[count++] = datumCopy(sync_result(0, 1, NULL), false, -1);
 	}
-	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1 AND id OPERATOR(pg_catalog.=) ANY ($2)",
+	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target = $1 AND id = ANY ($2)",
 					SYNC_OID(member->target),
 					SYNC_DATUM(JSONBARRAYOID, PointerGetDatum(construct_array(ids, count, JSONBOID, -1, false, TYPALIGN_INT))));
 }
@@ -670,7 +658,7 @@ sync_rows_note_unfit(SyncRows *rows, SyncMember *member)
 		return;
 	}
 	name_store("__fetched", rows->fetched, rows->descriptor, rows->nfetched);
-	count = query(psprintf("SELECT DISTINCT ON (1) %s, COALESCE(%spg_catalog.to_jsonb(CASE WHEN n.%s IS NULL THEN"
+	count = query(psprintf("SELECT DISTINCT ON (1) %s, COALESCE(%sto_jsonb(CASE WHEN n.%s IS NULL THEN"
 						   " '_id is null, or does not fit its column' ELSE '_id is too long for an index' END)) FROM __fetched n WHERE (%s) IS NOT TRUE",
 						   unfit_id(table), table->has_mismatch ? "n." MONGO_MISMATCH_COLUMN ", " : "",
 						   table->key, fitting(table, "n")), InvalidOid, (Datum) 0);
@@ -691,7 +679,7 @@ sync_rows_note_unfit(SyncRows *rows, SyncMember *member)
 		reasons[row] = datumCopy(sync_result(row, 2, NULL), false, -1);
 	}
 	if (count > 0)
-		(void) sync_run("INSERT INTO mongo_sync.unfit (target, id, reason) SELECT $1, i, r FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3)) u (i, r)",
+		(void) sync_run("INSERT INTO mongo_sync.unfit (target, id, reason) SELECT $1, i, r FROM ROWS FROM (unnest($2), unnest($3)) u (i, r)",
 						SYNC_OID(member->target),
 						SYNC_DATUM(JSONBARRAYOID, PointerGetDatum(construct_array(ids, (int) count, JSONBOID, -1, false, TYPALIGN_INT))),
 						SYNC_DATUM(JSONBARRAYOID, PointerGetDatum(construct_array(reasons, (int) count, JSONBOID, -1, false, TYPALIGN_INT))));

@@ -36,7 +36,7 @@ static const char *const state_names[] = {
 
 /* ----------------------- Statements about the state ----------------------- */
 
-/* sync_text: a parameter of type text; NULL is NULL. */
+/* Returns a parameter of type text; NULL is NULL. */
 SyncValue
 sync_text(const char *string)
 {
@@ -104,7 +104,26 @@ sync_run_values(const char *sql, const SyncValue *values, int nvalues)
 	return SPI_processed;
 }
 
-/* sync_result: a value of the last statement's result; columns are numbered from 1. */
+/*
+ * sync_run_as
+ *		Runs a statement with the rights of a role, within SPI.  Returns how many rows it has
+ *		returned, up to a limit (0: none), or changed.
+ */
+uint64
+sync_run_as(Oid role, const char *sql, long limit)
+{
+	SyncRights	rights;
+	int			result;
+
+	sync_rights_take(&rights, role);
+	result = SPI_execute(sql, false, limit);
+	if (result < 0)
+		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+	sync_rights_return(&rights);
+	return SPI_processed;
+}
+
+/* Returns a value of the last statement's result; columns are numbered from 1. */
 Datum
 sync_result(uint64 row, int column, bool *isnull)
 {
@@ -114,7 +133,7 @@ sync_result(uint64 row, int column, bool *isnull)
 						 isnull != NULL ? isnull : &ignored);
 }
 
-/* sync_result_text: the same of a text; NULL for NULL. */
+/* Returns a text of the last statement's result; NULL for NULL. */
 char *
 sync_result_text(uint64 row, int column)
 {
@@ -124,24 +143,16 @@ sync_result_text(uint64 row, int column)
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
-/* sync_installation: the number that active rows have in this database. */
-int64
-sync_installation(void)
-{
-	(void) sync_run("SELECT last_value FROM mongo_sync.installation");
-	return DatumGetInt64(sync_result(0, 1, NULL));
-}
-
 /* -------------------------------- Groups ---------------------------------- */
 
-/* load_members: reads the members of a group, in the order of their targets. */
+/* Reads the members of a group, in the order of their targets. */
 static void
 load_members(SyncGroup *group)
 {
 	uint64		count = sync_run("SELECT target, local_table, foreign_table, state, reason, collection, identity, definition,"
 								 " read_until, deleted_at::text, key_at_end,"
-								 " EXISTS (SELECT FROM mongo_sync.unfit u WHERE u.target OPERATOR(pg_catalog.=) m.target)"
-								 " FROM mongo_sync.members m WHERE group_id OPERATOR(pg_catalog.=) $1 ORDER BY target",
+								 " EXISTS (SELECT FROM mongo_sync.unfit u WHERE u.target = m.target)"
+								 " FROM mongo_sync.members m WHERE group_id = $1 ORDER BY target",
 								 SYNC_INT4(group->id));
 
 	for (uint64 row = 0; row < count; row++)
@@ -182,10 +193,7 @@ sync_group_load(int id)
 	Datum		event;
 
 	if (sync_run("SELECT name, owner, remote_database, follow, paused, position, seen_at, consistent_at IS NOT NULL,"
-				 " last_event, last_error, replica_set FROM mongo_sync.groups"
-				 " WHERE id OPERATOR(pg_catalog.=) $1 AND database OPERATOR(pg_catalog.=) $2"
-				 " AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
-				 SYNC_INT4(id), SYNC_OID(MyDatabaseId)) == 0)
+				 " last_event, last_error, replica_set FROM mongo_sync.active_groups WHERE id = $1", SYNC_INT4(id)) == 0)
 		return NULL;
 	group = palloc0(sizeof(SyncGroup));
 	group->id = id;
@@ -221,7 +229,7 @@ sync_group_load(int id)
 	return group;
 }
 
-/* sync_group_user: the user mapping by which a group is read.  Raises 42P01 without foreign tables. */
+/* Returns the user mapping by which a group is read.  Raises 42P01 without foreign tables. */
 UserMapping *
 sync_group_user(const SyncGroup *group)
 {
@@ -233,33 +241,29 @@ sync_group_user(const SyncGroup *group)
 	return mongo_user_mapping(group->owner, group->server);
 }
 
-/* sync_group_of: the active group of a local table; NULL if it has none. */
+/* Returns the active group of a local table; NULL if it has none. */
 SyncGroup *
 sync_group_of(Oid local)
 {
-	if (sync_run("SELECT group_id FROM mongo_sync.members m JOIN mongo_sync.groups g ON g.id OPERATOR(pg_catalog.=) m.group_id"
-				 " WHERE m.target OPERATOR(pg_catalog.=) $1 AND g.database OPERATOR(pg_catalog.=) $2"
-				 " AND g.installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation)",
-				 SYNC_OID(local), SYNC_OID(MyDatabaseId)) == 0)
+	if (sync_run("SELECT g.id FROM mongo_sync.members m JOIN mongo_sync.active_groups g ON g.id = m.group_id WHERE m.target = $1",
+				 SYNC_OID(local)) == 0)
 		return NULL;
 	return sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
 }
 
-/* sync_group_ids: the ids of all active groups, as a list of integers. */
+/* Returns the ids of all active groups, as a list of integers. */
 List *
 sync_group_ids(void)
 {
 	List	   *ids = NIL;
-	uint64		count = sync_run("SELECT id FROM mongo_sync.groups WHERE database OPERATOR(pg_catalog.=) $1"
-								 " AND installation OPERATOR(pg_catalog.=) (SELECT last_value FROM mongo_sync.installation) ORDER BY id",
-								 SYNC_OID(MyDatabaseId));
+	uint64		count = sync_run_values("SELECT id FROM mongo_sync.active_groups ORDER BY id", NULL, 0);
 
 	for (uint64 row = 0; row < count; row++)
 		ids = lappend_int(ids, DatumGetInt32(sync_result(row, 1, NULL)));
 	return ids;
 }
 
-/* sync_group_member: the member that writes this table; NULL if there is none. */
+/* Returns the member that writes this table; NULL if there is none. */
 SyncMember *
 sync_group_member(const SyncGroup *group, Oid target)
 {
@@ -271,7 +275,7 @@ sync_group_member(const SyncGroup *group, Oid target)
 	return NULL;
 }
 
-/* sync_is_copying: tells whether a member of the group is still copied. */
+/* Tells whether a member of the group is still copied. */
 bool
 sync_is_copying(const SyncGroup *group)
 {
@@ -291,23 +295,23 @@ sync_is_copying(const SyncGroup *group)
 bool
 sync_group_lock(int id, bool wait)
 {
-	return sync_run(wait ? "SELECT FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE" :
-					"SELECT FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED",
+	return sync_run(wait ? "SELECT FROM mongo_sync.groups WHERE id = $1 FOR UPDATE" :
+					"SELECT FROM mongo_sync.groups WHERE id = $1 FOR UPDATE SKIP LOCKED",
 					SYNC_INT4(id)) > 0;
 }
 
 /*
- * sync_group_note_position: stores position and consistency after a step of so many changes; and
+ * Stores position and consistency after a step of so many changes; and
  * that nothing fails, if all is well.
  */
 void
 sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well)
 {
 	(void) sync_run("UPDATE mongo_sync.groups SET position = $2, consistent_at = $3, seen_at = $4, last_event = $5,"
-					" steps = steps OPERATOR(pg_catalog.+) 1, changes = changes OPERATOR(pg_catalog.+) $6,"
-					" last_run = pg_catalog.clock_timestamp(), failing_since = CASE WHEN $7 THEN NULL ELSE failing_since END,"
+					" steps = steps + 1, changes = changes + $6,"
+					" last_run = clock_timestamp(), failing_since = CASE WHEN $7 THEN NULL ELSE failing_since END,"
 					" last_error = CASE WHEN $7 THEN NULL ELSE last_error END"
-					" WHERE id OPERATOR(pg_catalog.=) $1",
+					" WHERE id = $1",
 					SYNC_INT4(group->id), SYNC_INT8(group->position),
 					group->is_consistent ? SYNC_INT8(group->position) : SYNC_NULL(INT8OID),
 					SYNC_INT8(group->seen_at),
@@ -325,24 +329,24 @@ sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well)
 void
 sync_group_note_failure(int id, const char *message, const char *kind)
 {
-	(void) sync_run("UPDATE mongo_sync.groups SET failing_since = COALESCE(failing_since, pg_catalog.clock_timestamp()),"
-					" last_error = $2, error_kind = $3 WHERE id OPERATOR(pg_catalog.=) $1",
+	(void) sync_run("UPDATE mongo_sync.groups SET failing_since = COALESCE(failing_since, clock_timestamp()),"
+					" last_error = $2, error_kind = $3 WHERE id = $1",
 					SYNC_INT4(id), SYNC_TEXT(message), SYNC_TEXT(kind));
 }
 
 /* -------------------------------- Members --------------------------------- */
 
-/* sync_member_store: stores what may change of a member. */
+/* Stores what may change of a member. */
 void
 sync_member_store(const SyncMember *member)
 {
 	(void) sync_run("UPDATE mongo_sync.members SET state = $2, reason = $3, identity = $4, definition = $5, read_until = $6, key_at_end = $7"
-					" WHERE target OPERATOR(pg_catalog.=) $1",
+					" WHERE target = $1",
 					SYNC_OID(member->target), SYNC_TEXT(state_names[member->state]), SYNC_TEXT(member->reason),
 					SYNC_TEXT(member->identity), SYNC_TEXT(member->definition), SYNC_INT8(member->read_until), SYNC_BOOL(member->key_at_end));
 }
 
-/* sync_member_note_rows: counts the rows that were written, and tells listeners of the table. */
+/* Counts the rows that were written, and tells listeners of the table. */
 void
 sync_member_note_rows(const SyncMember *member)
 {
@@ -350,20 +354,20 @@ sync_member_note_rows(const SyncMember *member)
 
 	if (counts->inserted + counts->updated + counts->deleted == 0)
 		return;
-	(void) sync_run("UPDATE mongo_sync.members SET rows_inserted = rows_inserted OPERATOR(pg_catalog.+) $2,"
-					" rows_updated = rows_updated OPERATOR(pg_catalog.+) $3, rows_deleted = rows_deleted OPERATOR(pg_catalog.+) $4"
-					" WHERE target OPERATOR(pg_catalog.=) $1",
+	(void) sync_run("UPDATE mongo_sync.members SET rows_inserted = rows_inserted + $2,"
+					" rows_updated = rows_updated + $3, rows_deleted = rows_deleted + $4"
+					" WHERE target = $1",
 					SYNC_OID(member->target), SYNC_INT8(counts->inserted), SYNC_INT8(counts->updated), SYNC_INT8(counts->deleted));
 	if (member->target == member->local)
 		Async_Notify("mongo_sync", sync_qualified_name(member->local));
 }
 
-/* sync_member_forget: deletes all that is stored of a member. */
+/* Deletes all that is stored of a member. */
 void
 sync_member_forget(Oid target)
 {
-	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
-	(void) sync_run("DELETE FROM mongo_sync.changed WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
-	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
-	(void) sync_run("DELETE FROM mongo_sync.members WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.changed WHERE target = $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target = $1", SYNC_OID(target));
+	(void) sync_run("DELETE FROM mongo_sync.members WHERE target = $1", SYNC_OID(target));
 }

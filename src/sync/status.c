@@ -50,26 +50,15 @@ SyncResult
 sync_oplog_unit(SyncRun *run, int max_wait pg_attribute_unused())
 {
 	SyncGroup  *group;
-	const bson_t *reply;
-	bson_iter_t iter;
-	bson_iter_t found;
-	uint32		seconds;
-	uint32		increment;
-	bool		is_known;
+	uint64		begin;
 
 	if (!sync_group_lock(run->group, false))
 		return SYNC_BUSY;
 	group = sync_group_load(run->group);
 	if (group == NULL)
 		return SYNC_PAUSED;
-	reply = mongo_run_command(CurrentMemoryContext, sync_group_user(group), "local",
-							  bson_from_template("{find: 'oplog.rs', sort: {$natural: 1}, limit: 1, singleBatch: true, projection: {ts: 1}}",
-												 bson_null()), NULL);
-	is_known = bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0.ts", &found) &&
-		BSON_ITER_HOLDS_TIMESTAMP(&found);
-	if (is_known)
-		bson_iter_timestamp(&found, &seconds, &increment);
-	(void) sync_run("UPDATE mongo_sync.groups SET oplog_from = $2 WHERE id OPERATOR(pg_catalog.=) $1",
-					SYNC_INT4(group->id), is_known ? SYNC_INT8((uint64) seconds << 32 | increment) : SYNC_NULL(INT8OID));
+	begin = sync_oplog_begin(sync_group_user(group));
+	(void) sync_run("UPDATE mongo_sync.groups SET oplog_from = $2 WHERE id = $1",
+					SYNC_INT4(group->id), begin == 0 ? SYNC_NULL(INT8OID) : SYNC_INT8(begin));
 	return SYNC_DONE;
 }

@@ -31,7 +31,7 @@ uint64		sync_applied_time;
 
 /* -------------------------------- Events ---------------------------------- */
 
-/* ends_collection: tells whether the collection has another content, or none, after an operation. */
+/* Tells whether the collection has another content, or none, after an operation. */
 static bool
 ends_collection(const char *operation)
 {
@@ -39,7 +39,7 @@ ends_collection(const char *operation)
 		strcmp(operation, "dropDatabase") == 0;
 }
 
-/* stop_member: notes why a member is not synchronized any more. */
+/* Notes why a member is not synchronized any more. */
 static void
 stop_member(SyncMember *member, const char *reason)
 {
@@ -48,7 +48,7 @@ stop_member(SyncMember *member, const char *reason)
 	member->keys = NIL;
 }
 
-/* note_event: records the first event of the latest time, by which the history is recognized. */
+/* Records the first event of the latest time, by which the history is recognized. */
 static void
 note_event(SyncGroup *group, const SyncEvent *event)
 {
@@ -69,7 +69,7 @@ note_event(SyncGroup *group, const SyncEvent *event)
 	group->last_event = document;
 }
 
-/* dispatch_events: gives the members the keys of all documents that changed up to T; returns how many. */
+/* Gives the members the keys of all documents that changed up to T; returns how many. */
 static uint64
 dispatch_events(SyncRun *run, SyncGroup *group, uint64 until)
 {
@@ -99,7 +99,7 @@ dispatch_events(SyncRun *run, SyncGroup *group, uint64 until)
 	return count;
 }
 
-/* keep_keys: keeps the keys of a member that is still copied. */
+/* Keeps the keys of a member that is still copied. */
 static void
 keep_keys(SyncMember *member)
 {
@@ -114,7 +114,7 @@ keep_keys(SyncMember *member)
 	member->keys = NIL;
 }
 
-/* prepare_copies: keeps the changes of members that are copied, and lets them catch up. */
+/* Keeps the changes of members that are copied, and lets them catch up. */
 static void
 prepare_copies(SyncGroup *group)
 {
@@ -132,7 +132,7 @@ prepare_copies(SyncGroup *group)
 
 /* --------------------------- Reading and writing -------------------------- */
 
-/* read_until: the latest time at which rows of the synchronized members were read. */
+/* Returns the latest time at which rows of the synchronized members were read. */
 static uint64
 read_until(const SyncGroup *group)
 {
@@ -146,7 +146,7 @@ read_until(const SyncGroup *group)
 	return latest;
 }
 
-/* open_tables: opens the tables of members, and stops those whose definition has changed. */
+/* Opens the tables of members, and stops those whose definition has changed. */
 static List *
 open_tables(SyncGroup *group, List *members)
 {
@@ -164,7 +164,7 @@ open_tables(SyncGroup *group, List *members)
 }
 
 /*
- * read_members: reads the documents whose keys the members have.  If MongoDB has no snapshot of
+ * Reads the documents whose keys the members have.  If MongoDB has no snapshot of
  * that time any more, it chooses one, which is the same for all members.
  */
 static void
@@ -190,7 +190,7 @@ read_members(SyncRun *run, SyncGroup *group, List *members, uint64 until)
 	}
 }
 
-/* check_identities: stops members whose name has another collection than they were copied from. */
+/* Stops members whose name has another collection than they were copied from. */
 static void
 check_identities(SyncGroup *group, List **members)
 {
@@ -210,7 +210,7 @@ check_identities(SyncGroup *group, List **members)
 }
 
 /*
- * replace_rows: replaces the rows of a local table by those of its new copy.
+ * Replaces the rows of a local table by those of its new copy.
  */
 static void
 replace_rows(SyncGroup *group, const SyncMember *copy, uint64 until)
@@ -225,15 +225,15 @@ replace_rows(SyncGroup *group, const SyncMember *copy, uint64 until)
 	member->read_until = copy->read_until;
 }
 
-/* forget_copy: notes for the local table what was noted for its new copy, and drops that. */
+/* Notes for the local table what was noted for its new copy, and drops that. */
 static void
 forget_copy(SyncGroup *group, SyncMember *copy)
 {
-	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target OPERATOR(pg_catalog.=) $1", SYNC_OID(copy->local));
-	(void) sync_run("UPDATE mongo_sync.unfit SET target = $1 WHERE target OPERATOR(pg_catalog.=) $2",
+	(void) sync_run("DELETE FROM mongo_sync.unfit WHERE target = $1", SYNC_OID(copy->local));
+	(void) sync_run("UPDATE mongo_sync.unfit SET target = $1 WHERE target = $2",
 					SYNC_OID(copy->local), SYNC_OID(copy->target));
 	(void) sync_run("UPDATE mongo_sync.members m SET rows_copied = c.rows_copied, collection = c.collection FROM mongo_sync.members c"
-					" WHERE m.target OPERATOR(pg_catalog.=) $1 AND c.target OPERATOR(pg_catalog.=) $2",
+					" WHERE m.target = $1 AND c.target = $2",
 					SYNC_OID(copy->local), SYNC_OID(copy->target));
 	sync_copy_drop_table(copy->target);
 	group->members = list_delete_ptr(group->members, copy);
@@ -267,7 +267,7 @@ joining(const SyncGroup *group, uint64 until)
 	return related_wait ? plain : list_concat(plain, related);
 }
 
-/* write_all: makes the members' tables equal to what was read, and calls their triggers. */
+/* Makes the members' tables equal to what was read, and calls their triggers. */
 static void
 write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 {
@@ -288,7 +288,7 @@ write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 	sync_applied_time = 0;
 }
 
-/* open_joined: opens the tables of the members that join, and those that their copies replace. */
+/* Opens the tables of the members that join, and those that their copies replace. */
 static void
 open_joined(SyncGroup *group, List *joined)
 {
@@ -303,7 +303,7 @@ open_joined(SyncGroup *group, List *joined)
 	}
 }
 
-/* store: stores members, position and what was done. */
+/* Stores members, position and what was done. */
 static void
 store(const SyncRun *run, SyncGroup *group, uint64 changes)
 {
@@ -318,7 +318,7 @@ store(const SyncRun *run, SyncGroup *group, uint64 changes)
 
 /* ------------------------------ Whole units ------------------------------- */
 
-/* forget_dropped: forgets members whose local table is gone, and a group that has none left. */
+/* Forgets members whose local table is gone, and a group that has none left. */
 static void
 forget_dropped(SyncGroup *group)
 {
@@ -330,11 +330,11 @@ forget_dropped(SyncGroup *group)
 		group->members = list_delete_ptr(group->members, member);
 	}
 	if (group->members == NIL)
-		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id OPERATOR(pg_catalog.=) $1", SYNC_INT4(group->id));
+		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id = $1", SYNC_INT4(group->id));
 }
 
 /*
- * follow_stopped: begins to copy the collections that have the names of those that are gone; false
+ * Begins to copy the collections that have the names of those that are gone; false
  * if there are none.
  */
 static bool
@@ -362,7 +362,7 @@ follow_stopped(SyncGroup *group)
 	return found;
 }
 
-/* forget_stopped_copies: gives up copies that were stopped, so that their tables can be copied again. */
+/* Gives up copies that were stopped, so that their tables can be copied again. */
 static void
 forget_stopped_copies(SyncGroup *group)
 {
@@ -379,7 +379,7 @@ forget_stopped_copies(SyncGroup *group)
 	}
 }
 
-/* working: the members that have documents to be read. */
+/* Returns the members that have documents to be read. */
 static List *
 working(const SyncGroup *group)
 {
@@ -393,7 +393,7 @@ working(const SyncGroup *group)
 	return members;
 }
 
-/* copied: the members that are copied, and those whose rows their copies will replace. */
+/* Returns the members that are copied, and those whose rows their copies will replace. */
 static List *
 copied(const SyncGroup *group)
 {
@@ -407,7 +407,7 @@ copied(const SyncGroup *group)
 	return members;
 }
 
-/* has_related: tells whether a synchronized table of the group has foreign keys. */
+/* Tells whether a synchronized table of the group has foreign keys. */
 static bool
 has_related(const SyncGroup *group)
 {
@@ -419,7 +419,7 @@ has_related(const SyncGroup *group)
 	return false;
 }
 
-/* is_active: tells whether a member is synchronized or copied. */
+/* Tells whether a member is synchronized or copied. */
 static bool
 is_active(const SyncGroup *group)
 {
@@ -538,7 +538,7 @@ sync_step(SyncRun *run, int max_wait)
 	return run->is_at_end && changes == 0 ? SYNC_AT_PRESENT : SYNC_DONE;
 }
 
-/* sync_copy_unit: copies a range of a member of the group; SYNC_AT_PRESENT if there is none. */
+/* Copies a range of a member of the group; SYNC_AT_PRESENT if there is none. */
 SyncResult
 sync_copy_unit(SyncRun *run, int max_wait pg_attribute_unused())
 {
@@ -549,7 +549,7 @@ sync_copy_unit(SyncRun *run, int max_wait pg_attribute_unused())
 	return sync_copy_range(group, &run->time, run->choose_copy_time) ? SYNC_DONE : SYNC_AT_PRESENT;
 }
 
-/* open_unit: opens the group's stream, to see whether that is possible. */
+/* Opens the group's stream, to see whether that is possible. */
 static SyncResult
 open_unit(SyncRun *run, int max_wait pg_attribute_unused())
 {
@@ -560,7 +560,7 @@ open_unit(SyncRun *run, int max_wait pg_attribute_unused())
 	return SYNC_DONE;
 }
 
-/* note_failure: notes an error that has ended a unit of work, and tells the log once. */
+/* Notes an error that has ended a unit of work, and tells the log once. */
 static void
 note_failure(SyncRun *run)
 {
@@ -653,7 +653,7 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	return result;
 }
 
-/* sync_position_is_lost: tells whether MongoDB has no longer the changes behind the group's position. */
+/* Tells whether MongoDB has no longer the changes behind the group's position. */
 bool
 sync_position_is_lost(SyncGroup *group)
 {
@@ -700,7 +700,7 @@ sync_begin_again(SyncGroup *group)
 	}
 	group->is_consistent = false;
 	sync_group_note_position(group, 0, true);
-	(void) sync_run("UPDATE mongo_sync.groups SET replica_set = $2 WHERE id OPERATOR(pg_catalog.=) $1",
+	(void) sync_run("UPDATE mongo_sync.groups SET replica_set = $2 WHERE id = $1",
 					SYNC_INT4(group->id), SYNC_TEXT(sync_replica_set(user)));
 }
 

@@ -140,9 +140,9 @@ extern SyncValue sync_text(const char *string);
 	sync_run_values(sql, (const SyncValue[]) {__VA_ARGS__}, lengthof(((const SyncValue[]) {__VA_ARGS__})))
 
 extern uint64 sync_run_values(const char *sql, const SyncValue *values, int nvalues);
+extern uint64 sync_run_as(Oid role, const char *sql, long limit);
 extern Datum sync_result(uint64 row, int column, bool *isnull);
 extern char *sync_result_text(uint64 row, int column);
-extern int64 sync_installation(void);
 extern SyncGroup *sync_group_load(int id);
 extern UserMapping *sync_group_user(const SyncGroup *group);
 extern SyncGroup *sync_group_of(Oid local);
@@ -194,6 +194,7 @@ typedef struct SyncRefusal
 
 extern void sync_lock_tables(const List *members);
 extern void sync_table_open(const SyncGroup *group, SyncMember *member);
+extern void sync_table_lock_and_open(const SyncGroup *group, SyncMember *member);
 extern const char *sync_list(const SyncTable *table, const char *format, const char *separator,
 							 int from, int to);
 extern const char *sync_same_key(const SyncTable *table, const char *one, const char *other);
@@ -256,6 +257,7 @@ extern void sync_run_receive(SyncRun *run, SyncGroup *group, int max_wait);
 extern bool sync_run_next(SyncRun *run, uint64 until, SyncEvent *event);
 extern bson_t *sync_stream_command(const bson_t *collections, int count, uint64 start, int batch_size);
 extern uint64 sync_present(UserMapping *user);
+extern uint64 sync_oplog_begin(UserMapping *user);
 extern char *sync_replica_set(UserMapping *user);
 extern uint64 sync_snapshot_time(UserMapping *user, const char *database, const char *collection);
 extern char *sync_require_collection(UserMapping *user, const char *database, const char *collection);

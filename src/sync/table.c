@@ -37,7 +37,7 @@
 
 /* -------------------------------- Names ----------------------------------- */
 
-/* sync_qualified_name: a table's name with its schema, quoted; palloc'd. */
+/* Returns a table's name with its schema, quoted; palloc'd. */
 char *
 sync_qualified_name(Oid relid)
 {
@@ -50,7 +50,7 @@ sync_qualified_name(Oid relid)
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
-/* operator_name: an operator with its schema, as SQL. */
+/* Returns an operator with its schema, as SQL. */
 static const char *
 operator_name(Oid operator)
 {
@@ -67,7 +67,7 @@ operator_name(Oid operator)
 	return result;
 }
 
-/* sync_collation_name: a collation with its schema, quoted. */
+/* Returns a collation with its schema, quoted. */
 char *
 sync_collation_name(Oid collation)
 {
@@ -107,7 +107,7 @@ sync_fdw_function(Oid server, const char *name, Oid first, Oid second)
 
 /* ------------------------------- Columns ---------------------------------- */
 
-/* key_column: the number of the foreign table's column for _id; 0: it has none. */
+/* Returns the number of the foreign table's column for _id; 0: it has none. */
 static AttrNumber
 key_column(Oid foreign)
 {
@@ -216,7 +216,7 @@ has_key(Relation relation, const List *columns, const char **equals)
 	return found;
 }
 
-/* default_equals: sets equals[] to the operators of a primary key that is to be added. */
+/* Sets equals[] to the operators of a primary key that is to be added. */
 static void
 default_equals(Oid foreign, const List *columns, const char **equals)
 {
@@ -233,7 +233,7 @@ default_equals(Oid foreign, const List *columns, const char **equals)
 
 /* ------------------------------- Refusals --------------------------------- */
 
-/* sync_is_ours: tells whether a foreign table is of this wrapper, whatever that is called. */
+/* Tells whether a foreign table is of this wrapper, whatever that is called. */
 bool
 sync_is_ours(Oid foreign)
 {
@@ -241,7 +241,7 @@ sync_is_ours(Oid foreign)
 		GetFdwRoutineByRelId(foreign)->BeginForeignScan == mongo_begin_foreign_scan;
 }
 
-/* unsafe_stage: the name of a stage that does not work on one document alone; NULL: none. */
+/* Returns the name of a stage that does not work on one document alone; NULL: none. */
 static const char *
 unsafe_stage(const char *pipeline)
 {
@@ -281,7 +281,7 @@ unsafe_stage(const char *pipeline)
 	return found;
 }
 
-/* refuse: adds a refusal. */
+/* Adds a refusal. */
 static void
 refuse(List **refusals, const char *message, const char *hint)
 {
@@ -291,7 +291,7 @@ refuse(List **refusals, const char *message, const char *hint)
 	*refusals = lappend(*refusals, refusal);
 }
 
-/* refuse_foreign: why this foreign table cannot be a source. */
+/* Adds why this foreign table cannot be a source. */
 static void
 refuse_foreign(Oid foreign, Oid owner, List **refusals)
 {
@@ -329,7 +329,7 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 			   "It needs a column for _id, and one for each name of the option ordinality, which must name each array of unwind.");
 }
 
-/* sync_has_foreign_keys: tells whether the table refers to another one, or another to it. */
+/* Tells whether the table refers to another one, or another to it. */
 bool
 sync_has_foreign_keys(Oid relid)
 {
@@ -343,7 +343,7 @@ sync_has_foreign_keys(Oid relid)
 	return found;
 }
 
-/* refuse_constraints: why this table's foreign keys are refused. */
+/* Adds why this table's foreign keys are refused. */
 static void
 refuse_constraints(Relation local, List **refusals)
 {
@@ -364,7 +364,7 @@ refuse_constraints(Relation local, List **refusals)
 	}
 }
 
-/* refuse_local: why this table cannot be synchronized. */
+/* Adds why this table cannot be synchronized. */
 static void
 refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 {
@@ -407,7 +407,7 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 	refuse_constraints(local, refusals);
 }
 
-/* refuse_column: why a column of the local table does not suit the foreign one. */
+/* Adds why a column of the local table does not suit the foreign one. */
 static void
 refuse_column(Relation local, Form_pg_attribute foreign, List **refusals)
 {
@@ -435,7 +435,7 @@ refuse_column(Relation local, Form_pg_attribute foreign, List **refusals)
 			   "Give both columns the same type.");
 }
 
-/* refuse_columns: why the columns of both tables do not suit each other. */
+/* Adds why the columns of both tables do not suit each other. */
 static void
 refuse_columns(Relation local, Relation foreign, List **refusals)
 {
@@ -488,7 +488,7 @@ sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key)
 	return refusals;
 }
 
-/* sync_refusal: the first of them, and its remedy in *hint; NULL if there is none. */
+/* Returns the first refusal, and its remedy in *hint; NULL if there is none. */
 const char *
 sync_refusal(Oid foreign, Oid local, Oid owner, bool needs_key, const char **hint)
 {
@@ -527,7 +527,7 @@ sync_lock_tables(const List *members)
 
 /* ------------------------------- SyncTable -------------------------------- */
 
-/* add_shared_column: adds a column, quoted, and what defines its values. */
+/* Adds a column, quoted, and what defines its values. */
 static void
 add_shared_column(SyncTable *table, StringInfo definition, Oid foreign, const char *name)
 {
@@ -547,7 +547,7 @@ add_shared_column(SyncTable *table, StringInfo definition, Oid foreign, const ch
 					 (int) options->type_mismatch);
 }
 
-/* list_shared_columns: sets the columns that both tables have, those of the key first. */
+/* Sets the columns that both tables have, those of the key first. */
 static void
 list_shared_columns(SyncTable *table, Relation target, Relation foreign, bool key_at_end)
 {
@@ -593,7 +593,7 @@ list_shared_columns(SyncTable *table, Relation target, Relation foreign, bool ke
 	table->key_equals = table->equals[0];
 }
 
-/* create_key_decoder: the decoder of documents {_id: ...} into values[0] and __mismatch, values[1]. */
+/* Returns the decoder of documents {_id: ...} into values[0] and __mismatch, values[1]. */
 static MongoRowDecoder *
 create_key_decoder(const SyncTable *table, Oid foreign)
 {
@@ -609,7 +609,7 @@ create_key_decoder(const SyncTable *table, Oid foreign)
 									columns, lengthof(columns), options->canonical_json);
 }
 
-/* has_row_triggers: tells whether a trigger of the table is called before a row is written. */
+/* Tells whether a trigger of the table is called before a row is written. */
 static bool
 has_row_triggers(Relation relation)
 {
@@ -668,6 +668,21 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 }
 
 /*
+ * sync_table_lock_and_open
+ *		Locks a member's tables and opens them, with the owner's rights.
+ */
+void
+sync_table_lock_and_open(const SyncGroup *group, SyncMember *member)
+{
+	SyncRights	rights;
+
+	sync_lock_tables(list_make1(member));
+	sync_rights_take(&rights, group->owner);
+	sync_table_open(group, member);
+	sync_rights_return(&rights);
+}
+
+/*
  * sync_list
  *		Returns the columns with numbers from 'from' to before 'to', each by a format with %s for
  *		its name, which may be there twice.
@@ -696,7 +711,7 @@ sync_list(const SyncTable *table, const char *format, const char *separator, int
 	return list.data;
 }
 
-/* sync_same_key: the condition that rows of two range variables have the same key. */
+/* Returns the condition that rows of two range variables have the same key. */
 const char *
 sync_same_key(const SyncTable *table, const char *one, const char *other)
 {

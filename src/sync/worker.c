@@ -118,7 +118,7 @@ find_worker_memory(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* find_database: a database's place, with the lock held; NULL: it has none, or there is no other. */
+/* Returns a database's place, with the lock held; NULL: it has none, or there is no other. */
 static SyncDatabase *
 find_database(Oid id, bool create)
 {
@@ -170,7 +170,7 @@ may_run(void)
 	return is_enabled && mongo_sync_interval != 0;
 }
 
-/* sync_worker_problem: why no worker runs in this database, and what to do; NULL: one runs. */
+/* Returns why no worker runs in this database, and what to do; NULL: one runs. */
 const char *
 sync_worker_problem(void)
 {
@@ -198,7 +198,7 @@ sync_worker_problem(void)
 
 /* ------------------------------ The launcher ------------------------------ */
 
-/* describe_worker: what both kinds of workers have in common. */
+/* Sets what both kinds of workers have in common. */
 static void
 describe_worker(BackgroundWorker *worker, const char *function, const char *type)
 {
@@ -245,7 +245,7 @@ mongo_sync_initialize(void)
 	RegisterBackgroundWorker(&worker);
 }
 
-/* list_databases: the OIDs of all databases that can be connected to, in the current context. */
+/* Returns the OIDs of all databases that can be connected to, in the current context. */
 static List *
 list_databases(void)
 {
@@ -275,7 +275,7 @@ list_databases(void)
 	return result;
 }
 
-/* next_to_start: a database whose worker is due, InvalidOid: none; *wait is the time until one is. */
+/* Returns a database whose worker is due, InvalidOid: none; *wait is the time until one is. */
 static Oid
 next_to_start(List **unvisited, long *wait)
 {
@@ -307,7 +307,7 @@ next_to_start(List **unvisited, long *wait)
 	return result;
 }
 
-/* start_worker: starts the worker of a database, or forgets a database that is gone. */
+/* Starts the worker of a database, or forgets a database that is gone. */
 static void
 start_worker(Oid id)
 {
@@ -349,7 +349,7 @@ forget_launcher(int code pg_attribute_unused(), Datum unused pg_attribute_unused
 	SpinLockRelease(&shared->mutex);
 }
 
-/* read_settings: reads the configuration again after a signal. */
+/* Reads the configuration again after a signal. */
 static void
 read_settings(void)
 {
@@ -360,7 +360,7 @@ read_settings(void)
 	}
 }
 
-/* mongo_sync_launch: the main function of the launcher. */
+/* Is the main function of the launcher. */
 void
 mongo_sync_launch(Datum unused pg_attribute_unused())
 {
@@ -424,7 +424,7 @@ static bool nothing_left = false;
 static int	restart_pause = RESTART_PAUSE;
 static TimeoutId last_resort;
 
-/* leave_database: notes that the worker ends. */
+/* Notes that the worker ends. */
 static void
 leave_database(int code pg_attribute_unused(), Datum id)
 {
@@ -447,7 +447,7 @@ leave_database(int code pg_attribute_unused(), Datum id)
 		SetLatch(launcher);
 }
 
-/* enter_database: notes that the worker runs; false: another one does.  Sets the group that its predecessor died of. */
+/* Notes that the worker runs; false: another one does.  Sets the group that its predecessor died of. */
 static bool
 enter_database(Oid id, int *group)
 {
@@ -468,7 +468,7 @@ enter_database(Oid id, int *group)
 	return result;
 }
 
-/* note_group: notes on which group the worker works; 0: on none. */
+/* Notes on which group the worker works; 0: on none. */
 static void
 note_group(int group)
 {
@@ -481,7 +481,7 @@ note_group(int group)
 	SpinLockRelease(&shared->mutex);
 }
 
-/* take_changed: tells whether there may be new groups. */
+/* Tells whether there may be new groups. */
 static bool
 take_changed(void)
 {
@@ -497,7 +497,7 @@ take_changed(void)
 	return result;
 }
 
-/* note_known: notes that something is synchronized, so that the launcher may visit the next database. */
+/* Notes that something is synchronized, so that the launcher may visit the next database. */
 static void
 note_known(void)
 {
@@ -512,7 +512,7 @@ note_known(void)
 	SpinLockRelease(&shared->mutex);
 }
 
-/* leave: ends the process; the launcher starts another one later, unless there is nothing to do. */
+/* Ends the process; the launcher starts another one later, unless there is nothing to do. */
 pg_noreturn static void
 leave(int pause)
 {
@@ -524,7 +524,7 @@ leave(int pause)
 	proc_exit(0);
 }
 
-/* leave_if_unwanted: leaves if somebody has locked the database, or it was turned off. */
+/* Leaves if somebody has locked the database, or it was turned off. */
 static void
 leave_if_unwanted(void)
 {
@@ -574,14 +574,14 @@ connect_to_database(Oid id)
 	}
 }
 
-/* end_process: what a trigger cannot catch. */
+/* Ends the process, which a trigger cannot catch. */
 static void
 end_process(void)
 {
 	kill(MyProcPid, SIGTERM);
 }
 
-/* clean_session: releases what a unit may have left behind for the next one, of another owner. */
+/* Releases what a unit may have left behind for the next one, of another owner. */
 static void
 clean_session(void)
 {
@@ -599,7 +599,7 @@ clean_session(void)
 	CommitTransactionCommand();
 }
 
-/* begin_unit: begins one with SPI; false if the extension is not there any more. */
+/* Begins one with SPI; false if the extension is not there any more. */
 static bool
 begin_unit(void)
 {
@@ -623,7 +623,7 @@ end_transaction(void)
 	CommitTransactionCommand();
 }
 
-/* run_unit: runs a unit of work in a transaction, within the time limit. */
+/* Runs a unit of work in a transaction, within the time limit. */
 static SyncResult
 run_unit(SyncTask *task, SyncUnit *unit, int max_wait)
 {
@@ -655,14 +655,14 @@ run_unit(SyncTask *task, SyncUnit *unit, int max_wait)
 	return result;
 }
 
-/* in_future: the time in so many milliseconds. */
+/* Returns the time in so many milliseconds. */
 static TimestampTz
 in_future(long milliseconds)
 {
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
 }
 
-/* after_failure: when to try again; a unit that took long waits as long, for the sake of others. */
+/* Returns when to try again; a unit that took long waits as long, for the sake of others. */
 static TimestampTz
 after_failure(int failures, TimestampTz begun)
 {
@@ -671,7 +671,7 @@ after_failure(int failures, TimestampTz begun)
 	return in_future(Max(backoff, TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp())));
 }
 
-/* forget_group: closes the stream of a group that is not synchronized any more. */
+/* Closes the stream of a group that is not synchronized any more. */
 static void
 forget_group(SyncTask *task)
 {
@@ -681,7 +681,7 @@ forget_group(SyncTask *task)
 	pfree(task);
 }
 
-/* add_group: makes a task for a group, which waits if it has ended the last process. */
+/* Makes a task for a group, which waits if it has ended the last process. */
 static void
 add_group(int id, bool has_ended)
 {
@@ -699,7 +699,7 @@ add_group(int id, bool has_ended)
 		sync_group_note_failure(id, "the background worker was ended while it applied a batch, or took too long for it", "the background worker was ended");
 }
 
-/* list_groups: makes a task for each new group.  'died_of' is the group that has ended the last process. */
+/* Makes a task for each new group.  'died_of' is the group that has ended the last process. */
 static void
 list_groups(int died_of)
 {
@@ -729,7 +729,7 @@ list_groups(int died_of)
 
 /* ------------------------------ Groups in turn ---------------------------- */
 
-/* request_unit: requests the next batch of changes, and does not wait for it. */
+/* Requests the next batch of changes, and does not wait for it. */
 static SyncResult
 request_unit(SyncRun *run, int max_wait)
 {
@@ -737,7 +737,7 @@ request_unit(SyncRun *run, int max_wait)
 	return SYNC_DONE;
 }
 
-/* copy_one_range: copies a range of a group, if one is left; returns whether it has done so. */
+/* Copies a range of a group, if one is left; returns whether it has done so. */
 static bool
 copy_one_range(SyncTask *task)
 {
@@ -755,7 +755,7 @@ copy_one_range(SyncTask *task)
 	return result == SYNC_DONE;
 }
 
-/* step: applies the changes of a group that have arrived, and requests the next ones. */
+/* Applies the changes of a group that have arrived, and requests the next ones. */
 static bool
 step(SyncTask *task)
 {
@@ -789,7 +789,7 @@ step(SyncTask *task)
 	return result == SYNC_DONE;
 }
 
-/* wait_for_changes: waits for a reply to any of the streams, or until a group is due. */
+/* Waits for a reply to any of the streams, or until a group is due. */
 static void
 wait_for_changes(void)
 {
@@ -819,7 +819,7 @@ wait_for_changes(void)
 	ResetLatch(MyLatch);
 }
 
-/* mongo_sync_work: the main function of the worker of a database. */
+/* Is the main function of the worker of a database. */
 void
 mongo_sync_work(Datum database)
 {
