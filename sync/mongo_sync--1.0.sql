@@ -108,7 +108,7 @@ CREATE INDEX ON mongo_sync.unfit (target);
 
 ALTER TABLE mongo_sync.unfit REPLICA IDENTITY FULL;
 
--- Only tables whose copy has ended go on after pg_upgrade; a restored dump is inert.
+-- pg_upgrade keeps all of them, so copies go on, too; a restored dump is inert.
 SELECT pg_catalog.pg_extension_config_dump('mongo_sync.groups', '');
 SELECT pg_catalog.pg_extension_config_dump('mongo_sync.members', '');
 
