@@ -113,7 +113,8 @@ run_row() {
 		TESTS="$tests" TEST_JOBS="${TEST_JOBS-}" TEST_FILE_TIMEOUT="${TEST_FILE_TIMEOUT-}" \
 		"${SETTINGS[@]}" make -C /work test >"$log" 2>&1 || true
 	counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
-	if ! [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+	# nothing passes if something could not be installed
+	if ! [[ $counts =~ ^([1-9][0-9]*)\ passed,\ ([0-9]+)\ failed$ ]]; then
 		tail -n 20 "$log" >&2
 		fail "$row did not come to an end"
 	fi
