@@ -236,8 +236,7 @@ typedef struct BsonArray
 
 extern void bson_append_template_values(bson_t *document, const char *template,
 										const BsonValue *values, int nvalues);
-extern void bson_append_member_values(bson_t *document, const char *key,
-									  const char *template,
+extern void bson_append_member_values(bson_t *document, const char *key, const char *template,
 									  const BsonValue *values, int nvalues);
 extern bson_t *bson_from_template_values(const char *template,
 										 const BsonValue *values, int nvalues);

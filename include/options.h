@@ -222,14 +222,12 @@ typedef struct MongoTableFacts
 	double		documents;		/* the last count */
 } MongoTableFacts;
 
-extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
-														UserMapping *user);
+extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server, UserMapping *user);
 extern MongoImportOptions mongo_import_options(List *definitions);
 extern const char *mongo_read_concern(ForeignServer *server);
 extern MongoTableFacts *mongo_table_facts(Oid foreigntableid);
 extern const MongoTableOptions *mongo_table_options(Oid foreigntableid);
-extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid,
-													  AttrNumber attnum);
+extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid, AttrNumber attnum);
 extern const MongoColumnFacts *mongo_column_facts(Oid foreigntableid);
 
 /* --------------------------------- login.c -------------------------------- */
@@ -260,8 +258,7 @@ typedef struct MongoUriRefusal
 	const char *hint;
 } MongoUriRefusal;
 
-extern const mongoc_uri_t *mongo_uri_parse(const char *text,
-										   bson_error_t *error);
+extern const mongoc_uri_t *mongo_uri_parse(const char *text, bson_error_t *error);
 extern const MongoUriRefusal *mongo_uri_refusal_of_text(const char *text);
 extern const MongoUriRefusal *mongo_uri_refusal(const mongoc_uri_t *uri);
 extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
@@ -316,8 +313,7 @@ typedef enum MongoFeature
 
 extern void mongo_define_settings(void);
 extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
-extern bool mongo_feature_enabled(const MongoTableOptions *options,
-								  MongoFeature feature);
+extern bool mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature);
 extern const char *mongo_feature_in_message(const char *message);
 
 #endif							/* MONGO_FDW_OPTIONS_H */

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 LONGEST_FUNCTION = 120
-LONGEST_FILE = 1200
+LONGEST_FILE = 1050
 ROOM = 2000
 WIDEST_LINE = 100
 TAB = 4
@@ -113,9 +113,11 @@ def long_functions(tree):
 
 
 def long_files(tree):
+    """Without comments that are lines of their own: contracts stand above the definitions."""
     for path, text in tree.text.items():
-        if text.count("\n") > LONGEST_FILE:
-            yield path
+        lines = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*\n", "", text, flags=re.MULTILINE | re.DOTALL).count("\n")
+        if lines > LONGEST_FILE:
+            yield "%s has %d lines" % (path, lines)
 
 
 def width(line):
@@ -223,7 +225,7 @@ def size(tree):
 
 CHECKS = {
     "no function has more than %d lines" % LONGEST_FUNCTION: long_functions,
-    "no file has more than %d lines" % LONGEST_FILE: long_files,
+    "no file has more than %d lines without comments" % LONGEST_FILE: long_files,
     "documents are %d columns wide at most" % WIDEST_LINE: wide_documents,
     "comments are %d columns wide at most" % WIDEST_LINE: wide_comments,
     "src and include are no larger than CONTRIBUTING.md says": size,

@@ -4,11 +4,17 @@
  *		Counters of the traffic with MongoDB, and the connections of all sessions, in shared
  *		memory; wait events.
  *
+ * A connection counts in its own memory, without locks (MongoTraffic).  If the library is in
+ * shared_preload_libraries, a connection's new counts are added to two rows of a table in shared
+ * memory when the connection returns to the pool: one row per server and user, and one per query.
+ * A session mostly looks up a row under a lock only once.  Adding takes one atomic operation per
+ * counter.
+ *
  * One hash table contains the counts of servers and users, those of queries, and the number of
  * connections to each server.  Rows of servers are never removed.  If the table is full, a new
  * row replaces the least recently used row of a query.  A session that remembers the old row's
- * address detects this by the row's generation.  Counts that are added between this check and
- * the replacement may go to the new row.
+ * address detects this by the row's generation.  Counts that are added between this check and the
+ * replacement may go to the new row.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,6 +70,10 @@ static HTAB *rows;
 /* Slots are taken under the lock. */
 static MongoSharedConnection *shown;
 
+/*
+ * mongo_traffic_commands
+ *		Returns the number of commands of all kinds.
+ */
 uint64
 mongo_traffic_commands(const MongoTraffic *traffic)
 {
@@ -79,7 +89,7 @@ mongo_traffic_commands(const MongoTraffic *traffic)
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
-/* most_shown: returns the number of slots for connections. */
+/* Returns the number of slots for connections. */
 static int
 most_shown(void)
 {
@@ -118,6 +128,10 @@ find_memory(void)
 	lock = &(GetNamedLWLockTranche("mongo_fdw"))->lock;
 }
 
+/*
+ * mongo_activity_initialize
+ *		Requests the shared memory.  Called by _PG_init(), only for shared_preload_libraries.
+ */
 void
 mongo_activity_initialize(void)
 {
@@ -127,7 +141,7 @@ mongo_activity_initialize(void)
 	shmem_startup_hook = find_memory;
 }
 
-/* remove_row: removes the row of a query; the caller has the lock exclusively. */
+/* Removes the row of a query; the caller has the lock exclusively. */
 static void
 remove_row(MongoActivity *row)
 {
@@ -135,7 +149,7 @@ remove_row(MongoActivity *row)
 	hash_search(rows, &row->key, HASH_REMOVE, NULL);
 }
 
-/* remove_oldest: removes the least recently used row of a query. */
+/* Removes the least recently used row of a query. */
 static void
 remove_oldest(void)
 {
@@ -155,7 +169,7 @@ remove_oldest(void)
 		remove_row(oldest);
 }
 
-/* find_row: finds or creates a row, and sets *generation; NULL if there is no space. */
+/* Finds or creates a row, and sets *generation; NULL if there is no space. */
 static MongoActivity *
 find_row(const ActivityKey *key, uint32 *generation)
 {
@@ -199,7 +213,7 @@ static struct
 	uint32		generation;
 }			remembered[REMEMBERED];
 
-/* remembered_row: does find_row(), mostly without a lock; NULL without shared memory. */
+/* Returns what find_row() does, mostly without a lock; NULL without shared memory. */
 static MongoActivity *
 remembered_row(const ActivityKey *key)
 {
@@ -221,6 +235,13 @@ remembered_row(const ActivityKey *key)
 
 static MongoActivity *current_row = NULL;
 
+/*
+ * mongo_activity_row
+ *		Returns the row of a role and a server of the current database; NULL without shared memory
+ *		or if the table is full.  Never raises.
+ *
+ * The role InvalidOid stands for all users of the server: that row counts connections.
+ */
 MongoActivity *
 mongo_activity_row(Oid serverid, Oid userid)
 {
@@ -229,6 +250,10 @@ mongo_activity_row(Oid serverid, Oid userid)
 	return remembered_row(&key);
 }
 
+/*
+ * mongo_activity_use
+ *		Sets the row that mongo_activity_count_current() adds to; NULL for none.
+ */
 void
 mongo_activity_use(MongoActivity *activity)
 {
@@ -237,10 +262,7 @@ mongo_activity_use(MongoActivity *activity)
 
 /* ---------------------------------- queries ---------------------------------- */
 
-/*
- * note_call
- *		Counts a call of the query, once for each statement.
- */
+/* Counts a call of the query, once for each statement. */
 static void
 note_call(MongoActivity *query)
 {
@@ -258,7 +280,7 @@ note_call(MongoActivity *query)
 	pg_atomic_write_u64(&query->last_used, start);
 }
 
-/* current_query: returns the row of the current query; NULL without a query id or space. */
+/* Returns the row of the current query; NULL without a query id or space. */
 static MongoActivity *
 current_query(void)
 {
@@ -273,7 +295,7 @@ current_query(void)
 
 /* --------------------------------- counting ---------------------------------- */
 
-/* add_count: adds to a row, unless it is NULL; adding 0 costs no atomic operation. */
+/* Adds to a row, unless it is NULL.  Adding 0 costs no atomic operation. */
 static void
 add_count(MongoActivity *row, MongoCounter counter, uint64 count)
 {
@@ -281,6 +303,11 @@ add_count(MongoActivity *row, MongoCounter counter, uint64 count)
 		pg_atomic_fetch_add_u64(&row->counters[counter], count);
 }
 
+/*
+ * mongo_activity_flush
+ *		Adds the difference of 'traffic' and 'flushed' to the row and to the row of the current
+ *		query, and copies 'traffic' to 'flushed'.  Does nothing if the row is NULL.  Never raises.
+ */
 void
 mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic, MongoTraffic *flushed)
 {
@@ -301,6 +328,11 @@ mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic, Mongo
 	*flushed = *traffic;
 }
 
+/*
+ * mongo_activity_count
+ *		Adds a count that no connection keeps, at once: to 'activity', which may be NULL, and to
+ *		the row of the current query.
+ */
 void
 mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count)
 {
@@ -310,6 +342,11 @@ mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count
 	add_count(current_query(), counter, count);
 }
 
+/*
+ * mongo_activity_count_current
+ *		Adds a count that no connection keeps, at once: to the row of the last
+ *		mongo_activity_use(), and to that of the current query.
+ */
 void
 mongo_activity_count_current(MongoCounter counter, uint64 count)
 {
@@ -318,6 +355,11 @@ mongo_activity_count_current(MongoCounter counter, uint64 count)
 
 /* -------------------------------- connections -------------------------------- */
 
+/*
+ * mongo_connection_limit_has_room
+ *		Tells whether all sessions together have fewer than 'limit' connections to the server.
+ *		True if the limit is 0, and without shared memory.
+ */
 bool
 mongo_connection_limit_has_room(Oid serverid, int limit)
 {
@@ -326,7 +368,7 @@ mongo_connection_limit_has_room(Oid serverid, int limit)
 	return server == NULL || pg_atomic_read_u32(&server->connections) < (uint32) limit;
 }
 
-/* try_enter: counts one more connection, unless the limit is reached. */
+/* Counts one more connection, unless the limit is reached. */
 static bool
 try_enter(MongoActivity *server, int limit)
 {
@@ -341,7 +383,7 @@ try_enter(MongoActivity *server, int limit)
 	return true;
 }
 
-/* show: takes a slot for a connection, NULL if none is free. */
+/* Takes a slot for a connection; NULL if none is free. */
 static MongoSharedConnection *
 show(Oid serverid, Oid userid)
 {
@@ -366,6 +408,10 @@ show(Oid serverid, Oid userid)
 	return slot;
 }
 
+/*
+ * mongo_connection_limit_leave
+ *		Stops counting and showing a connection.  Idempotent; never raises.
+ */
 void
 mongo_connection_limit_leave(MongoConnection *connection)
 {
@@ -379,6 +425,14 @@ mongo_connection_limit_leave(MongoConnection *connection)
 	connection->counted = NULL;
 }
 
+/*
+ * mongo_connection_limit_enter
+ *		Counts a new connection, and shows it to all sessions if a slot is free, unless there is
+ *		no shared memory.
+ *
+ * At the limit, waits up to timeout_ms (0: the session itself has all) for another one to be
+ * closed, then raises 53300.  Raises 57014 when cancelled.
+ */
 void
 mongo_connection_limit_enter(MongoConnection *connection, Oid userid, int limit, int timeout_ms)
 {
@@ -423,6 +477,10 @@ static const char *const wait_event_names[] = {
 
 static uint32 wait_events[lengthof(wait_event_names)];
 
+/*
+ * mongo_register_wait_events
+ *		Names the wait events, once in a session.  May raise.
+ */
 void
 mongo_register_wait_events(void)
 {
@@ -433,6 +491,11 @@ mongo_register_wait_events(void)
 	}
 }
 
+/*
+ * mongo_wait_event
+ *		Returns PostgreSQL's number of a wait event; a general one if it has not been named.
+ *		Never raises.
+ */
 uint32
 mongo_wait_event(MongoWaitEvent event)
 {
@@ -441,7 +504,7 @@ mongo_wait_event(MongoWaitEvent event)
 
 /* --------------------------------- the views -------------------------------- */
 
-/* require_memory: raises 55000 without shared memory. */
+/* Raises 55000 without shared memory. */
 static void
 require_memory(void)
 {
@@ -451,6 +514,11 @@ require_memory(void)
 				 errmsg("mongo_fdw must be loaded via \"shared_preload_libraries\"")));
 }
 
+/*
+ * mongo_activity_rows
+ *		Returns copies of the rows of queries, or of servers and users, in the current memory
+ *		context, and sets *count.  Raises 55000 without shared memory.
+ */
 MongoActivityRow *
 mongo_activity_rows(bool of_queries, int *count)
 {
@@ -482,6 +550,11 @@ mongo_activity_rows(bool of_queries, int *count)
 	return result;
 }
 
+/*
+ * mongo_shared_connections
+ *		Returns copies of the connections of all sessions of all databases, in the current memory
+ *		context, and sets *count.  Raises 55000 without shared memory.
+ */
 MongoSharedConnection *
 mongo_shared_connections(int *count)
 {
@@ -500,6 +573,11 @@ mongo_shared_connections(int *count)
 	return result;
 }
 
+/*
+ * mongo_activity_reset
+ *		Removes the rows of queries, or sets the counts of servers and users to 0, for all
+ *		sessions.  Raises 55000 without shared memory.
+ */
 void
 mongo_activity_reset(bool of_queries)
 {

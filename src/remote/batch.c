@@ -15,7 +15,8 @@
 /*
  * mongo_batch_read
  *		Reads {firstBatch | nextBatch, id, ns}, the field "cursor" of a reply, which must exist as
- *		long as the batch is used.  Returns NULL, or what is wrong.
+ *		long as the batch is used.  Returns NULL, or what is wrong, as a static sentence.  Never
+ *		raises.
  */
 const char *
 mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor)
@@ -61,8 +62,8 @@ mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor)
 
 /*
  * mongo_batch_next
- *		Returns the next document, and its length; NULL if there is none left, or if *violation then
- *		says what is wrong.
+ *		Returns the next document, which is in the reply, and its length; NULL if there is none
+ *		left, or if *violation then describes what is wrong.  Never raises.
  */
 const uint8 *
 mongo_batch_next(MongoBatch *batch, uint32 *length, const char **violation)

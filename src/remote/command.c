@@ -3,6 +3,8 @@
  * command.c
  *		Runs single commands: reads, writes, and findAndModify.
  *
+ * Except for findAndModify they are not part of the session's MongoDB transaction.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,7 +20,7 @@
 
 /* -------------------------- Running one command --------------------------- */
 
-/* reply_view: returns a view of the reply's document, in the reply's context. */
+/* Returns a view of the reply's document, in the reply's context. */
 static const bson_t *
 reply_view(const MongoReply *reply)
 {
@@ -29,6 +31,14 @@ reply_view(const MongoReply *reply)
 	return view;
 }
 
+/*
+ * mongo_run_command
+ *		Runs a command that reads, and returns its reply, in 'context'.  The command must not
+ *		contain $db or lsid.  Sends it once more if the connection breaks.
+ *
+ * A reply with {ok: 0} raises MongoDB's error with 'context_message'; if that is NULL, it is
+ * returned.  Raises 08006 for a lost connection, and what connecting and interrupts raise.
+ */
 const bson_t *
 mongo_run_command(MemoryContext context, UserMapping *user,
 				  const char *database, const bson_t *command,
@@ -72,6 +82,14 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 
 /* ------ Running one command that may write, outside of transactions ------- */
 
+/*
+ * mongo_run_write_command
+ *		Runs a command that may write, once, and returns its reply, in 'context'.
+ *
+ * If an interrupt or socket_timeout_ms ends the wait, MongoDB is told to end the command.  Its
+ * changes stay if PostgreSQL rolls back, which then raises a WARNING.  Raises what
+ * mongo_run_command() does.
+ */
 const bson_t *
 mongo_run_write_command(MemoryContext context, UserMapping *user,
 						const char *database, const bson_t *command,
@@ -108,7 +126,6 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 
 /* ---------- Changing or deleting one document and returning it ------------ */
 
-/* build_command: builds the findAndModify command. */
 static bson_t *
 build_command(const MongoFindAndModify *command)
 {
@@ -134,6 +151,14 @@ build_command(const MongoFindAndModify *command)
 	return document;
 }
 
+/*
+ * mongo_find_and_modify
+ *		Sets *document to the updated document, or to the deleted one.  Returns false if the
+ *		filter matched none and none was inserted.
+ *
+ * *document is a view that lives as long as 'context'.  Raises and retries as
+ * mongo_write_batch_begin() does.
+ */
 bool
 mongo_find_and_modify(MongoSession *session, MemoryContext context,
 					  const MongoFindAndModify *command,
@@ -185,6 +210,11 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	return found;
 }
 
+/*
+ * mongo_log_command
+ *		Logs a command before it is sent, if mongo_fdw.log_remote_query is on.  'at' is the
+ *		cluster time that it reads at; 0: none is known.
+ */
 void
 mongo_log_command(const char *database, const bson_t *command, uint64 at)
 {

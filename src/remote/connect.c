@@ -3,9 +3,12 @@
  * connect.c
  *		Opens connections and records the properties of their servers.
  *
- * libmongoc parses the URI, selects a server, connects and authenticates.  Then we take over
- * the stream and destroy libmongoc's client.  So no connections to other members remain, and
+ * libmongoc parses the URI, selects a server, connects and authenticates.  Then we take over the
+ * stream and destroy libmongoc's client.  So no connections to other members remain, and
  * libmongoc has no description of the servers that could become stale.
+ *
+ * The functions stand in the order in which libmongoc calls them: from a host to a stream, from
+ * the replies to the properties of the server, and from a URI to a connection.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +41,7 @@
  *-------------------------------------------------------------------------
  */
 
-/* set_connect_error: describes a failed connection attempt by errno and address. */
+/* Describes a failed connection attempt by errno and address. */
 static void
 set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 {
@@ -65,8 +68,7 @@ mongo_stream_note_connected(MongoStream *stream)
 }
 
 /*
- * set_socket_options
- *		Sets TCP_NODELAY, keepalives and the user timeout of a TCP socket.
+ * Sets TCP_NODELAY, keepalives and the user timeout of a TCP socket.
  *
  * Keepalive probes detect that a server died while we wait for its reply.  They are not sent
  * while data is unacknowledged; the user timeout covers that case (RFC 5482, and Linux's tcp(7)).
@@ -101,8 +103,8 @@ set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
 }
 
 /*
- * connect_socket: connects, waiting at most timeout_ms; returns 0 or an errno.  With timeout_ms 0
- * only begins to connect.
+ * Connects, waiting at most timeout_ms; returns 0 or an errno.  With timeout_ms 0 only begins to
+ * connect.
  */
 static int
 connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t address_length,
@@ -124,10 +126,7 @@ connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t ad
 	return failure;
 }
 
-/*
- * connect_address
- *		Returns a stream connected to one address, or NULL with errno set.
- */
+/* Returns a stream connected to one address, or NULL with errno set. */
 static MongoStream *
 connect_address(MongoTransport *transport, const struct addrinfo *address,
 				const char *host_and_port, long timeout_ms)
@@ -158,8 +157,7 @@ connect_address(MongoTransport *transport, const struct addrinfo *address,
 }
 
 /*
- * connect_host
- *		Tries the addresses of the host one after another, within one timeout for all.
+ * Tries the addresses of the host one after another, within one timeout for all.
  *
  * Does not wait for the last address of one of several hosts: libmongoc waits for all hosts
  * together.  If the transport has a peer address, connects to that and looks up no name.
@@ -210,9 +208,8 @@ connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bool is_
 }
 
 /*
- * add_tls
- *		Adds TLS on top of 'stream', and returns the TLS stream, which then owns it.  libmongoc
- *		does the handshake.
+ * Adds TLS on top of 'stream', and returns the TLS stream, which then owns it.  libmongoc does
+ * the handshake.
  *
  * On failure, destroys the stream, sets *error and returns NULL.
  */
@@ -241,8 +238,7 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 }
 
 /*
- * initiate_stream
- *		Connects to 'host', with TLS if configured.  A mongoc_stream_initiator_t.
+ * Connects to 'host', with TLS if configured.  A mongoc_stream_initiator_t.
  *
  * 'user_data' is the MongoTransport.  On failure, appends the reason to transport->failure and
  * returns a stream whose every operation fails.  It never returns NULL, because libmongoc (seen
@@ -281,8 +277,7 @@ initiate_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 /* ------------------------- properties of the server -------------------------- */
 
 /*
- * prepare_read_preference
- *		Builds the $readPreference to send to this server, if it needs one.
+ * Builds the $readPreference to send to this server, if it needs one.
  *
  * Server Selection specification, "Passing read preference to mongos and load balancers" and
  * "Topology type: Single": a standalone server gets none.  Over a direct connection to a replica
@@ -321,7 +316,7 @@ prepare_read_preference(MongoConnection *connection)
 	connection->read_preference = elements;
 }
 
-/* prepare_concerns: builds the readConcern and writeConcern elements of commands. */
+/* Builds the readConcern and writeConcern elements of commands. */
 static void
 prepare_concerns(MongoConnection *connection)
 {
@@ -346,7 +341,7 @@ prepare_concerns(MongoConnection *connection)
 	}
 }
 
-/* hello_number: returns a positive number from the reply to "hello", or 'otherwise'. */
+/* Returns a positive number from the reply to "hello", or 'otherwise'. */
 static int
 hello_number(const bson_t *hello, const char *name, int otherwise)
 {
@@ -359,10 +354,7 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
 	return number > 0 && number <= PG_INT32_MAX ? (int) number : otherwise;
 }
 
-/*
- * record_server
- *		Records the server's properties from its reply to "hello".  Does not raise.
- */
+/* Records the server's properties from its reply to "hello".  Does not raise. */
 static void
 record_server(MongoConnection *connection, const mongoc_client_t *client,
 			  const mongoc_server_description_t *server)
@@ -416,7 +408,7 @@ typedef struct MemberScan
 	TimestampTz began_at;
 } MemberScan;
 
-/* preferred_of: returns a copy of a read preference, without what it accepts as a second choice. */
+/* Returns a copy of a read preference, without what it accepts as a second choice. */
 static mongoc_read_prefs_t *
 preferred_of(const mongoc_read_prefs_t *accepted)
 {
@@ -439,7 +431,7 @@ preferred_of(const mongoc_read_prefs_t *accepted)
 	return result;
 }
 
-/* note_members: libmongoc's callback; must not raise. */
+/* libmongoc's callback; must not raise. */
 static void
 note_members(const mongoc_apm_topology_changed_t *event)
 {
@@ -458,7 +450,7 @@ note_members(const mongoc_apm_topology_changed_t *event)
 		*enough_at = Min(*enough_at, TimestampTzPlusMilliseconds(now, PREFERRED_MS));
 }
 
-/* watch_members: has libmongoc call note_members(). */
+/* Has libmongoc call note_members(). */
 static void
 watch_members(MemberScan *scan, mongoc_client_t *client, bool primary)
 {
@@ -475,7 +467,7 @@ watch_members(MemberScan *scan, mongoc_client_t *client, bool primary)
 
 /* ------------------------------- connecting -------------------------------- */
 
-/* adopt_stream: takes over the newest stream to the selected server from libmongoc. */
+/* Takes over the newest stream to the selected server from libmongoc. */
 static bool
 adopt_stream(MongoTransport *transport, const mongoc_server_description_t *server,
 			 bson_error_t *error)
@@ -501,7 +493,7 @@ adopt_stream(MongoTransport *transport, const mongoc_server_description_t *serve
 	return false;
 }
 
-/* note_peer: records the address at which the same server can be reached again. */
+/* Records the address at which the same server can be reached again. */
 static void
 note_peer(MongoConnection *connection)
 {
@@ -513,7 +505,6 @@ note_peer(MongoConnection *connection)
 	strlcpy(connection->host, stream->host_and_port, sizeof(connection->host));
 }
 
-/* reset_failure: forgets earlier failures. */
 static void
 reset_failure(MongoTransport *transport)
 {
@@ -529,9 +520,8 @@ reset_failure(MongoTransport *transport)
 }
 
 /*
- * connect_once
- *		Has libmongoc select a server of 'uri', connect and authenticate; takes over the
- *		connection.  Returns false with *error set on failure.  Does not raise.
+ * Has libmongoc select a server of 'uri', connect and authenticate; takes over the connection.
+ * Returns false with *error set on failure.  Does not raise.
  *
  * With 'primary', selects a server that accepts writes, else one by the read preference.  With
  * 'records', records the server's properties in the connection.
@@ -596,10 +586,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	return connected;
 }
 
-/*
- * explain_failure
- *		Adds the initiator's reason for a failure, which libmongoc's error lacks.
- */
+/* Adds the initiator's reason for a failure, which libmongoc's error lacks. */
 static void
 explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 				bson_error_t *error)
@@ -635,7 +622,7 @@ explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 	}
 }
 
-/* selection_timeout: returns how many milliseconds to wait for a suitable server. */
+/* Returns how many milliseconds to wait for a suitable server. */
 static int
 selection_timeout(const mongoc_uri_t *uri)
 {
@@ -643,8 +630,7 @@ selection_timeout(const mongoc_uri_t *uri)
 }
 
 /*
- * select_and_connect
- *		Connects, retrying until a server is found, the error is final, or time is up.
+ * Connects, retrying until a server is found, the error is final, or time is up.
  *
  * Tries only 'once' if that is true.  Waiting helps only with replica sets and sharded clusters,
  * which may be electing a primary.  Each attempt uses a new libmongoc client, since a client that
@@ -698,7 +684,7 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri, bool once)
 	}
 }
 
-/* configure_and_connect: reads the options from the catalogs, connects and authenticates. */
+/* Reads the options from the catalogs, connects and authenticates. */
 static void
 configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
 {
@@ -745,6 +731,14 @@ configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 }
 
+/*
+ * mongo_connection_open
+ *		Opens, authenticates and leases a connection, which stays in the list until it is closed.
+ *
+ * With a replica set, waits up to server_selection_timeout_ms for a member that suits the read
+ * preference: 'read_mode', or that of the server's options if 0.  Tries only 'once' if that is
+ * true.  Raises 08001, 08P01, 28P01, 53300, 57014, and what mongo_uri_create() raises.
+ */
 MongoConnection *
 mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, bool once,
 					  dlist_head *list)
@@ -785,6 +779,11 @@ mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, bool once
 	return connection;
 }
 
+/*
+ * mongo_connection_reconnect
+ *		Closes the connection and connects to the current primary.  On failure, returns false with
+ *		the reason in transport.failure.  Tries once; never raises.
+ */
 bool
 mongo_connection_reconnect(MongoConnection *connection)
 {
@@ -807,9 +806,8 @@ mongo_connection_reconnect(MongoConnection *connection)
 }
 
 /*
- * uri_of_server
- *		Returns a URI of the one server that the connection uses, with its credentials, or
- *		NULL if libmongoc refuses it.
+ * Returns a URI of the one server that the connection uses, with its credentials, or NULL if
+ * libmongoc refuses it.
  */
 static mongoc_uri_t *
 uri_of_server(const MongoConnection *connection, int wait_ms)
@@ -875,7 +873,7 @@ typedef struct SeparateRun
 	bool		sent;
 } SeparateRun;
 
-/* run_separately: connects to the same server once more, and runs the command there. */
+/* Connects to the same server once more, and runs the command there. */
 static void
 run_separately(void *argument)
 {
@@ -901,7 +899,7 @@ run_separately(void *argument)
 		(void) mongo_receive(&run->other, &run->reply, MONGO_DUE_INTERRUPT);
 }
 
-/* finish_separate_run: closes the separate connection, and frees what it used. */
+/* Closes the separate connection, and frees what it used. */
 static void
 finish_separate_run(void *argument)
 {
@@ -920,8 +918,8 @@ finish_separate_run(void *argument)
  *		Runs a command over a separate, short-lived connection to the same server.  Returns
  *		whether it was sent.
  *
- * Takes 'total_ms' at most, or over a slow network twice the time that connecting took, up to
- * 700 ms.  Sets *reply, unless that is NULL, to the reply; its buffers are palloc'd.  Never raises.
+ * Takes 'total_ms' at most, or over a slow network twice the time that connecting took, up to 700
+ * ms.  Sets *reply, unless that is NULL, to the reply; its buffers are palloc'd.  Never raises.
  */
 bool
 mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
@@ -950,6 +948,10 @@ mongo_connection_run_separately(const MongoConnection *connection, const MongoCo
 
 /* --------------------------- Starting libmongoc --------------------------- */
 
+/*
+ * mongo_initialize_library
+ *		Starts libmongoc, once in a process.
+ */
 void
 mongo_initialize_library(void)
 {

@@ -3,6 +3,9 @@
  * connection.c
  *		A connection's saved fields, session, cancelled writes, cursors, and end.
  *
+ * Everything here may be called at the end of a transaction or of the process, so nothing raises
+ * but mongo_server_session_use().
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,6 +21,11 @@
 
 /* ------------------------ saved fields of replies -------------------------- */
 
+/*
+ * mongo_save_field
+ *		Copies the document in a field of a reply; does nothing if there is none, or if it is too
+ *		large.
+ */
 void
 mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *field)
 {
@@ -34,6 +42,10 @@ mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *fi
 	saved->length = length;
 }
 
+/*
+ * mongo_append_saved_field
+ *		Appends the saved document as a field; does nothing if there is none.
+ */
 void
 mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedField *saved)
 {
@@ -48,7 +60,7 @@ mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedFi
 #define UUID_SIZE			16
 #define MS_PER_MINUTE		60000
 
-/* make_lsid: makes a session id of a random UUID (version 4 of RFC 4122). */
+/* Makes a session id of a random UUID (version 4 of RFC 4122). */
 static void
 make_lsid(bson_t *lsid)
 {
@@ -62,6 +74,14 @@ make_lsid(bson_t *lsid)
 	BSON_APPEND_BINARY(lsid, "id", BSON_SUBTYPE_UUID, uuid, sizeof(uuid));
 }
 
+/*
+ * mongo_server_session_use
+ *		Returns the lsid, {id: UUID}, for the next command; NULL if the server has no sessions.
+ *		It is the session's.
+ *
+ * Makes a new one, in 'context', if the server may soon forget the last.  Raises XX000 without
+ * random numbers.
+ */
 const bson_t *
 mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 {
@@ -101,6 +121,14 @@ mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 #define ASK_MS				300
 #define ANSWER_WAIT_MS		200 /* for the reply to the killed write */
 
+/*
+ * mongo_end_write
+ *		Has MongoDB end an abandoned write, by its lsid and over another connection, and waits a
+ *		little longer for its reply.  Returns how that wait has ended; MONGO_INTERRUPTED also if
+ *		it was not begun.
+ *
+ * Takes half a second at most, and less if the server is silent.  Never raises.
+ */
 MongoOutcome
 mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *reply)
 {
@@ -130,6 +158,10 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 
 /* ----------------------------- the connection ------------------------------ */
 
+/*
+ * mongo_connection_is_clean
+ *		Tells whether a connection may be reused: it works, and nothing is in flight.
+ */
 bool
 mongo_connection_is_clean(const MongoConnection *connection)
 {
@@ -138,7 +170,10 @@ mongo_connection_is_clean(const MongoConnection *connection)
 		!connection->transport.interrupted;
 }
 
-/* mongo_connection_is_lost: tells whether no more replies can be received over it. */
+/*
+ * mongo_connection_is_lost
+ *		Tells whether no more replies can be received over it.
+ */
 bool
 mongo_connection_is_lost(const MongoConnection *connection)
 {
@@ -146,7 +181,10 @@ mongo_connection_is_lost(const MongoConnection *connection)
 		mongo_transport_has_failed(&connection->transport);
 }
 
-/* mongo_connection_is_balanced: tells whether it is to a mongos behind a load balancer. */
+/*
+ * mongo_connection_is_balanced
+ *		Tells whether the connection is to a mongos behind a load balancer.
+ */
 bool
 mongo_connection_is_balanced(const MongoConnection *connection)
 {
@@ -157,13 +195,21 @@ mongo_connection_is_balanced(const MongoConnection *connection)
 #define SHORTEST_DISCARD_WAIT	20
 #define LONGEST_DISCARD_WAIT	500
 
-/* mongo_discard_wait: how many ms to wait for an unwanted reply: as many as connecting took. */
+/*
+ * mongo_discard_wait
+ *		Returns how many milliseconds to wait for an unwanted reply: as many as connecting took,
+ *		within limits.
+ */
 int
 mongo_discard_wait(const MongoConnection *connection)
 {
 	return Max(SHORTEST_DISCARD_WAIT, Min(connection->opening_ms, LONGEST_DISCARD_WAIT));
 }
 
+/*
+ * mongo_connection_is_on
+ *		Tells whether the connection is to that server.
+ */
 bool
 mongo_connection_is_on(const MongoConnection *connection, const char *host_and_port)
 {
@@ -183,7 +229,7 @@ typedef struct CursorsKill
 	bool		sent;
 } CursorsKill;
 
-/* send_kill: sends killCursors for the taken cursors; called by mongo_protect(). */
+/* Sends killCursors for the taken cursors; called by mongo_protect(). */
 static void
 send_kill(void *argument)
 {
@@ -216,8 +262,8 @@ send_kill(void *argument)
 }
 
 /*
- * take_cursors: moves cursors of one collection that the connection may close from the list to
- * 'taken'; false if there are none.
+ * Moves cursors of one collection that the connection may close from the list to 'taken'; returns
+ * false if there are none.
  */
 static bool
 take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head *taken)
@@ -242,6 +288,17 @@ take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head 
 	return first != NULL;
 }
 
+/*
+ * mongo_connection_kill_cursors
+ *		Has the server close its cursors in the list (of RemoteCursor) that belong to the
+ *		connection's user mapping, by one command per collection.  Frees those of the commands
+ *		sent, and returns how many these were.  Never raises.
+ *
+ * Without 'separately', sends the commands over this connection if it is clean, and does not
+ * wait.  With it, uses a separate connection, for 300 ms or a little longer.  That is for a
+ * connection with a getMore in flight, which MongoDB does not end when its connection closes
+ * (seen in 6.0).
+ */
 int
 mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, bool separately)
 {
@@ -286,6 +343,11 @@ send_end_of_session(void *argument)
 	connection->session.lsid = NULL;
 }
 
+/*
+ * mongo_connection_end_session
+ *		Ends the MongoDB session, if there is one, which MongoDB would keep for half an hour.
+ *		Neither waits nor raises.
+ */
 void
 mongo_connection_end_session(MongoConnection *connection)
 {
@@ -305,6 +367,10 @@ free_driver_memory(void *argument)
 		mongoc_uri_destroy(connection->identity);
 }
 
+/*
+ * mongo_connection_close
+ *		Ends the session, then closes and frees the connection.  Neither waits nor raises.
+ */
 void
 mongo_connection_close(MongoConnection *connection)
 {

@@ -3,6 +3,11 @@
  * cursor.c
  *		Cursors on the results of commands.
  *
+ * A cursor is opened, and then read document by document (mongo_cursor_next(), at the end of the
+ * file).  In between it sends its command and the getMores, takes over connections from other
+ * cursors or lends them its own, by the callbacks of its lease (pool.c), and is read to its end
+ * before a write that it must not see (order.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -142,28 +147,28 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
-/* reply_ahead: returns the reply that is taken after so many others. */
+/* Returns the reply that is taken after so many others. */
 static MongoReply *
 reply_ahead(MongoCursor *cursor, int ahead)
 {
 	return &cursor->replies[(cursor->current + 1 + ahead) % lengthof(cursor->replies)];
 }
 
-/* is_pending: tells whether a request is in flight. */
+/* Tells whether a request is in flight. */
 static bool
 is_pending(const MongoCursor *cursor)
 {
 	return cursor->requested > cursor->received && !cursor->lost;
 }
 
-/* connection_of: returns the connection of the last reply. */
+/* Returns the connection of the last reply. */
 static MongoConnection *
 connection_of(const MongoCursor *cursor)
 {
 	return (cursor->session != NULL ? cursor->session->lease : cursor->lease)->connection;
 }
 
-/* report_invalid_reply: raises 08P01, and marks the connection broken. */
+/* Raises 08P01, and marks the connection broken. */
 pg_noreturn static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
@@ -179,7 +184,7 @@ read_failure_message(MongoCursor *cursor)
 					cursor->read.collection);
 }
 
-/* note_namespace: splits "database.collection" at its first dot, and records both. */
+/* Splits "database.collection" at its first dot, and records both. */
 static void
 note_namespace(MongoCursor *cursor, const char *ns)
 {
@@ -195,7 +200,7 @@ note_namespace(MongoCursor *cursor, const char *ns)
 	cursor->ns_collection = dot + 1;
 }
 
-/* grow_batches: after a batch that is not the last, doubles the next one's size if it pays. */
+/* After a batch that is not the last, doubles the next one's size if it pays. */
 static void
 grow_batches(MongoCursor *cursor, bool is_next)
 {
@@ -211,7 +216,7 @@ grow_batches(MongoCursor *cursor, bool is_next)
 	cursor->batch_at = now;
 }
 
-/* take_cursor: reads {firstBatch | nextBatch, id, ns}. */
+/* Reads {firstBatch | nextBatch, id, ns}. */
 static void
 take_cursor(MongoCursor *cursor, const bson_iter_t *field)
 {
@@ -234,8 +239,7 @@ take_cursor(MongoCursor *cursor, const bson_iter_t *field)
 }
 
 /*
- * take_cursor_reply
- *		Reads cursor and batch from the current reply.
+ * Reads cursor and batch from the current reply.
  *
  * With 'may_retry', returns false for an error after which the command may be sent again.
  */
@@ -278,10 +282,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	return true;
 }
 
-/*
- * receive_next
- *		Receives the next reply, unless it is saved; false if its connection is lost.
- */
+/* Receives the next reply, unless it is saved; returns false if its connection is lost. */
 static bool
 receive_next(MongoCursor *cursor)
 {
@@ -302,10 +303,7 @@ receive_next(MongoCursor *cursor)
 	return received;
 }
 
-/*
- * ask_ahead
- *		After a batch, requests the next one if that pays; otherwise returns the connection.
- */
+/* After a batch, requests the next one if that pays; otherwise returns the connection. */
 static void
 ask_ahead(MongoCursor *cursor, bool was_opened)
 {
@@ -332,7 +330,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	}
 }
 
-/* next_in_batch: returns the next document of a batch, NULL at its end. */
+/* Returns the next document of a batch, NULL at its end. */
 static const uint8 *
 next_in_batch(MongoCursor *cursor, MongoBatch *batch, uint32 *length)
 {
@@ -345,9 +343,8 @@ next_in_batch(MongoCursor *cursor, MongoBatch *batch, uint32 *length)
 }
 
 /*
- * fragments_to_come
- *		Returns how many fragments follow this one of an event; -1 if it is none.  *view becomes a
- *		view of the document.
+ * Returns how many fragments follow this one of an event; -1 if it is none.  *view becomes a view
+ * of the document.
  */
 static int64
 fragments_to_come(const uint8 *document, uint32 length, bson_t *view)
@@ -363,7 +360,7 @@ fragments_to_come(const uint8 *document, uint32 length, bson_t *view)
 	return bson_iter_as_int64(&count) - bson_iter_as_int64(&number);
 }
 
-/* ends_within_event: tells whether a fragment follows the last document of the batch. */
+/* Tells whether a fragment follows the last document of the batch. */
 static bool
 ends_within_event(MongoCursor *cursor)
 {
@@ -378,9 +375,8 @@ ends_within_event(MongoCursor *cursor)
 }
 
 /*
- * join_fragments
- *		Returns an event that $changeStreamSplitLargeEvent has split, with its last fragment; NULL
- *		after the others.  Any other document is returned as it is.
+ * Returns an event that $changeStreamSplitLargeEvent has split, with its last fragment; NULL
+ * after the others.  Any other document is returned as it is.
  */
 static const uint8 *
 join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
@@ -410,9 +406,8 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 }
 
 /*
- * follow_stream
- *		After a batch, ends a change stream if it has reached its present, with a document of the
- *		position there.
+ * After a batch, ends a change stream if it has reached its present, with a document of the
+ * position there.
  *
  * An empty batch may only mean that MongoDB is still searching the oplog.  After events, others
  * of the same time may follow, from the same transaction.
@@ -459,7 +454,7 @@ follow_stream(MongoCursor *cursor)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* first_name: returns the collection that the command names, in UTF-8; "" if it names none. */
+/* Returns the collection that the command names, in UTF-8; "" if it names none. */
 static const char *
 first_name(const MongoCursor *cursor)
 {
@@ -470,7 +465,7 @@ first_name(const MongoCursor *cursor)
 		bson_iter_next(&iter) && BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : "";
 }
 
-/* begin_again: resets the cursor to one whose command has not been sent. */
+/* Resets the cursor to one whose command has not been sent. */
 static void
 begin_again(MongoCursor *cursor)
 {
@@ -481,7 +476,7 @@ begin_again(MongoCursor *cursor)
 	cursor->ahead_at = 0;
 }
 
-/* is_too_old: tells whether MongoDB may have closed a cursor that was opened ahead. */
+/* Tells whether MongoDB may have closed a cursor that was opened ahead. */
 static bool
 is_too_old(MongoCursor *cursor)
 {
@@ -493,12 +488,11 @@ is_too_old(MongoCursor *cursor)
 }
 
 /*
- * check_collections
- *		After a batch of a read at a time, makes sure that it is of the collections that there were.
- *		Raises 55000 otherwise.
+ * After a batch of a read at a time, makes sure that it is of the collections that there were.
+ * Raises 55000 otherwise.
  *
- * A request that needs this check is never sent ahead, so no other scan takes over the connection,
- * and the same member is asked.
+ * A request that needs this check is never sent ahead, so no other scan takes over the
+ * connection, and the same member is asked.
  */
 static void
 check_collections(MongoCursor *cursor)
@@ -519,8 +513,7 @@ check_collections(MongoCursor *cursor)
 }
 
 /*
- * receive_batch
- *		Waits for the pending request's reply and makes its batch the current one.
+ * Waits for the pending request's reply and makes its batch the current one.
  *
  * If the connection or the cursor is lost before a document has been returned, sends the command
  * once more.
@@ -567,7 +560,7 @@ receive_batch(MongoCursor *cursor)
 	ask_ahead(cursor, was_opened);
 }
 
-/* scratch_context: returns an empty memory context for building a request. */
+/* Returns an empty memory context for building a request. */
 static MemoryContext
 scratch_context(MongoCursor *cursor)
 {
@@ -578,10 +571,7 @@ scratch_context(MongoCursor *cursor)
 	return cursor->scratch;
 }
 
-/*
- * fetch_in_session
- *		Fetches the first or the next batch inside a transaction.
- */
+/* Fetches the first or the next batch inside a transaction. */
 static void
 fetch_in_session(MongoCursor *cursor)
 {
@@ -599,7 +589,7 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/* copy_command: copies the command, and appends its comment. */
+/* Copies the command, and appends its comment. */
 static void
 copy_command(MongoCursor *cursor, const bson_t *command)
 {
@@ -615,6 +605,16 @@ copy_command(MongoCursor *cursor, const bson_t *command)
 	memcpy(cursor->command, bson_get_data(command), command->len);
 }
 
+/*
+ * mongo_cursor_open
+ *		Returns a cursor on the result of a command, which is sent when the first document is
+ *		requested.
+ *
+ * The cursor and its lease live in 'context', whose reset closes them.  A connection is in use
+ * only while a reply is outstanding, so any number of cursors may be open.  If a connection
+ * breaks before the first document has been returned, the command is sent once more over a new
+ * one (Retryable Reads specification).  Raises what mongo_session_for_read() does.
+ */
 MongoCursor *
 mongo_cursor_open(MemoryContext context, const MongoRead *read)
 {
@@ -657,7 +657,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	return cursor;
 }
 
-/* count_documents: adds the documents returned since the last call to the statistics. */
+/* Adds the documents returned since the last call to the statistics. */
 static void
 count_documents(MongoCursor *cursor)
 {
@@ -669,14 +669,14 @@ count_documents(MongoCursor *cursor)
 	mongo_activity_count(cursor->lease->activity, MONGO_COUNT_DOCUMENTS_READ, count);
 }
 
-/* has_fetched_all: tells whether nothing is left to be received. */
+/* Tells whether nothing is left to be received. */
 static bool
 has_fetched_all(const MongoCursor *cursor)
 {
 	return cursor->requested == 0 && (cursor->lease == NULL || (cursor->sent && cursor->id == 0));
 }
 
-/* fetch_next: returns the next document from MongoDB, NULL at the end. */
+/* Returns the next document from MongoDB, NULL at the end. */
 static const uint8_t *
 fetch_next(MongoCursor *cursor, uint32 *length)
 {
@@ -719,6 +719,10 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 	return document;
 }
 
+/*
+ * mongo_cursor_is_exhausted
+ *		Tells whether it is known that there are no more documents.
+ */
 bool
 mongo_cursor_is_exhausted(const MongoCursor *cursor)
 {
@@ -726,12 +730,21 @@ mongo_cursor_is_exhausted(const MongoCursor *cursor)
 		!cursor->kept_incomplete && has_fetched_all(cursor);
 }
 
+/*
+ * mongo_cursor_has_others
+ *		Tells whether the other commands of its MongoRead are still to be run.
+ */
 bool
 mongo_cursor_has_others(const MongoCursor *cursor)
 {
 	return cursor->kept == NULL && cursor->read.others != NIL;
 }
 
+/*
+ * mongo_cursor_close
+ *		Releases the lease, and has the server close the cursor if it is still open there.
+ *		Idempotent; accepts NULL.
+ */
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
@@ -762,14 +775,14 @@ mongo_cursor_close(MongoCursor *cursor)
 
 /* ---------- Requests of a cursor: its command, then getMore --------------- */
 
-/* report_disconnect: raises 08006. */
+/* Raises 08006. */
 static void
 report_disconnect(MongoCursor *cursor)
 {
 	mongo_report_disconnect(GetForeignServer(cursor->read.user->serverid)->servername);
 }
 
-/* next_request: returns the command, of which *view becomes a view, or else a getMore. */
+/* Returns the command, of which *view becomes a view, or else a getMore. */
 static MongoCommand
 next_request(MongoCursor *cursor, bson_t *view)
 {
@@ -808,7 +821,7 @@ forget_command(MongoCursor *cursor)
 	cursor->command = NULL;
 }
 
-/* reach_time: has the server reach the time to read at; false if the connection is lost. */
+/* Has the server reach the time to read at; returns false if the connection is lost. */
 static bool
 reach_time(MongoCursor *cursor)
 {
@@ -823,9 +836,8 @@ reach_time(MongoCursor *cursor)
 }
 
 /*
- * send_next
- *		Sends the next request.  If 'again', or if the connection is lost before a document has
- *		been returned, sends the command once more, over a new connection.
+ * Sends the next request.  If 'again', or if the connection is lost before a document has been
+ * returned, sends the command once more, over a new connection.
  */
 static void
 send_next(MongoCursor *cursor, bool again)
@@ -858,8 +870,7 @@ send_next(MongoCursor *cursor, bool again)
 }
 
 /*
- * send_request
- *		Takes a connection and sends the next request.
+ * Takes a connection and sends the next request.
  *
  * Nothing may be in flight.  Returns false if there is no connection and 'policy' allows that.
  */
@@ -872,6 +883,14 @@ send_request(MongoCursor *cursor, MongoWaitPolicy policy)
 	return true;
 }
 
+/*
+ * mongo_cursor_send_behind
+ *		Sends the cursor's command ahead of its time: over an idle connection, or behind the
+ *		command of 'first' if the reply to that is outstanding.
+ *
+ * If neither is possible, for large commands, and in MongoDB transactions, does nothing.  Raises
+ * what sending raises.
+ */
 void
 mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
 {
@@ -888,13 +907,23 @@ mongo_cursor_send_behind(MongoCursor *cursor, const MongoCursor *first)
  *-------------------------------------------------------------------------
  */
 
-/* waits_itself: tells whether the next request is sent only when its reply is awaited. */
+/* Tells whether the next request is sent only when its reply is awaited. */
 static bool
 waits_itself(const MongoCursor *cursor)
 {
 	return cursor->at_time && (!cursor->sent || cursor->names != NIL);
 }
 
+/*
+ * mongo_cursor_is_ready
+ *		Tells whether mongo_cursor_next() would return without waiting.  It may still wait for the
+ *		rest of a reply that has begun to arrive.
+ *
+ * If the result is false, there are two cases.  Either the next request is in flight, and
+ * mongo_cursor_socket() becomes readable when its reply arrives.  Or all connections are in use,
+ * and the request is sent when one is free.  With the option socket_timeout_ms, the result is
+ * always true once the request is sent, since only a wait in mongo_cursor_next() has a limit.
+ */
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
@@ -910,6 +939,11 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 	return connection->transport.socket_timeout_ms > 0 || mongo_has_reply(connection);
 }
 
+/*
+ * mongo_cursor_socket
+ *		Returns the socket on which the reply will arrive, valid until the next call; or
+ *		PGINVALID_SOCKET if nothing is in flight or mongo_cursor_next() has to wait.
+ */
 pgsocket
 mongo_cursor_socket(MongoCursor *cursor)
 {
@@ -922,6 +956,14 @@ mongo_cursor_socket(MongoCursor *cursor)
 		PGINVALID_SOCKET : transport->data_stream->socket;
 }
 
+/*
+ * mongo_cursor_ask_now
+ *		Sends the next request at once, unless one is outstanding.  If necessary, first receives
+ *		another scan's reply and takes over its connection.
+ *
+ * Only for a cursor that has returned no document, or is not ready and has no socket.  Does
+ * nothing in MongoDB transactions.  Raises what sending raises.
+ */
 void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
@@ -930,9 +972,7 @@ mongo_cursor_ask_now(MongoCursor *cursor)
 }
 
 /*
- * note_unread
- *		Records the server cursor that an unread reply names, so that it can be killed.
- *		Never raises.
+ * Records the server cursor that an unread reply names, so that it can be killed.  Never raises.
  */
 static void
 note_unread(MongoCursor *cursor, const MongoReply *reply)
@@ -948,7 +988,7 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 								opened.database, opened.collection);
 }
 
-/* note_saved: records that the next reply has been received, or that the others are lost. */
+/* Records that the next reply has been received, or that the others are lost. */
 static void
 note_saved(MongoCursor *cursor, bool received)
 {
@@ -960,12 +1000,11 @@ note_saved(MongoCursor *cursor, bool received)
 }
 
 /*
- * save_reply
- *		Receives and saves the replies in flight, since another scan needs the connection
- *		(MongoLeaseCallbacks).
+ * Receives and saves the replies in flight, since another scan needs the connection
+ * (MongoLeaseCallbacks).
  *
- * If the wait is interrupted, this cursor continues it when it needs the reply.  After any
- * other error the connection is broken, and this cursor treats it as lost.
+ * If the wait is interrupted, this cursor continues it when it needs the reply.  After any other
+ * error the connection is broken, and this cursor treats it as lost.
  */
 static void
 save_reply(void *arg)
@@ -979,10 +1018,7 @@ save_reply(void *arg)
 												  reply_ahead(cursor, cursor->received), true));
 }
 
-/*
- * serve
- *		Sends the queued request, since a connection is free now (MongoLeaseCallbacks).
- */
+/* Sends the queued request, since a connection is free now (MongoLeaseCallbacks). */
 static void
 serve(void *arg)
 {
@@ -990,8 +1026,7 @@ serve(void *arg)
 }
 
 /*
- * discard_reply
- *		Abandons the batch that was requested ahead (MongoLeaseCallbacks).
+ * Abandons the batch that was requested ahead (MongoLeaseCallbacks).
  *
  * Waits for it briefly, so that the connection can be used again, but not while a transaction is
  * aborted: on a standby the startup process repeats its signal until the abort is over, and the
@@ -1026,7 +1061,7 @@ static const MongoLeaseCallbacks cursor_callbacks = {
  *-------------------------------------------------------------------------
  */
 
-/* create_kept: creates the tuplestore; its file belongs to the statement's resource owner. */
+/* Creates the tuplestore; its file belongs to the statement's resource owner. */
 static void
 create_kept(MongoCursor *cursor)
 {
@@ -1044,9 +1079,8 @@ create_kept(MongoCursor *cursor)
 }
 
 /*
- * set_aside_batch
- *		Moves the current reply to last_reply, since the last document returned must stay valid
- *		until the next call of mongo_cursor_next().
+ * Moves the current reply to last_reply, since the last document returned must stay valid until
+ * the next call of mongo_cursor_next().
  */
 static void
 set_aside_batch(MongoCursor *cursor)
@@ -1062,7 +1096,7 @@ set_aside_batch(MongoCursor *cursor)
 	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->read.usage};
 }
 
-/* fetch_any: returns the next document of the command or of the others (MongoRead), or NULL. */
+/* Returns the next document of the command or of the others (MongoRead), or NULL. */
 static const uint8_t *
 fetch_any(MongoCursor *cursor, uint32 *length)
 {
@@ -1079,8 +1113,8 @@ fetch_any(MongoCursor *cursor, uint32 *length)
 }
 
 /*
- * read_to_end: stores the cursor's remaining documents, as the user who opened it, whose
- * privileges decide what an error may quote.
+ * Stores the cursor's remaining documents, as the user who opened it, whose privileges decide
+ * what an error may quote.
  */
 static void
 read_to_end(MongoCursor *cursor)
@@ -1123,6 +1157,14 @@ read_to_end(MongoCursor *cursor)
 	SetUserIdAndSecContext(userid, security);
 }
 
+/*
+ * mongo_cursors_read_to_end
+ *		Reads to their end, and stores, the open cursors that may see a write to 'extent', inside
+ *		or outside of MongoDB's transaction.
+ *
+ * Raises what reading raises; the cursor then raises HV000 when it is read on, unless the error
+ * was a cancel.
+ */
 void
 mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 {
@@ -1139,7 +1181,7 @@ mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 	}
 }
 
-/* next_kept: returns the next stored document, or NULL. */
+/* Returns the next stored document, or NULL. */
 static const uint8_t *
 next_kept(MongoCursor *cursor, uint32 *length)
 {
@@ -1167,6 +1209,19 @@ next_kept(MongoCursor *cursor, uint32 *length)
 	return (const uint8_t *) VARDATA_ANY(bytes);
 }
 
+/*
+ * mongo_cursor_next
+ *		Returns the next document's bytes, or NULL if there are no more.
+ *
+ * The bytes stay valid until the next call.  *length is the document's own length, which is
+ * within the buffer.  Nothing else about the bytes has been validated.  Raises 08006, 08P01,
+ * 57014, or the server's error.
+ *
+ * A change stream is read outside of MongoDB transactions.  It ends with all events up to the
+ * time of MongoDB's first reply, or up to one that invalidates it.  Its last document is not
+ * MongoDB's: {_id: token, operationType: "position", clusterTime: Date}, the position behind the
+ * events.
+ */
 const uint8_t *
 mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 {

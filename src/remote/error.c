@@ -3,6 +3,13 @@
  * error.c
  *		MongoDB's and libmongoc's errors as PostgreSQL errors.
  *
+ * MongoDB's own code, name and message go to DETAIL.  A HINT proposes what the user can do.  A
+ * message that may quote documents is left out if the user may not read them (mongo_may_quote()).
+ *
+ * The tables come first: an error's code, or a part of its message, gives SQLSTATE and HINT.
+ * Then come classes of errors, then the reading of failures from replies, and at the end what
+ * raises them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -290,7 +297,7 @@ static const struct
 	{"No suitable servers", "Check address, port, replica_set and read_preference of the foreign server."},
 };
 
-/* find_rule: returns the rule of a code, or an empty one if it has none. */
+/* Returns the rule of a code, or an empty one if it has none. */
 static const RemoteErrorRule *
 find_rule(int code)
 {
@@ -304,6 +311,11 @@ find_rule(int code)
 	return &none;
 }
 
+/*
+ * mongo_error_is_retryable
+ *		Tells whether a read that failed with this code may be sent once more (Retryable Reads
+ *		specification).
+ */
 bool
 mongo_error_is_retryable(int code)
 {
@@ -312,7 +324,7 @@ mongo_error_is_retryable(int code)
 
 /*
  * mongo_catch_connection_error
- *		To be called in PG_CATCH(): clears an error of class 08, and throws any other one again.
+ *		To be called in PG_CATCH(): clears an error of class 08, and raises any other one again.
  */
 void
 mongo_catch_connection_error(void)
@@ -334,13 +346,21 @@ mongo_failure_is_of_connection(const MongoFailure *failure)
 		(failure->code == UNAUTHORIZED && strstr(failure->text, "requires authentication") != NULL);
 }
 
-/* mongo_failure_is_retryable: mongo_error_is_retryable() or mongo_failure_is_of_connection(). */
+/*
+ * mongo_failure_is_retryable
+ *		Tells whether mongo_error_is_retryable() or mongo_failure_is_of_connection() is true of a
+ *		failure.
+ */
 bool
 mongo_failure_is_retryable(const MongoFailure *failure)
 {
 	return mongo_error_is_retryable(failure->code) || mongo_failure_is_of_connection(failure);
 }
 
+/*
+ * mongo_error_is_interruption
+ *		Tells whether a command that failed with this code may have done a part of its work.
+ */
 bool
 mongo_error_is_interruption(int code)
 {
@@ -350,13 +370,17 @@ mongo_error_is_interruption(int code)
 		sqlstate == ERRCODE_CONNECTION_FAILURE;
 }
 
+/*
+ * mongo_error_is_lost_cursor
+ *		Tells whether the server has closed the cursor of a getMore that failed with this code.
+ */
 bool
 mongo_error_is_lost_cursor(int code)
 {
 	return find_rule(code)->sqlstate == ERRCODE_INVALID_CURSOR_STATE;
 }
 
-/* unknown_hint: returns a HINT if the message reports that a feature is missing, else NULL. */
+/* Returns a HINT if the message reports that a feature is missing, else NULL. */
 static const char *
 unknown_hint(const char *text)
 {
@@ -386,9 +410,8 @@ unknown_hint(const char *text)
 }
 
 /*
- * is_of_evaluation: tells whether the code may be that of a failed expression.  Messages with
- * other codes may contain text of a document, such as a duplicate key, so they are not searched
- * for known parts.
+ * Tells whether the code may be that of a failed expression.  Messages with other codes may
+ * contain text of a document, such as a duplicate key, so they are not searched for known parts.
  */
 static bool
 is_of_evaluation(int code)
@@ -399,8 +422,8 @@ is_of_evaluation(int code)
 }
 
 /*
- * quotes_documents: tells whether MongoDB's message may contain values.  Messages about
- * connections, privileges or cursors contain none.
+ * Tells whether MongoDB's message may contain values.  Messages about connections, privileges or
+ * cursors contain none.
  */
 static bool
 quotes_documents(int code, int sqlstate)
@@ -410,7 +433,7 @@ quotes_documents(int code, int sqlstate)
 		is_of_evaluation(code);
 }
 
-/* names_operator: tells whether the text names an operator or a stage, "$...", of the JSON. */
+/* Tells whether the text names an operator or a stage, "$...", of the JSON. */
 static bool
 names_operator(const char *text, const char *json)
 {
@@ -425,8 +448,8 @@ names_operator(const char *text, const char *json)
 }
 
 /*
- * pipeline_hint: returns a HINT if the error may lie in the option pipeline of a table that
- * is read, else 'hint'.
+ * Returns a HINT if the error may lie in the option pipeline of a table that is read, else
+ * 'hint'.
  */
 static const char *
 pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
@@ -448,8 +471,8 @@ pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 }
 
 /*
- * function_hint: returns a HINT if the error lies in a function's argument, which is sent to
- * MongoDB unchanged, else 'hint'.
+ * Returns a HINT if the error lies in a function's argument, which is sent to MongoDB unchanged,
+ * else 'hint'.
  */
 static const char *
 function_hint(int code, int sqlstate, const char *hint)
@@ -465,7 +488,7 @@ function_hint(int code, int sqlstate, const char *hint)
 	return hint;
 }
 
-/* find_evaluation_rule: returns the rule of a message, or NULL if it has none. */
+/* Returns the rule of a message, or NULL if it has none. */
 static const EvaluationRule *
 find_evaluation_rule(int code, const char *text)
 {
@@ -479,7 +502,13 @@ find_evaluation_rule(int code, const char *text)
 	return NULL;
 }
 
-/* Allocates nothing: called at the end of transactions, too. */
+/*
+ * mongo_failure_is_refusal
+ *		Tells whether the server does not do such a thing at all, so that it has done no part of
+ *		it.
+ *
+ * Allocates nothing: called at the end of transactions, too.
+ */
 bool
 mongo_failure_is_refusal(const MongoFailure *failure)
 {
@@ -489,7 +518,7 @@ mongo_failure_is_refusal(const MongoFailure *failure)
 	return sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED || sqlstate == ERRCODE_WRONG_OBJECT_TYPE;
 }
 
-/* classify: returns the SQLSTATE of an error, and sets a HINT or NULL. */
+/* Returns the SQLSTATE of an error, and sets a HINT or NULL. */
 static int
 classify(int code, const char *text, const char **hint)
 {
@@ -530,8 +559,8 @@ classify(int code, const char *text, const char **hint)
 }
 
 /*
- * raise_mismatch: raises HV004 for a value that does not fit its column.  'text' begins with
- * MONGO_MISMATCH.  It ends with MongoDB's message on the $convert that raised the error.
+ * Raises HV004 for a value that does not fit its column.  'text' begins with MONGO_MISMATCH.  It
+ * ends with MongoDB's message on the $convert that raised the error.
  */
 static void
 raise_mismatch(const char *text)
@@ -564,7 +593,7 @@ raise_mismatch(const char *text)
 					 parts[0], parts[3])));
 }
 
-/* errdetail_remote: shows MongoDB's code and message; 'text' is NULL if the user may not see it. */
+/* Shows MongoDB's code and message; 'text' is NULL if the user may not see it. */
 static int
 errdetail_remote(int code, const char *code_name, const char *text)
 {
@@ -574,6 +603,11 @@ errdetail_remote(int code, const char *code_name, const char *text)
 		errdetail("MongoDB error %d%s.", code, name);
 }
 
+/*
+ * mongo_report_connection_error
+ *		Raises the failure to connect: 28P01 for refused credentials, 08P01 for invalid replies,
+ *		08001 otherwise.
+ */
 void
 mongo_report_connection_error(const char *server_name,
 							  const bson_error_t *error)
@@ -607,7 +641,7 @@ mongo_report_connection_error(const char *server_name,
 			 hint ? errhint("%s", hint) : 0));
 }
 
-/* read_failure: reads a failure from the document that reports it. */
+/* Reads a failure from the document that reports it. */
 static void
 read_failure(const uint8 *document, uint32 length, MongoFailure *failure)
 {
@@ -637,6 +671,11 @@ read_failure(const uint8 *document, uint32 length, MongoFailure *failure)
 	}
 }
 
+/*
+ * mongo_read_failure
+ *		Reads the failure of one operation from an element of writeErrors, or from
+ *		writeConcernError.  Texts point into the reply.
+ */
 void
 mongo_read_failure(const bson_iter_t *element, MongoFailure *failure)
 {
@@ -648,6 +687,10 @@ mongo_read_failure(const bson_iter_t *element, MongoFailure *failure)
 	read_failure(document, length, failure);
 }
 
+/*
+ * mongo_read_reply_failure
+ *		Reads the failure of a command from a reply with {ok: 0}.  Texts point into the reply.
+ */
 void
 mongo_read_reply_failure(const MongoReply *reply, MongoFailure *failure)
 {
@@ -655,6 +698,10 @@ mongo_read_reply_failure(const MongoReply *reply, MongoFailure *failure)
 	failure->transient = mongo_reply_has_label(reply, "TransientTransactionError");
 }
 
+/*
+ * mongo_reply_failure
+ *		Tells whether a command has no reply or {ok: 0}, and sets *failure then.
+ */
 bool
 mongo_reply_failure(const MongoConnection *connection, const MongoReply *reply,
 					MongoFailure *failure)
@@ -678,9 +725,8 @@ mongo_reply_failure(const MongoConnection *connection, const MongoReply *reply,
 }
 
 /*
- * error_text
- *		Returns MongoDB's message in printable form, with the details (errInfo) on a document
- *		that a validator refused.
+ * Returns MongoDB's message in printable form, with the details (errInfo) on a document that a
+ * validator refused.
  */
 static char *
 error_text(const MongoFailure *failure)
@@ -696,7 +742,7 @@ error_text(const MongoFailure *failure)
 	return shown == NULL ? text : psprintf("%s: %s", text, shown);
 }
 
-/* raise_of_connection: raises a lost connection or an aborted transaction. */
+/* Raises a lost connection (08006) or an aborted transaction (40001). */
 pg_noreturn static void
 raise_of_connection(const char *message, const MongoFailure *failure, const char *hint)
 {
@@ -717,6 +763,15 @@ raise_of_connection(const char *message, const MongoFailure *failure, const char
 					 failure->code == NOT_PRIMARY ? " " MONGO_PRIMARY_HINT : "")));
 }
 
+/*
+ * mongo_raise_failure
+ *		Raises a failure.  'message' names the attempt ("could not read collection \"db.coll\"").
+ *		Without a 'hint' (NULL), the error's code and text decide on one.
+ *
+ * Raises 08006 for a lost connection, 40001 for a transient error, and 0A000 if the server does
+ * not know a part of the language.  For a failed expression, raises what PostgreSQL would raise.
+ * Otherwise a table of MongoDB's codes gives the SQLSTATE (11000 -> 23505, ...), or HV000.
+ */
 void
 mongo_raise_failure(const char *message, const MongoFailure *failure, const char *hint)
 {

@@ -45,7 +45,7 @@ struct MongoEventStream
 
 #define LONGEST_WAIT_MS		60000
 
-/* stream_connection: returns the connection; NULL: it is lost, or its server has changed. */
+/* Returns the connection; NULL: it is lost, or its server has changed. */
 static MongoConnection *
 stream_connection(const MongoEventStream *stream)
 {
@@ -64,7 +64,7 @@ report_lost(MongoEventStream *stream)
 	mongo_report_disconnect(server != NULL ? server->servername : "");
 }
 
-/* report_invalid: closes the stream, and raises 08P01. */
+/* Closes the stream, and raises 08P01. */
 pg_noreturn static void
 report_invalid(MongoEventStream *stream, const char *detail)
 {
@@ -75,7 +75,7 @@ report_invalid(MongoEventStream *stream, const char *detail)
 	mongo_report_violation(name, detail);
 }
 
-/* send_command: sends a command for which MongoDB may wait so many milliseconds. */
+/* Sends a command for which MongoDB may wait so many milliseconds. */
 static void
 send_command(MongoEventStream *stream, const char *database, const bson_t *command,
 			 int milliseconds)
@@ -181,6 +181,10 @@ mongo_event_stream_request(MongoEventStream *stream, int max_wait, int batch_siz
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * mongo_event_stream_is_requested
+ *		Tells whether a request is outstanding.
+ */
 bool
 mongo_event_stream_is_requested(const MongoEventStream *stream)
 {
@@ -228,7 +232,7 @@ mongo_event_stream_socket(MongoEventStream *stream)
 	return connection == NULL ? PGINVALID_SOCKET : connection->transport.data_stream->socket;
 }
 
-/* take_events: reads the batch of the reply that has been received. */
+/* Reads the batch of the reply that has been received. */
 static void
 take_events(MongoEventStream *stream, int *failure)
 {
@@ -328,7 +332,10 @@ mongo_event_stream_mark(const MongoEventStream *stream)
 	return stream->batch.token != NULL && mongo_batch_time(&stream->batch, &mark) ? mark : 0;
 }
 
-/* mongo_event_stream_is_closed: tells whether MongoDB has closed it, after "invalidate". */
+/*
+ * mongo_event_stream_is_closed
+ *		Tells whether MongoDB has closed the stream, after "invalidate".
+ */
 bool
 mongo_event_stream_is_closed(const MongoEventStream *stream)
 {
@@ -336,9 +343,8 @@ mongo_event_stream_is_closed(const MongoEventStream *stream)
 }
 
 /*
- * close_stream
- *		Closes the stream, and has the server's cursor killed.  The stream may only be closed again
- *		then.  Idempotent; accepts NULL.
+ * Closes the stream, and has the server's cursor killed.  The stream may only be closed again
+ * then.  Idempotent; accepts NULL.
  */
 static void
 close_stream(MongoEventStream *stream)

@@ -3,6 +3,10 @@
  * handshake.c
  *		Checks the replies that libmongoc reads while it connects and authenticates.
  *
+ * libmongoc trusts some fields of these replies.  First comes the stream that passes on only what
+ * has been checked, then the checks of a reply's document, which wire.c applies to our own
+ * commands, too.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -42,7 +46,7 @@ typedef struct MongoGuard
 	uint8		reply[FLEXIBLE_ARRAY_MEMBER];
 } MongoGuard;
 
-/* check_reply: checks an OP_REPLY, the reply to the first "hello", which has one document. */
+/* Checks an OP_REPLY, the reply to the first "hello", which has one document. */
 static const char *
 check_reply(const uint8 *message, size_t length)
 {
@@ -56,8 +60,7 @@ check_reply(const uint8 *message, size_t length)
 }
 
 /*
- * check_incoming
- *		Returns what is wrong with the header, or with the complete reply; else NULL.
+ * Returns what is wrong with the header, or with the complete reply; else NULL.
  *
  * No reply is compressed: drivers do not compress handshake and authentication.
  */
@@ -82,10 +85,7 @@ check_incoming(const MongoGuard *guard)
 		mongo_reply_check(message + BODY_OFFSET, guard->expected - BODY_OFFSET);
 }
 
-/*
- * take_in
- *		Reads until a reply is complete; returns 1 then, else the result of the failed read.
- */
+/* Reads until a reply is complete; returns 1 then, else the result of the failed read. */
 static ssize_t
 take_in(MongoGuard *guard, int32_t timeout_msec)
 {
@@ -133,8 +133,7 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 }
 
 /*
- * guard_readv: passes on bytes of checked replies: at least min_bytes, and no
- * more than fit into the buffers.
+ * Passes on bytes of checked replies: at least min_bytes, and no more than fit into the buffers.
  */
 static ssize_t
 guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
@@ -167,7 +166,7 @@ guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	return total;
 }
 
-/* note_request: records the id, from the header, of a request that is about to be sent. */
+/* Records the id, from the header, of a request that is about to be sent. */
 static void
 note_request(MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt)
 {
@@ -222,7 +221,7 @@ guard_close(mongoc_stream_t *base)
 	return guard->base != NULL ? mongoc_stream_close(guard->base) : 0;
 }
 
-/* guard_flush: does nothing, as no output is buffered. */
+/* Does nothing, as no output is buffered. */
 static int
 guard_flush(mongoc_stream_t *base pg_attribute_unused())
 {
@@ -249,6 +248,14 @@ guard_should_retry(mongoc_stream_t *base)
 	return !guard->closed && mongoc_stream_should_retry(guard->base);
 }
 
+/*
+ * mongo_guard_new
+ *		Returns a new stream on top of stream->top that passes only well-formed replies on to
+ *		libmongoc.  It owns stream->top.
+ *
+ * It notes what is wrong with a reply in transport->violation and failure.  It is malloc'd;
+ * returns NULL if there is no memory.  Never raises.
+ */
 mongoc_stream_t *
 mongo_guard_new(MongoStream *stream)
 {
@@ -278,6 +285,11 @@ mongo_guard_new(MongoStream *stream)
 	return &guard->vtable;
 }
 
+/*
+ * mongo_guard_release
+ *		Detaches the stream, which is then ours, from its guard.  libmongoc still destroys the
+ *		guard.
+ */
 void
 mongo_guard_release(MongoStream *stream)
 {
@@ -308,7 +320,7 @@ mongo_guard_release(MongoStream *stream)
 /* How deep libmongoc reads a reply: {writeErrors: [{field: document}]}. */
 #define LEVELS	3
 
-/* is_whole: checks that a document is valid BSON, down to 'levels' levels of nesting. */
+/* Tells whether a document is valid BSON, down to 'levels' levels of nesting. */
 static bool
 is_whole(const uint8 *document, size_t length, int levels)
 {
@@ -361,7 +373,7 @@ check_fields(bson_iter_t *document, const FieldRule *rules)
 	return violation;
 }
 
-/* check_each: checks an array's elements; libmongoc itself checks that it is an array. */
+/* Checks an array's elements; libmongoc itself checks that it is an array. */
 static const char *
 check_each(const bson_iter_t *field, const char *(*check) (const bson_iter_t *element))
 {
@@ -388,8 +400,8 @@ check_strings(const bson_iter_t *field)
 }
 
 /*
- * check_hosts: checks "host:port" or "[address]:port" of a replica set's members.  libmongoc
- * crashes if it cannot parse one, and compares each with all others.
+ * Checks "host:port" or "[address]:port" of a replica set's members.  libmongoc crashes if it
+ * cannot parse one, and compares each with all others.
  */
 static const char *
 check_hosts(const bson_iter_t *field)
@@ -415,14 +427,14 @@ check_hosts(const bson_iter_t *field)
 	return NULL;
 }
 
-/* check_nested: accepts a document, or an array, which libmongoc reads in the same way. */
+/* Accepts a document, or an array, which libmongoc reads in the same way. */
 static const char *
 check_nested(const bson_iter_t *field)
 {
 	return BSON_ITER_HOLDS_DOCUMENT(field) || BSON_ITER_HOLDS_ARRAY(field) ? NULL : IMPOSSIBLE_VALUE;
 }
 
-/* check_code: rejects an error code of 0 in the 32 bits that libmongoc reads. */
+/* Rejects an error code of 0 in the 32 bits that libmongoc reads. */
 static const char *
 check_code(const bson_iter_t *field)
 {
@@ -430,7 +442,7 @@ check_code(const bson_iter_t *field)
 		IMPOSSIBLE_VALUE : NULL;
 }
 
-/* check_error: checks the error of a write or of a write concern. */
+/* Checks the error of a write or of a write concern. */
 static const char *
 check_error(const bson_iter_t *field)
 {
@@ -448,7 +460,7 @@ check_errors(const bson_iter_t *field)
 	return check_each(field, check_error);
 }
 
-/* check_iterations: checks that the number at 'digits' is not too large. */
+/* Checks that the number at 'digits' is not too large. */
 static const char *
 check_iterations(const uint8_t *digits, const uint8_t *end)
 {
@@ -464,8 +476,8 @@ check_iterations(const uint8_t *digits, const uint8_t *end)
 }
 
 /*
- * check_scram_message: checks a message such as "r=...,s=...,i=4096" (RFC 5802), as far as
- * libmongoc reads it.  Accepts payloads of other mechanisms.
+ * Checks a message such as "r=...,s=...,i=4096" (RFC 5802), as far as libmongoc reads it.
+ * Accepts payloads of other mechanisms.
  */
 static const char *
 check_scram_message(const bson_iter_t *field)
@@ -498,7 +510,7 @@ check_scram_message(const bson_iter_t *field)
 	return NULL;
 }
 
-/* check_authentication: checks the reply to the authentication begun within "hello". */
+/* Checks the reply to the authentication begun within "hello". */
 static const char *
 check_authentication(const bson_iter_t *field)
 {
@@ -510,6 +522,13 @@ check_authentication(const bson_iter_t *field)
 	return check_fields(&nested, rules);
 }
 
+/*
+ * mongo_reply_check
+ *		Checks the document of a reply, which has 'length' bytes by its frame.  Returns NULL, or
+ *		what is wrong: a sentence for DETAIL that is never freed.
+ *
+ * Checks only the levels of nesting that libmongoc reads.  Neither raises nor allocates.
+ */
 const char *
 mongo_reply_check(const uint8 *document, size_t length)
 {

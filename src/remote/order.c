@@ -34,6 +34,10 @@ dlist_head	mongo_readers;
 /* The nesting level of the statement whose deferred writes are being sent; 0: none are. */
 static int	writing_level = 0;
 
+/*
+ * mongo_extents_meet
+ *		Tells whether both include the same collection.
+ */
 bool
 mongo_extents_meet(const MongoExtent *one, const MongoExtent *other)
 {
@@ -46,7 +50,7 @@ mongo_extents_meet(const MongoExtent *one, const MongoExtent *other)
 
 /* --------------------- what a statement leaves in lists --------------------- */
 
-/* remove_released: removes a list's members whose resource owner is being released. */
+/* Removes a list's members whose resource owner is being released. */
 static void
 remove_released(ResourceReleasePhase phase pg_attribute_unused(),
 				bool is_commit pg_attribute_unused(), bool is_top pg_attribute_unused(), void *list)
@@ -62,6 +66,11 @@ remove_released(ResourceReleasePhase phase pg_attribute_unused(),
 	}
 }
 
+/*
+ * mongo_list_add
+ *		Adds the member at the end of a list that is static and zero at first.  Does nothing if it
+ *		is in one.  It belongs to the current resource owner.
+ */
 void
 mongo_list_add(dlist_head *list, MongoListed *member)
 {
@@ -73,6 +82,10 @@ mongo_list_add(dlist_head *list, MongoListed *member)
 	member->owner = CurrentResourceOwner;
 }
 
+/*
+ * mongo_list_remove
+ *		Removes a MongoListed from its list, if it is in one.  Never raises.
+ */
 void
 mongo_list_remove(void *listed)
 {
@@ -85,13 +98,17 @@ mongo_list_remove(void *listed)
 
 /* ------------------------------ unsent writes ------------------------------- */
 
+/*
+ * mongo_unsent_add
+ *		Adds to the list of unsent writes.
+ */
 void
 mongo_unsent_add(MongoUnsent *unsent)
 {
 	mongo_list_add(&unsent_writes, &unsent->listed);
 }
 
-/* find_unsent: returns unsent writes to the extent by a command before 'command', or NULL. */
+/* Returns unsent writes to the extent by a command before 'command', or NULL. */
 static MongoUnsent *
 find_unsent(const MongoExtent *extent, CommandId command)
 {
@@ -107,13 +124,17 @@ find_unsent(const MongoExtent *extent, CommandId command)
 	return NULL;
 }
 
+/*
+ * mongo_writing_level
+ *		Returns the nesting level of the statement whose writes are sent.
+ */
 int
 mongo_writing_level(void)
 {
 	return writing_level > 0 ? writing_level : GetCurrentTransactionNestLevel();
 }
 
-/* send_one: sends unsent writes, at the nesting level of their own statement. */
+/* Sends unsent writes, at the nesting level of their own statement. */
 static void
 send_one(MongoUnsent *unsent)
 {
@@ -132,6 +153,13 @@ send_one(MongoUnsent *unsent)
 	PG_END_TRY();
 }
 
+/*
+ * mongo_before_read
+ *		Sends the unsent writes to 'extent' of all commands before 'command'.  Called before
+ *		'extent' is read in a snapshot that shows these writes.
+ *
+ * Raises what sending raises.  The statement that the writes belong to then fails, too.
+ */
 void
 mongo_before_read(const MongoExtent *extent, CommandId command)
 {
@@ -145,8 +173,8 @@ mongo_before_read(const MongoExtent *extent, CommandId command)
 /* --------------------------------- writes ----------------------------------- */
 
 /*
- * call_readers: calls the scans of 'extent' whose snapshots do not show what 'command' writes.
- * They stay in the list, but others may come and go.
+ * Calls the scans of 'extent' whose snapshots do not show what 'command' writes.  They stay in
+ * the list, but others may come and go.
  */
 static void
 call_readers(const MongoExtent *extent, CommandId command, MemoryContext statement)
@@ -184,6 +212,14 @@ mongo_begin_write(UserMapping *user, const MongoExtent *extent, CommandId comman
 	return session;
 }
 
+/*
+ * mongo_begin_command
+ *		Does what mongo_begin_write() does before an SQL function runs a command in a database
+ *		(NULL: any) whose collections are not known.
+ *
+ * Sends only writes that the caller's snapshot shows, and begins and reads scans only if the
+ * command 'writes'.
+ */
 void
 mongo_begin_command(UserMapping *user, const char *database, bool writes)
 {

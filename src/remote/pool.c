@@ -4,6 +4,19 @@
  *		The pool of this backend's connections, their leases, and the cursors and replies that
  *		nobody waits for.
  *
+ * A lease is the use of a connection, pooled by user mapping: the exclusive one, but for requests
+ * that wait behind each other (mongo_lease_share()).
+ *
+ * A scan's lease has a connection only from a request to its reply, since a server cursor does
+ * not depend on the connection.  There is one connection for each read preference, and up to
+ * async_connections if several requests are in flight.  If a scan needs one more, the oldest
+ * outstanding reply is received and saved for its scan, whose connection is then taken over.  But
+ * a scan below an asynchronous Append queues, as long as Append can wait for other scans.
+ *
+ * A request may also be sent ahead of its time, behind another one on the same connection, so
+ * that both take one round trip.  MongoDB replies to the requests of a connection one after
+ * another.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -54,9 +67,8 @@ static int	norphans = 0;
 static bool needs_sweep = false;
 
 /*
- * retire_connections
- *		Syscache callback: marks the connections whose foreign server or user mapping has
- *		changed; hashvalue 0 means all.
+ * Syscache callback: marks the connections whose foreign server or user mapping has changed;
+ * hashvalue 0 means all.
  *
  * May be called anywhere, so it closes none.
  */
@@ -78,7 +90,7 @@ retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalu
 	}
 }
 
-/* leave_limits: at the process's end, stops counting its connections for max_connections. */
+/* At the process's end, stops counting its connections for max_connections. */
 static void
 leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
@@ -88,10 +100,7 @@ leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 		mongo_connection_limit_leave(dlist_container(MongoConnection, node, iter.cur));
 }
 
-/*
- * initialize_pool
- *		Registers callbacks and starts libmongoc, once in a process.
- */
+/* Registers callbacks and starts libmongoc, once in a process. */
 static void
 initialize_pool(void)
 {
@@ -109,10 +118,7 @@ initialize_pool(void)
 	initialized = true;
 }
 
-/*
- * close_connection
- *		Closes the connection; cursors opened on it then have no home.  Never raises.
- */
+/* Closes the connection; cursors opened on it then have no home.  Never raises. */
 static void
 close_connection(MongoConnection *connection)
 {
@@ -128,7 +134,7 @@ close_connection(MongoConnection *connection)
 	mongo_connection_close(connection);
 }
 
-/* kill_orphans: closes the abandoned cursors on the connection's server. */
+/* Closes the abandoned cursors on the connection's server. */
 static void
 kill_orphans(MongoConnection *connection)
 {
@@ -137,9 +143,8 @@ kill_orphans(MongoConnection *connection)
 }
 
 /*
- * close_unused
- *		Closes the unleased connections of a server or a user mapping, or all (InvalidOid), and
- *		returns whether it closed one.
+ * Closes the unleased connections of a server or a user mapping, or all (InvalidOid), and returns
+ * whether it closed one.
  *
  * A connection with open cursors stays, unless a user mapping is given; its cursors then use
  * another one.  Adds the servers of the connections that stay to *in_use, unless that is NULL.
@@ -169,6 +174,12 @@ close_unused(Oid serverid, Oid umid, List **in_use)
 	return closed;
 }
 
+/*
+ * mongo_round_trip_time
+ *		Returns the shortest time in ms in which this session has received the reply to a single
+ *		command over a connection of the user mapping that is still open; -1 if there is none.
+ *		The command's own time is included.
+ */
 double
 mongo_round_trip_time(const UserMapping *user)
 {
@@ -186,6 +197,13 @@ mongo_round_trip_time(const UserMapping *user)
 	return shortest == 0 ? -1 : shortest / 1000.0;
 }
 
+/*
+ * mongo_pool_close_idle
+ *		Closes unused connections: all (InvalidOid) if too many files are open, or those to one
+ *		server if it has too many connections.
+ *
+ * Returns how many of the session's connections to the server still count for max_connections.
+ */
 int
 mongo_pool_close_idle(Oid serverid)
 {
@@ -202,7 +220,7 @@ mongo_pool_close_idle(Oid serverid)
 	return left;
 }
 
-/* state_of: returns what the connection does. */
+/* Returns what the connection does. */
 static MongoConnectionState
 state_of(const MongoConnection *connection)
 {
@@ -211,6 +229,10 @@ state_of(const MongoConnection *connection)
 		connection->cursors > 0 ? MONGO_OPEN_CURSOR : MONGO_IDLE;
 }
 
+/*
+ * mongo_connection_show_state
+ *		Shows all sessions what the connection does.  Called when that changes.
+ */
 void
 mongo_connection_show_state(const MongoConnection *connection)
 {
@@ -223,7 +245,7 @@ mongo_connection_show_state(const MongoConnection *connection)
 
 /* ---------------------------- cursors of leases ----------------------------- */
 
-/* forget_cursor: records that the lease has no cursor any more. */
+/* Records that the lease has no cursor any more. */
 static void
 forget_cursor(MongoLease *lease)
 {
@@ -238,6 +260,13 @@ forget_cursor(MongoLease *lease)
 	lease->home = NULL;
 }
 
+/*
+ * mongo_lease_note_cursor
+ *		Records the cursor that is open on the connection's server, to be killed when the lease
+ *		ends.  Id 0 records that there is none.
+ *
+ * The connection is the lease's or that of the MongoDB transaction.  Never raises.
+ */
 void
 mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cursor_id,
 						const char *database, const char *collection)
@@ -263,9 +292,8 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 #define MOST_ORPHANS	100
 
 /*
- * add_orphan
- *		Adds a cursor to those to be closed later.  If memory runs out, MongoDB closes it by itself
- *		after 10 minutes.
+ * Adds a cursor to those to be closed later.  If memory runs out, MongoDB closes it by itself
+ * after 10 minutes.
  */
 static bool
 add_orphan(const RemoteCursor *found)
@@ -281,7 +309,11 @@ add_orphan(const RemoteCursor *found)
 	return true;
 }
 
-/* mongo_lease_leave_cursor: makes the lease's cursor an orphan. */
+/*
+ * mongo_lease_leave_cursor
+ *		Makes the lease's cursor, if there is one, an orphan, which is killed later.  Never
+ *		raises.
+ */
 void
 mongo_lease_leave_cursor(MongoLease *lease)
 {
@@ -294,9 +326,8 @@ mongo_lease_leave_cursor(MongoLease *lease)
 }
 
 /*
- * kill_cursor
- *		Has an abandoned cursor closed: over a clean connection to its server, or else when the
- *		next connection to its server is leased or swept.
+ * Has an abandoned cursor closed: over a clean connection to its server, or else when the next
+ * connection to its server is leased or swept.
  */
 static void
 kill_cursor(MongoLease *lease)
@@ -331,7 +362,7 @@ kill_cursor(MongoLease *lease)
 /* How many connections are parked at most. */
 #define MOST_PARKED		16
 
-/* is_parked: tells whether it has replies in flight that nobody waits for. */
+/* Tells whether the connection has replies in flight that nobody waits for. */
 static bool
 is_parked(const MongoConnection *connection)
 {
@@ -339,7 +370,7 @@ is_parked(const MongoConnection *connection)
 		!mongo_connection_is_lost(connection);
 }
 
-/* note_opened: makes the cursor that an abandoned command has opened an orphan. */
+/* Makes the cursor that an abandoned command has opened an orphan. */
 static void
 note_opened(const MongoConnection *connection, const MongoReply *reply)
 {
@@ -354,8 +385,9 @@ note_opened(const MongoConnection *connection, const MongoReply *reply)
 
 /*
  * mongo_connection_drain
- *		Receives replies that nobody waits for, up to the request 'next' (0: all).  Returns false if
- *		one does not come within so many milliseconds, or the connection is lost.  Never raises.
+ *		Receives replies that nobody waits for, up to the request 'next' (0: all).  Returns false
+ *		if one does not come within so many milliseconds, or the connection is lost.  Never
+ *		raises.
  */
 bool
 mongo_connection_drain(MongoConnection *connection, uint32 next, int milliseconds)
@@ -373,7 +405,7 @@ mongo_connection_drain(MongoConnection *connection, uint32 next, int millisecond
 								   connection->in_flight == 0);
 }
 
-/* kill_running: kills the orphans on its server, over an idle connection or a separate one. */
+/* Kills the orphans on the connection's server, over an idle connection or a separate one. */
 static void
 kill_running(MongoConnection *connection)
 {
@@ -391,9 +423,8 @@ kill_running(MongoConnection *connection)
 }
 
 /*
- * give_up
- *		Has MongoDB end the commands of a parked connection.  A getMore ends only if its cursor is
- *		killed, which may take some time.
+ * Has MongoDB end the commands of a parked connection.  A getMore ends only if its cursor is
+ * killed, which may take some time.
  */
 static void
 give_up(MongoConnection *connection, bool may_wait)
@@ -406,9 +437,8 @@ give_up(MongoConnection *connection, bool may_wait)
 }
 
 /*
- * park
- *		Limits how many connections are parked, now that this one is.  Gives it up at once if no
- *		timer will.
+ * Limits how many connections are parked, now that this one is.  Gives it up at once if no timer
+ * will.
  */
 static void
 park(MongoConnection *connection)
@@ -433,9 +463,8 @@ park(MongoConnection *connection)
 }
 
 /*
- * sweep_parked
- *		Receives what has come; gives the connection up, and closes it, in time.  Returns when to
- *		look at it again; 0 if it is not parked any more.
+ * Receives what has come; gives the connection up, and closes it, in time.  Returns when to look
+ * at it again; 0 if it is not parked any more.
  */
 static TimestampTz
 sweep_parked(MongoConnection *connection, TimestampTz now)
@@ -455,7 +484,7 @@ sweep_parked(MongoConnection *connection, TimestampTz now)
 	return 0;
 }
 
-/* wait_for_parked: waits for a connection that suits the lease, as long as connecting takes. */
+/* Waits for a connection that suits the lease, as long as connecting takes. */
 static bool
 wait_for_parked(const MongoLease *lease)
 {
@@ -476,7 +505,7 @@ wait_for_parked(const MongoLease *lease)
 	return false;
 }
 
-/* release_leases: releases the leases of change streams, or all others. */
+/* Releases the leases of change streams, or all others. */
 static void
 release_leases(bool dedicated)
 {
@@ -491,10 +520,7 @@ release_leases(bool dedicated)
 	}
 }
 
-/*
- * finish_parked
- *		As the process exits, receives what comes soon, and has the cursors closed.
- */
+/* As the process exits, receives what comes soon, and has the cursors closed. */
 static void
 finish_parked(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
@@ -523,6 +549,11 @@ finish_parked(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 
 /* ---------------------- creating and releasing leases ----------------------- */
 
+/*
+ * mongo_lease_release
+ *		Ends a lease: abandons its replies, has its cursor killed, and returns its connection.
+ *		Idempotent; never raises.  A MemoryContextCallbackFunction.
+ */
 void
 mongo_lease_release(void *arg)
 {
@@ -541,6 +572,13 @@ mongo_lease_release(void *arg)
 	lease->umid = InvalidOid;
 }
 
+/*
+ * mongo_lease_create
+ *		Returns a new lease, without a connection, in the context 'owner', whose reset ends it.
+ *
+ * With 'callbacks', which are called with 'reader', it has a connection only from a request to
+ * its reply; without (NULL), it is exclusive.  Raises 53200.
+ */
 MongoLease *
 mongo_lease_create(MemoryContext owner, UserMapping *user,
 				   const MongoLeaseCallbacks *callbacks, void *reader)
@@ -561,6 +599,13 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	return lease;
 }
 
+/*
+ * mongo_lease_renew
+ *		Replaces a broken connection, closes idle ones of its user mapping, and has the lease's
+ *		cursor killed.
+ *
+ * Raises as mongo_connection_open() does; the lease then has no connection.
+ */
 void
 mongo_lease_renew(MongoLease *lease, UserMapping *user)
 {
@@ -581,8 +626,8 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 /* --------------------------- choosing a connection ------------------------------ */
 
 /*
- * reaches_cursor: tells whether the connection is to the server of the lease's cursor.  Behind a
- * load balancer only the cursor's own connection is known to be (Load Balancers specification).
+ * Tells whether the connection is to the server of the lease's cursor.  Behind a load balancer
+ * only the cursor's own connection is known to be (Load Balancers specification).
  */
 static bool
 reaches_cursor(const MongoLease *lease, const MongoConnection *connection)
@@ -592,7 +637,7 @@ reaches_cursor(const MongoLease *lease, const MongoConnection *connection)
 		 mongo_connection_is_on(connection, lease->cursor.host_and_port));
 }
 
-/* suits: tells whether the lease may use this connection once it is idle. */
+/* Tells whether the lease may use this connection once it is idle. */
 static bool
 suits(const MongoLease *lease, const MongoConnection *connection)
 {
@@ -603,7 +648,7 @@ suits(const MongoLease *lease, const MongoConnection *connection)
 		(lease->callbacks != NULL || connection->cursors == 0);
 }
 
-/* find_idle: returns an idle connection that suits the lease, or NULL.  Closes broken ones. */
+/* Returns an idle connection that suits the lease, or NULL.  Closes broken ones. */
 static MongoConnection *
 find_idle(MongoLease *lease)
 {
@@ -632,10 +677,9 @@ find_idle(MongoLease *lease)
 }
 
 /*
- * find_in_flight
- *		Returns the lease with the oldest outstanding reply, or NULL; if 'ahead_only', to a
- *		request sent ahead.  Otherwise only for scans: an exclusive lease would not suit, since a
- *		saved reply often has an open cursor.
+ * Returns the lease with the oldest outstanding reply, or NULL; if 'ahead_only', to a request
+ * sent ahead.  Otherwise only for scans: an exclusive lease would not suit, since a saved reply
+ * often has an open cursor.
  */
 static MongoLease *
 find_in_flight(const MongoLease *lease, bool ahead_only)
@@ -655,9 +699,8 @@ find_in_flight(const MongoLease *lease, bool ahead_only)
 }
 
 /*
- * count_connections
- *		Counts the connections of the lease's user mapping and read preference that are not
- *		retired, nor a change stream's; sets *last to one of them.
+ * Counts the connections of the lease's user mapping and read preference that are not retired,
+ * nor a change stream's; sets *last to one of them.
  */
 static int
 count_connections(const MongoLease *lease, const MongoConnection **last)
@@ -678,7 +721,7 @@ count_connections(const MongoLease *lease, const MongoConnection **last)
 	return count;
 }
 
-/* hold: gives the lease the connection, and closes orphaned cursors over it. */
+/* Gives the lease the connection, and closes orphaned cursors over it. */
 static void
 hold(MongoLease *lease, MongoConnection *connection)
 {
@@ -690,9 +733,8 @@ hold(MongoLease *lease, MongoConnection *connection)
 }
 
 /*
- * connect_lease
- *		Gives the lease a new connection.  Closes idle ones first if too many files are open.
- *		'once' is that of mongo_connection_open().
+ * Gives the lease a new connection.  Closes idle ones first if too many files are open.  'once'
+ * is that of mongo_connection_open().
  */
 static void
 connect_lease(MongoLease *lease, UserMapping *user, bool once)
@@ -718,8 +760,7 @@ connect_lease(MongoLease *lease, UserMapping *user, bool once)
 #define MOST_IN_FLIGHT	8
 
 /*
- * first_to_serve
- *		Returns the first queued lease that an idle connection suits, or NULL.
+ * Returns the first queued lease that an idle connection suits, or NULL.
  *
  * Leases with an open cursor come first, so that the server can close it sooner.
  */
@@ -741,6 +782,11 @@ first_to_serve(Oid umid)
 	return first;
 }
 
+/*
+ * mongo_lease_serve_others
+ *		Gives free connections to queued leases of the same user mapping.  Raises what sending
+ *		their requests raises.
+ */
 void
 mongo_lease_serve_others(MongoLease *lease)
 {
@@ -755,8 +801,7 @@ mongo_lease_serve_others(MongoLease *lease)
 }
 
 /*
- * connect_for_cursor
- *		Gives the lease a new connection, to the server of the lease's cursor if it has one.
+ * Gives the lease a new connection, to the server of the lease's cursor if it has one.
  *
  * Returns false, without a connection, if another server was selected.
  */
@@ -771,9 +816,8 @@ connect_for_cursor(MongoLease *lease, UserMapping *user, bool once)
 }
 
 /*
- * finish_cursors
- *		If max_connections allows no further connection, reads the cursors to their end for which
- *		the session keeps its connections; false if that frees none.
+ * If max_connections allows no further connection, reads the cursors to their end for which the
+ * session keeps its connections; returns false if that frees none.
  */
 static bool
 finish_cursors(const UserMapping *user)
@@ -812,9 +856,8 @@ static TimestampTz refused_until = 0;
 static Oid	refused_umid = InvalidOid;
 
 /*
- * connect_if_allowed
- *		Opens the first connection, or one more for concurrency; false, without a connection, if
- *		there may be no more, if it cannot be opened, or if it does not lead to the lease's cursor.
+ * Opens the first connection, or one more for concurrency; returns false, without a connection,
+ * if there may be no more, if it cannot be opened, or if it does not lead to the lease's cursor.
  */
 static bool
 connect_if_allowed(MongoLease *lease, UserMapping *user)
@@ -846,6 +889,13 @@ connect_if_allowed(MongoLease *lease, UserMapping *user)
 	return connected;
 }
 
+/*
+ * mongo_lease_take
+ *		Gives the lease a connection with nothing in flight, to the server of the lease's cursor
+ *		if it has one.  Returns false if there is none and 'policy' allows that.
+ *
+ * Raises as mongo_connection_open() does, and 08006 if that server cannot be reached any more.
+ */
 bool
 mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 {
@@ -904,6 +954,10 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 	}
 }
 
+/*
+ * mongo_lease_note_sent
+ *		Marks a request as in flight, until the owner sets LEASE_QUIET.
+ */
 void
 mongo_lease_note_sent(MongoLease *lease)
 {
@@ -911,7 +965,7 @@ mongo_lease_note_sent(MongoLease *lease)
 	lease->state = LEASE_IN_FLIGHT;
 }
 
-/* first_on: returns the lease with the oldest request in flight on the lease's connection. */
+/* Returns the lease with the oldest request in flight on the lease's connection. */
 static MongoLease *
 first_on(const MongoLease *lease)
 {
@@ -927,6 +981,13 @@ first_on(const MongoLease *lease)
 	return NULL;
 }
 
+/*
+ * mongo_lease_receive_earlier
+ *		Has the replies before the lease's own saved, which is that to 'request_id'.
+ *
+ * Raises as save_reply does; or, if it 'discards', does not raise.  May leave the connection
+ * broken, if an earlier reply that nobody waits for does not come soon.
+ */
 void
 mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id, bool discards)
 {
@@ -941,6 +1002,11 @@ mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id, bool dis
 		connection->broken = true;
 }
 
+/*
+ * mongo_lease_share
+ *		Gives the lease an idle connection, or that of the lease 'first' to send a request behind
+ *		its own.  Returns false if neither is possible.
+ */
 bool
 mongo_lease_share(MongoLease *lease, const MongoLease *first)
 {
@@ -961,6 +1027,11 @@ mongo_lease_share(MongoLease *lease, const MongoLease *first)
 	return true;
 }
 
+/*
+ * mongo_lease_put
+ *		Returns the lease's connection to the pool, if it has one.  It is closed if it is broken.
+ *		Never raises.
+ */
 void
 mongo_lease_put(MongoLease *lease)
 {
@@ -1012,8 +1083,7 @@ mongo_lease_put(MongoLease *lease)
 static TimeoutId timer = MAX_TIMEOUTS;	/* not registered yet */
 
 /*
- * set_timer
- *		Makes a transaction end at that time, unless the timer is set to an earlier one.
+ * Makes a transaction end at that time, unless the timer is set to an earlier one.
  *
  * Only in client backends, since no other process waits for commands.
  */
@@ -1028,7 +1098,7 @@ set_timer(TimestampTz due)
 		enable_timeout_at(timer, due);
 }
 
-/* due_time: returns when to close the connection: 0 for now, DT_NOEND for never. */
+/* Returns when to close the connection: 0 for now, DT_NOEND for never. */
 static TimestampTz
 due_time(const MongoConnection *connection, bool is_surplus)
 {
@@ -1042,7 +1112,7 @@ due_time(const MongoConnection *connection, bool is_surplus)
 		TimestampTzPlusMilliseconds(connection->idle_since, timeout);
 }
 
-/* is_surplus: tells whether another one of its kind is idle and was used later. */
+/* Tells whether another one of its kind is idle and was used later. */
 static bool
 is_surplus(const MongoConnection *connection)
 {
@@ -1061,6 +1131,14 @@ is_surplus(const MongoConnection *connection)
 	return false;
 }
 
+/*
+ * mongo_pool_sweep
+ *		Closes the connections that are due, at a transaction's end, and sets a timer that ends
+ *		another transaction when the next one is due.
+ *
+ * After an abort, it first releases the leases of failed functions, whose contexts PostgreSQL
+ * keeps until ROLLBACK.
+ */
 void
 mongo_pool_sweep(bool aborted)
 {
@@ -1114,11 +1192,10 @@ mongo_pool_sweep(bool aborted)
 }
 
 /*
- * end_all_sessions
- *		Ends all server sessions and closes the remaining cursors, at the end of the process.
+ * Ends all server sessions and closes the remaining cursors, at the end of the process.
  *
- * Sends nothing if the process exits inside a call of libmongoc, because the postmaster has
- * died or memory has run out.
+ * Sends nothing if the process exits inside a call of libmongoc, because the postmaster has died
+ * or memory has run out.
  */
 static void
 end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
@@ -1140,6 +1217,11 @@ end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused()
 
 /* ----------------------- connections for SQL functions ---------------------- */
 
+/*
+ * mongo_connections
+ *		Returns a list of MongoConnectionInfo * in the current memory context, one for each
+ *		connection.
+ */
 List *
 mongo_connections(void)
 {
@@ -1170,7 +1252,7 @@ mongo_connections(void)
 	return list;
 }
 
-/* warn_of_use: warns that connections to the server stay, in postgres_fdw's words. */
+/* Warns that connections to the server stay, in postgres_fdw's words. */
 static void
 warn_of_use(Oid serverid)
 {
@@ -1185,6 +1267,11 @@ warn_of_use(Oid serverid)
 						server->servername)));
 }
 
+/*
+ * mongo_connections_close
+ *		Closes the connections to a server, or all (InvalidOid), and returns whether it closed
+ *		one.  Connections in use stay, with a WARNING for each server.
+ */
 bool
 mongo_connections_close(Oid serverid)
 {

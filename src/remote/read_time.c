@@ -39,8 +39,8 @@ static MongoReadTime *bound = NULL;
 
 /*
  * mongo_bind_reads
- *		Has this backend's scans read at *time, which must exist until another time is bound; NULL:
- *		at that of mongo_fdw.cluster_time.  Returns what was bound before.
+ *		Has this backend's scans read at *time, which must exist until another time is bound;
+ *		NULL: at that of mongo_fdw.cluster_time.  Returns what was bound before.
  *
  * The end of a transaction unbinds it, too.  Parallel workers do not know of it.  While a time is
  * bound, writes to MongoDB raise 25006, and reads in a MongoDB transaction 25001.
@@ -55,8 +55,9 @@ mongo_bind_reads(MongoReadTime *time)
 }
 
 /*
- * mongo_reads_at_time: tells whether scans read at a time, and sets *time to it unless that is
- * NULL; 0: MongoDB chooses it.
+ * mongo_reads_at_time
+ *		Tells whether scans read at a time, and sets *time to it unless that is NULL; 0: MongoDB
+ *		chooses it.
  */
 bool
 mongo_reads_at_time(uint64 *time)
@@ -70,7 +71,10 @@ mongo_reads_at_time(uint64 *time)
 	return true;
 }
 
-/* mongo_note_failure_at_time: records that a read has failed; 0: it was not MongoDB's error. */
+/*
+ * mongo_note_failure_at_time
+ *		Records that a read has failed, with MongoDB's code of the error; 0: it was not MongoDB's.
+ */
 void
 mongo_note_failure_at_time(int code)
 {
@@ -78,7 +82,10 @@ mongo_note_failure_at_time(int code)
 		bound->failure = code;
 }
 
-/* mongo_refuse_write_at_time: raises 25006 if reads are at a time. */
+/*
+ * mongo_refuse_write_at_time
+ *		Raises 25006 if reads are at a time.
+ */
 void
 mongo_refuse_write_at_time(void)
 {
@@ -89,7 +96,10 @@ mongo_refuse_write_at_time(void)
 				 errhint("Set it to '' first.")));
 }
 
-/* mongo_refuse_transaction_at_time: raises 25001 for a read in a MongoDB transaction. */
+/*
+ * mongo_refuse_transaction_at_time
+ *		Raises 25001 for a read in a MongoDB transaction.
+ */
 void
 mongo_refuse_transaction_at_time(void)
 {
@@ -100,7 +110,10 @@ mongo_refuse_transaction_at_time(void)
 			 errhint("Set mongo_fdw.cluster_time in a transaction of its own.")));
 }
 
-/* mongo_append_time: appends the read concern of a time. */
+/*
+ * mongo_append_time
+ *		Appends the read concern of a time, as its member 'name'; without one if the time is 0.
+ */
 void
 mongo_append_time(bson_t *command, const char *name, uint64 time)
 {
@@ -114,9 +127,8 @@ mongo_append_time(bson_t *command, const char *name, uint64 time)
 }
 
 /*
- * find_nothing
- *		Sends a find at a time (0: MongoDB's choice), which finds no document, over the connection.
- *		Returns false if that is lost.  Its buffers are in the current memory context.
+ * Sends a find at a time (0: MongoDB's choice), which finds no document, over the connection.
+ * Returns false if that is lost.  Its buffers are in the current memory context.
  */
 static bool
 find_nothing(MongoConnection *connection, const char *database, const char *collection, uint64 at,
@@ -133,7 +145,7 @@ find_nothing(MongoConnection *connection, const char *database, const char *coll
 	}, reply) && mongo_receive_or_raise(connection, reply, false);
 }
 
-/* time_of_reply: returns the time at which a cursor's first reply was read; 0: unknown. */
+/* Returns the time at which a cursor's first reply was read; 0: unknown. */
 static uint64
 time_of_reply(const MongoReply *reply)
 {
@@ -150,8 +162,9 @@ time_of_reply(const MongoReply *reply)
 }
 
 /*
- * mongo_report_missing_at_time: raises 55000 for a collection that there is not any more, so that
- * nothing is known of its documents at the time.
+ * mongo_report_missing_at_time
+ *		Raises 55000 for a collection that there is not any more, so that nothing is known of its
+ *		documents at the time.
  */
 void
 mongo_report_missing_at_time(const char *database, const char *collection)
@@ -165,7 +178,7 @@ mongo_report_missing_at_time(const char *database, const char *collection)
 			 errhint("It may have been dropped or renamed.")));
 }
 
-/* raise_failure: raises a failure to read the collection, whose names are in UTF-8. */
+/* Raises a failure to read the collection, whose names are in UTF-8. */
 pg_noreturn static void
 raise_failure(const char *database, const char *collection, const MongoFailure *failure)
 {
@@ -174,7 +187,7 @@ raise_failure(const char *database, const char *collection, const MongoFailure *
 						failure, NULL);
 }
 
-/* report_no_times: raises 0A000. */
+/* Raises 0A000. */
 pg_noreturn static void
 report_no_times(const char *server_name)
 {
@@ -185,7 +198,7 @@ report_no_times(const char *server_name)
 			 errhint("Make it a replica set, which may have one member.")));
 }
 
-/* is_far_ahead: tells whether the time is not worth waiting for, by the reply's own time. */
+/* Tells whether the time is not worth waiting for, by the reply's own time. */
 static bool
 is_far_ahead(const MongoReply *reply, uint64 at)
 {
@@ -280,7 +293,7 @@ add_name(List **names, const char *name)
 	*names = lappend(*names, makeString(pstrdup(name)));
 }
 
-/* add_foreign_names: adds the names in a document or array, at any depth. */
+/* Adds the names in a document or array, at any depth. */
 static void
 add_foreign_names(bson_iter_t *iter, List **names)
 {
@@ -309,8 +322,8 @@ add_foreign_names(bson_iter_t *iter, List **names)
 }
 
 /*
- * add_view: adds what the view of a listCollections entry reads, at present.  Returns false if it
- * is no view.
+ * Adds what the view of a listCollections entry reads, at present.  Returns false if it is no
+ * view.
  */
 static bool
 add_view(const bson_iter_t *entry, List **names)
@@ -331,10 +344,7 @@ add_view(const bson_iter_t *entry, List **names)
 	return true;
 }
 
-/*
- * resolve_view
- *		Replaces a name by what it reads if it is that of a view.  Returns whether it is.
- */
+/* Replaces a name by what it reads if it is that of a view.  Returns whether it is. */
 static bool
 resolve_view(UserMapping *user, const char *database, const char *name, List **names)
 {

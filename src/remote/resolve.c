@@ -52,7 +52,7 @@ static Lookup *abandoned = NULL;
 
 static int	running = 0;		/* threads */
 
-/* release: gives up one thread's ownership; the last owner frees the look-up. */
+/* Ends one thread's ownership; the last owner frees the look-up. */
 static void
 release(Lookup *lookup)
 {
@@ -75,7 +75,7 @@ ask_for_host(Lookup *lookup)
 							   &lookup->addresses);
 }
 
-/* ask_for_records: looks up the records of one type; sets EAI_AGAIN if the resolver fails. */
+/* Looks up the records of one type; sets EAI_AGAIN if the resolver fails. */
 static void
 ask_for_records(Lookup *lookup, const char *name, int type)
 {
@@ -88,8 +88,8 @@ ask_for_records(Lookup *lookup, const char *name, int type)
 }
 
 /*
- * ask_for_service: looks up the SRV records of the service's name, "_mongodb._tcp.HOST", and the
- * TXT records of the host.
+ * Looks up the SRV records of the service's name, "_mongodb._tcp.HOST", and the TXT records of
+ * the host.
  */
 static void
 ask_for_service(Lookup *lookup)
@@ -99,7 +99,7 @@ ask_for_service(Lookup *lookup)
 					ns_t_txt);
 }
 
-/* run_lookup: the thread's function; at its end it closes the pipe, which wakes the backend. */
+/* The thread's function; at its end it closes the pipe, which wakes the backend. */
 static void *
 run_lookup(void *argument)
 {
@@ -116,8 +116,7 @@ run_lookup(void *argument)
 /* --------------------------- the backend's thread -------------------------- */
 
 /*
- * start_thread
- *		Starts the look-up's thread, with all signals blocked; false if it cannot be started.
+ * Starts the look-up's thread, with all signals blocked; returns false if it cannot be started.
  */
 static bool
 start_thread(Lookup *lookup)
@@ -154,10 +153,7 @@ set_error(bson_error_t *error, const char *name, const char *reason)
 				   "could not resolve host name \"%s\": %s", name, reason);
 }
 
-/*
- * start_lookup
- *		Starts a look-up; NULL on failure, with *error set or memory noted as missing.
- */
+/* Starts a look-up; returns NULL on failure, with *error set or memory noted as missing. */
 static Lookup *
 start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 			 const char *name, const char *port, bson_error_t *error)
@@ -197,7 +193,7 @@ start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 	return lookup;
 }
 
-/* wait_for: waits for the result; on failure returns false, as mongo_stream_wait() does. */
+/* Waits for the result; on failure returns false, as mongo_stream_wait() does. */
 static bool
 wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 {
@@ -212,10 +208,7 @@ wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 	return ready;
 }
 
-/*
- * look_up
- *		Returns a look-up with its result; NULL with *error set if it failed.
- */
+/* Returns a look-up with its result; NULL with *error set if it failed. */
 static Lookup *
 look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
 		const char *port, long timeout_ms, bson_error_t *error)
@@ -261,6 +254,13 @@ look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
 	return lookup;
 }
 
+/*
+ * mongo_resolve_host
+ *		Returns the addresses of a host, for stream sockets; the caller calls freeaddrinfo().
+ *
+ * Returns NULL with *error set on failure, after timeout_ms, and when interrupted or out of
+ * memory (mongo_transport_raise()).  Never raises.
+ */
 struct addrinfo *
 mongo_resolve_host(MongoTransport *transport, const char *host, uint16 port,
 				   long timeout_ms, bson_error_t *error)
@@ -283,6 +283,14 @@ mongo_resolve_host(MongoTransport *transport, const char *host, uint16 port,
 	return addresses;
 }
 
+/*
+ * mongo_resolve_service
+ *		Looks up the SRV and TXT records that a "mongodb+srv" URI needs, and returns whether the
+ *		resolver replies.  Returns true for other URIs.
+ *
+ * libmongoc's own look-up, which cannot be interrupted, mostly finds them in the resolver's cache
+ * afterwards.  Fails as mongo_resolve_host() does; never raises.
+ */
 bool
 mongo_resolve_service(MongoTransport *transport, const mongoc_uri_t *uri,
 					  long timeout_ms, bson_error_t *error)

@@ -3,6 +3,10 @@
  * stream.c
  *		Sockets for libmongoc and for us, with waits that interrupts can end.
  *
+ * Most of this runs inside libmongoc's frames, so nothing but mongo_transport_raise() may raise.
+ * The streams of a connection note in its MongoTransport why they fail; the caller raises that
+ * when libmongoc has returned.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -26,7 +30,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
-static void mongo_interrupt_serve(void);
+static void serve_interrupts(void);
 
 /*-------------------------------------------------------------------------
  * The stream under libmongoc: a socket with interruptible waits.
@@ -39,7 +43,7 @@ static void mongo_interrupt_serve(void);
 
 #define STREAM_TYPE			0x4d46	/* not one of libmongoc's */
 
-/* end_after: returns when a wait of timeout_ms ends; 0, without reading the clock, for no wait. */
+/* Returns when a wait of timeout_ms ends; 0, without reading the clock, for no wait. */
 static TimestampTz
 end_after(long timeout_ms)
 {
@@ -49,8 +53,7 @@ end_after(long timeout_ms)
 }
 
 /*
- * limited_end
- *		Returns when a read or a write ends.  The transport's limits may shorten timeout_ms.
+ * Returns when a read or a write ends.  The transport's limits may shorten timeout_ms.
  *
  * The streams apply socketTimeoutMS themselves; libmongoc's own is MONGO_NO_TIMEOUT.
  */
@@ -67,12 +70,11 @@ limited_end(const MongoTransport *transport, long timeout_ms)
 }
 
 /*
- * must_stop
- *		Tells, before and after each wait, whether to abandon the current operation.
- *		With MONGO_ANY_INTERRUPT, tells whether CHECK_FOR_INTERRUPTS() would do anything.
+ * Tells, before and after each wait, whether to abandon the current operation.  With
+ * MONGO_ANY_INTERRUPT, tells whether CHECK_FOR_INTERRUPTS() would do anything.
  *
  * It runs inside libmongoc's frames, so it must not call ProcessInterrupts().  It may raise what
- * mongo_interrupt_serve() raises.
+ * serve_interrupts() raises.
  */
 static bool
 must_stop(MongoTransport *transport, MongoInterrupts interrupts)
@@ -81,7 +83,7 @@ must_stop(MongoTransport *transport, MongoInterrupts interrupts)
 
 	if (interrupts == MONGO_ANY_INTERRUPT)
 		return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
-	mongo_interrupt_serve();
+	serve_interrupts();
 	if (mongo_interrupt_is_due(ending->active))
 	{
 		if (!ending->active)
@@ -95,7 +97,7 @@ must_stop(MongoTransport *transport, MongoInterrupts interrupts)
 	return transport->interrupted;
 }
 
-/* time_left: returns milliseconds, or -1; sets 'interrupted' after the deadline of an ending. */
+/* Returns milliseconds, or -1; sets 'interrupted' after the deadline of an ending. */
 static long
 time_left(MongoTransport *transport, TimestampTz end)
 {
@@ -112,7 +114,7 @@ time_left(MongoTransport *transport, TimestampTz end)
 	return TimestampDifferenceMilliseconds(now, end);
 }
 
-/* find_wait_set: returns a set of sockets, latch and postmaster; caches that of a single stream. */
+/* Returns a set of sockets, latch and postmaster; caches that of a single stream. */
 static WaitEventSet *
 find_wait_set(mongoc_stream_poll_t *polled, size_t count)
 {
@@ -144,8 +146,7 @@ find_wait_set(mongoc_stream_poll_t *polled, size_t count)
 }
 
 /*
- * wait_for_events
- *		Waits for the requested events; sets revents and returns how many streams are ready.
+ * Waits for the requested events; sets revents and returns how many streams are ready.
  *
  * Returns 0 with errno set on timeout, and if must_stop() is true.  May raise.
  */
@@ -203,8 +204,7 @@ wait_for_events(MongoTransport *transport, WaitEventSet *set, mongoc_stream_poll
 }
 
 /*
- * keep_wait_error
- *		In PG_CATCH, keeps the ERROR for mongo_transport_raise().
+ * In PG_CATCH, keeps the ERROR for mongo_transport_raise().
  *
  * Restores the holdoff counts of interrupts, which an ERROR sets to 0.
  */
@@ -233,10 +233,7 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context, uint32 
 	QueryCancelHoldoffCount = cancel_holdoff;
 }
 
-/*
- * wait_on
- *		Calls wait_for_events(), but never raises: an ERROR is kept in the transport.
- */
+/* Calls wait_for_events(), but never raises: an ERROR is kept in the transport. */
 static ssize_t
 wait_on(MongoTransport *transport, mongoc_stream_poll_t *polled, size_t count, TimestampTz end,
 		MongoInterrupts interrupts)
@@ -276,12 +273,27 @@ wait_on_stream(MongoStream *stream, int events, TimestampTz end, MongoInterrupts
 	return wait_on(stream->transport, &polled, 1, end, interrupts) > 0;
 }
 
+/*
+ * mongo_stream_wait
+ *		Waits until the socket has one of 'events' (POLLIN, POLLOUT), without limit if timeout_ms
+ *		is -1.
+ *
+ * Returns false on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno ECANCELED,
+ * with transport->interrupted set).  Never raises.
+ */
 bool
 mongo_stream_wait(MongoStream *stream, int events, long timeout_ms)
 {
 	return wait_on_stream(stream, events, end_after(timeout_ms), MONGO_DUE_INTERRUPT);
 }
 
+/*
+ * mongo_stream_wait_for_reply
+ *		Waits as mongo_stream_wait() does, until something can be read.  After socket_timeout_ms
+ *		it sets transport->timed_out.
+ *
+ * With MONGO_ANY_INTERRUPT an interrupt ends only this wait (errno EINTR).  Never raises.
+ */
 bool
 mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts)
 {
@@ -292,6 +304,10 @@ mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts)
 	return false;
 }
 
+/*
+ * mongo_stream_has_input
+ *		Tells whether there is input to read, or the peer has closed.  Never raises.
+ */
 bool
 mongo_stream_has_input(MongoStream *stream)
 {
@@ -307,7 +323,7 @@ mongo_stream_has_input(MongoStream *stream)
 
 /* --- the vtable ------------------------------------------------------- */
 
-/* refuses_io: tells, with errno set, whether the stream is interrupted or closed. */
+/* Tells, with errno set, whether the stream is interrupted or closed. */
 static bool
 refuses_io(MongoStream *stream)
 {
@@ -317,10 +333,7 @@ refuses_io(MongoStream *stream)
 	return true;
 }
 
-/*
- * note_wait_failure
- *		Notes that a read or write, libmongoc's or ours, fails because its wait did.
- */
+/* Notes that a read or write, libmongoc's or ours, fails because its wait did. */
 static void
 note_wait_failure(MongoStream *stream)
 {
@@ -337,9 +350,8 @@ note_wait_failure(MongoStream *stream)
 }
 
 /*
- * transfer
- *		Sends or receives, waiting as needed, until 'wanted' bytes of the buffers are moved.
- *		Returns what a function of the vtable returns.
+ * Sends or receives, waiting as needed, until 'wanted' bytes of the buffers are moved.  Returns
+ * what a function of the vtable returns.
  */
 static ssize_t
 transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, size_t wanted,
@@ -428,7 +440,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 }
 
 /*
- * stream_poll: returns how many streams are ready; an ERROR of PostgreSQL's is kept for later.
+ * Returns how many streams are ready; an ERROR of PostgreSQL's is kept for later.
  *
  * If libmongoc's scan of a replica set or cluster is to end, the silent members' streams fail.
  */
@@ -525,6 +537,13 @@ stream_should_retry(mongoc_stream_t *base)
 	return last_errno == EAGAIN || last_errno == EWOULDBLOCK;
 }
 
+/*
+ * mongo_stream_new
+ *		Returns a new stream, which then owns the non-blocking socket.  With PGINVALID_SOCKET
+ *		every operation fails.
+ *
+ * It is allocated by libbson; libmongoc, or mongoc_stream_destroy(), frees it.
+ */
 MongoStream *
 mongo_stream_new(MongoTransport *transport, pgsocket socket, const char *host_and_port)
 {
@@ -551,6 +570,13 @@ mongo_stream_new(MongoTransport *transport, pgsocket socket, const char *host_an
 	return stream;
 }
 
+/*
+ * mongo_may_open_connection
+ *		Tells whether PostgreSQL can reserve file descriptors for one more stream.
+ *
+ * A stream needs two, for the socket and its wait set.  A third must be free for a wait for
+ * several sockets, as in an asynchronous Append.
+ */
 bool
 mongo_may_open_connection(void)
 {
@@ -569,6 +595,10 @@ mongo_may_open_connection(void)
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_transport_note_failure
+ *		Appends 'text' to transport->failure, unless it is there already.
+ */
 void
 mongo_transport_note_failure(MongoTransport *transport, const char *text)
 {
@@ -579,6 +609,10 @@ mongo_transport_note_failure(MongoTransport *transport, const char *text)
 				 "%s%s", used > 0 ? "; " : "", text);
 }
 
+/*
+ * mongo_transport_note_violation
+ *		Notes why a reply is invalid: 'violation' is a sentence for DETAIL, and is never freed.
+ */
 void
 mongo_transport_note_violation(MongoStream *stream, const char *violation)
 {
@@ -590,6 +624,10 @@ mongo_transport_note_violation(MongoStream *stream, const char *violation)
 	mongo_transport_note_failure(stream->transport, text);
 }
 
+/*
+ * mongo_transport_close
+ *		Closes the connection, if there is one.
+ */
 void
 mongo_transport_close(MongoTransport *transport)
 {
@@ -600,8 +638,8 @@ mongo_transport_close(MongoTransport *transport)
 
 /*
  * mongo_transport_shut_down
- *		Closes only our half of the connection.  MongoDB then ends the command as if the client had
- *		disconnected, but its reply still arrives.
+ *		Closes only our half of the connection.  MongoDB then ends the command as if the client
+ *		had disconnected, but its reply still arrives.
  */
 void
 mongo_transport_shut_down(MongoTransport *transport)
@@ -610,6 +648,10 @@ mongo_transport_shut_down(MongoTransport *transport)
 		(void) shutdown(transport->data_stream->socket, SHUT_WR);
 }
 
+/*
+ * mongo_begin_ending
+ *		Sets one limit for all waits until mongo_finish_ending(); see MongoEnding.
+ */
 void
 mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms)
 {
@@ -620,6 +662,11 @@ mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms)
 	};
 }
 
+/*
+ * mongo_transport_note_memory
+ *		Notes that 'size' bytes could not be allocated.  From then on all I/O fails, and
+ *		mongo_transport_raise() raises 53200.
+ */
 void
 mongo_transport_note_memory(MongoTransport *transport, size_t size)
 {
@@ -627,6 +674,14 @@ mongo_transport_note_memory(MongoTransport *transport, size_t size)
 	transport->memory_missing = size;
 }
 
+/*
+ * mongo_transport_raise
+ *		Raises the error that broke a wait.  Returns if there is none, or if it was a timeout
+ *		(timed_out), which the caller reports.
+ *
+ * Serves interrupts first.  Raises 53200 if memory is missing, the error that a wait has kept, or
+ * 08006 if the connection has been abandoned.
+ */
 void
 mongo_transport_raise(MongoTransport *transport)
 {
@@ -669,14 +724,14 @@ mongo_transport_raise(MongoTransport *transport)
 /* Declared in libpq/libpq.h, which includes GSSAPI headers that may not be installed. */
 extern bool pq_check_connection(void);
 
-/* are_held: tells whether interrupts are held off. */
+/* Tells whether interrupts are held off. */
 static bool
 are_held(void)
 {
 	return InterruptHoldoffCount != 0 || CritSectionCount != 0;
 }
 
-/* look_for_client: checks for a lost client as ProcessInterrupts() does, but only sets flags. */
+/* Checks for a lost client as ProcessInterrupts() does, but only sets flags. */
 static void
 look_for_client(void)
 {
@@ -694,15 +749,13 @@ look_for_client(void)
 }
 
 /*
- * mongo_interrupt_serve
- *		Serves the interrupts that end no statement: process signal barriers, and the
- *		check whether the client is still connected.
+ * Serves the interrupts that end no statement: process signal barriers, and the check whether the
+ * client is still connected.
  *
- * Does nothing while interrupts are held.  Call it only within PG_TRY, since a barrier may
- * raise.
+ * Does nothing while interrupts are held.  Call it only within PG_TRY, since a barrier may raise.
  */
 static void
-mongo_interrupt_serve(void)
+serve_interrupts(void)
 {
 	if (!InterruptPending || are_held())
 		return;
@@ -713,8 +766,7 @@ mongo_interrupt_serve(void)
 }
 
 /*
- * hides_conflict
- *		Tells whether a recovery conflict may be pending on a standby.
+ * Tells whether a recovery conflict may be pending on a standby.
  *
  * Since PostgreSQL 16 its flag is not exported.  It is assumed to be set when no exported flag
  * explains why an interrupt is pending.
@@ -728,6 +780,11 @@ hides_conflict(void)
 		!ProcSignalBarrierPending && !CheckClientConnectionPending;
 }
 
+/*
+ * mongo_interrupt_is_due
+ *		Tells whether ProcessInterrupts() would end the statement or the session.  With
+ *		'although_held' it also counts interrupts that are held.  Never raises.
+ */
 bool
 mongo_interrupt_is_due(bool although_held)
 {

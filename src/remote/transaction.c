@@ -3,6 +3,22 @@
  * transaction.c
  *		MongoDB transactions within PostgreSQL transactions.
  *
+ * Invariant: 'sessions' has an entry for each server and user that the current PostgreSQL
+ * transaction has written to, or has read from in one snapshot; else it is empty.  A session
+ * keeps its lease until the end: a transaction through mongos belongs to the mongos that it began
+ * on, and a connection has one transaction at a time.
+ *
+ * A MongoDB transaction is identified by a session id and a number, which all of its commands
+ * contain.  Its first command begins it.  The commit has a write concern.  Commit and abort
+ * through mongos have a token by which another mongos finds the transaction.
+ *
+ * MongoDB commits just before PostgreSQL does (pre-commit), so an error of MongoDB's still rolls
+ * PostgreSQL back.  If PostgreSQL fails between the two commits, MongoDB's stays: only two-phase
+ * commit could avoid that, which MongoDB does not offer to clients.
+ *
+ * The file follows a transaction: its beginning, its commands, commit, abort, the callbacks that
+ * PostgreSQL calls at its end, and at last what finds the session of a user.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -19,24 +35,6 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
-
-/*-------------------------------------------------------------------------
- * MongoDB transactions that follow the PostgreSQL transaction.
- *
- * Invariant: 'sessions' has an entry for each server and user that the current PostgreSQL
- * transaction has written to, or has read from in one snapshot; else it is empty.  A session
- * keeps its lease until the end: a transaction through mongos belongs to the mongos that it
- * began on, and a connection has one transaction at a time.
- *
- * A MongoDB transaction is identified by a session id and a number, which all of its commands
- * contain.  Its first command begins it.  The commit has a write concern.  Commit and abort
- * through mongos have a token by which another mongos finds the transaction.
- *
- * MongoDB commits just before PostgreSQL does (pre-commit), so an error of MongoDB's still
- * rolls PostgreSQL back.  If PostgreSQL fails between the two commits, MongoDB's stays: only
- * two-phase commit could avoid that, which MongoDB does not offer to clients.
- *-------------------------------------------------------------------------
- */
 
 /* How long a commit whose outcome is unknown is repeated. */
 #define COMMIT_RETRY_MS		30000
@@ -76,9 +74,8 @@ static List *sessions = NIL;
 /* ------------------------------ beginning ---------------------------------- */
 
 /*
- * begin_transaction
- *		Prepares a MongoDB transaction, which the next command begins, if the server supports
- *		transactions.
+ * Prepares a MongoDB transaction, which the next command begins, if the server supports
+ * transactions.
  */
 static void
 begin_transaction(MongoSession *session)
@@ -122,6 +119,10 @@ begin_transaction(MongoSession *session)
 	mongo_connection_show_state(connection);
 }
 
+/*
+ * mongo_session_is_fresh
+ *		Tells whether there is a MongoDB transaction in which nothing has been read or written.
+ */
 bool
 mongo_session_is_fresh(const MongoSession *session)
 {
@@ -192,10 +193,7 @@ mongo_session_try_again(MongoSession *session, const MongoFailure *failure, Time
 
 /* --------------------------- commands within it ----------------------------- */
 
-/*
- * append_session
- *		Appends the fields that every command of the transaction has.
- */
+/* Appends the fields that every command of the transaction has. */
 static void
 append_session(const MongoSession *session, bson_t *fields)
 {
@@ -205,9 +203,8 @@ append_session(const MongoSession *session, bson_t *fields)
 }
 
 /*
- * check_connection
- *		Reconnects if the server has closed the connection, since a lost command would end the
- *		transaction.  Checks only if nothing has been sent for a while.
+ * Reconnects if the server has closed the connection, since a lost command would end the
+ * transaction.  Checks only if nothing has been sent for a while.
  */
 static void
 check_connection(MongoSession *session)
@@ -224,7 +221,8 @@ check_connection(MongoSession *session)
 
 /*
  * mongo_session_fields
- *		Returns the fields to add to the next command; see remote_internal.h.
+ *		Returns the fields to add to the transaction's next command, in the current memory
+ *		context.  Raises 53200.
  *
  * All reads of a transaction are from one snapshot of the storage engine.  Repeatable read also
  * requires a majority-committed snapshot.
@@ -252,6 +250,10 @@ mongo_session_fields(MongoSession *session)
 	return fields;
 }
 
+/*
+ * mongo_session_note_reply
+ *		Records that the command's reply was received or lost.  Never raises.
+ */
 void
 mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 {
@@ -269,9 +271,8 @@ mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 }
 
 /*
- * run_in_transaction
- *		Sends a command, waits, and returns whether it succeeded.  With MONGO_ANY_INTERRUPT, raises
- *		what interrupts raise, and otherwise nothing once the command is sent.
+ * Sends a command, waits, and returns whether it succeeded.  With MONGO_ANY_INTERRUPT, raises
+ * what interrupts raise, and otherwise nothing once the command is sent.
  */
 static bool
 run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
@@ -301,6 +302,13 @@ run_in_transaction(MongoSession *session, const MongoCommand *command, MongoRepl
 	return false;
 }
 
+/*
+ * mongo_session_read
+ *		Runs a command that reads, in the transaction, and receives *reply.  'message' names what
+ *		is attempted.
+ *
+ * Raises a failure; 40001 for what MongoDB calls a transient transaction error.
+ */
 void
 mongo_session_read(MongoSession *session, const char *database, const bson_t *command,
 				   MongoReply *reply, const char *message)
@@ -366,7 +374,7 @@ mongo_session_note_insert(MongoSession *session, const MongoCommand *command)
  */
 static bool holding_interrupts = false;
 
-/* hold_interrupts: holds off interrupts until the end of the transaction. */
+/* Holds off interrupts until the end of the transaction. */
 static void
 hold_interrupts(void)
 {
@@ -375,7 +383,7 @@ hold_interrupts(void)
 	holding_interrupts = true;
 }
 
-/* release_interrupts: undoes hold_interrupts(), at the transaction's end. */
+/* Undoes hold_interrupts(), at the transaction's end. */
 static void
 release_interrupts(bool aborted)
 {
@@ -391,16 +399,15 @@ release_interrupts(bool aborted)
 /* ------------------------------- committing --------------------------------- */
 
 /*
- * classify_failed_commit
- *		Returns the outcome of a commit that was sent 'sent' times without a successful reply.
+ * Returns the outcome of a commit that was sent 'sent' times without a successful reply.
  *
- * Once commitTransaction may have reached a server, only that server or its successor can
- * exclude a commit, by the label TransientTransactionError.  On the first attempt MongoDB sets
- * it if it aborts the transaction.  A repetition has write concern majority, so
- * NoSuchTransaction then has the label only if a majority confirms it (Transactions
- * specification, "UnknownTransactionCommitResult" and "Majority write concern is used when
- * retrying commitTransaction"; in MongoDB, isTransientTransactionError()).  Some errors
- * without a label precede any commit, so they are final on the first attempt.
+ * Once commitTransaction may have reached a server, only that server or its successor can exclude
+ * a commit, by the label TransientTransactionError.  On the first attempt MongoDB sets it if it
+ * aborts the transaction.  A repetition has write concern majority, so NoSuchTransaction then has
+ * the label only if a majority confirms it (Transactions specification,
+ * "UnknownTransactionCommitResult" and "Majority write concern is used when retrying
+ * commitTransaction"; in MongoDB, isTransientTransactionError()).  Some errors without a label
+ * precede any commit, so they are final on the first attempt.
  */
 static MongoCommitOutcome
 classify_failed_commit(const MongoReply *reply, const MongoFailure *failure, int sent)
@@ -430,8 +437,7 @@ classify_failed_commit(const MongoReply *reply, const MongoFailure *failure, int
 }
 
 /*
- * commit_fields
- *		Returns the other fields of commitTransaction, or with 'again' of its repetition.
+ * Returns the other fields of commitTransaction, or with 'again' of its repetition.
  *
  * A repetition has write concern majority, regardless of the user's choice, since an election
  * could undo a commit that has not reached a majority (Transactions specification).
@@ -474,8 +480,8 @@ commit_fields(const MongoSession *session, bool again)
 }
 
 /*
- * is_met_by_majority: tells whether a write concern is met if a majority has the commit.  One of
- * more members, or of members with a tag, need not be.
+ * Tells whether a write concern is met if a majority has the commit.  One of more members, or of
+ * members with a tag, need not be.
  */
 static bool
 is_met_by_majority(const bson_t *chosen)
@@ -491,8 +497,7 @@ is_met_by_majority(const bson_t *chosen)
 }
 
 /*
- * try_commit
- *		Sends commitTransaction once, over a new connection if necessary, and waits.
+ * Sends commitTransaction once, over a new connection if necessary, and waits.
  *
  * *sent counts how often it was sent completely.
  */
@@ -533,9 +538,8 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 }
 
 /*
- * commit_transaction
- *		Commits, and repeats the commit while its outcome is unknown: for half a minute, or
- *		for statement_timeout if that is less.
+ * Commits, and repeats the commit while its outcome is unknown: for half a minute, or for
+ * statement_timeout if that is less.
  *
  * The success of a repetition confirms only its own write concern.  If the user's is another one,
  * the commit, which no election can undo any more, is sent once more with that.
@@ -595,9 +599,8 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 }
 
 /*
- * report_failed_commit
- *		Raises 08007 if MongoDB may have committed, or has committed on another server;
- *		otherwise raises the failure.
+ * Raises 08007 if MongoDB may have committed, or has committed on another server; otherwise
+ * raises the failure.
  */
 pg_noreturn static void
 report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
@@ -632,9 +635,8 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 }
 
 /*
- * refuse_session
- *		Raises 0A000 if a savepoint that wrote was rolled back, or if a failed command has
- *		ended the MongoDB transaction.
+ * Raises 0A000 if a savepoint that wrote was rolled back, or if a failed command has ended the
+ * MongoDB transaction.
  */
 static void
 refuse_session(const MongoSession *session, bool at_commit)
@@ -656,8 +658,7 @@ refuse_session(const MongoSession *session, bool at_commit)
 }
 
 /*
- * insert_again
- *		Sends the only command of a restarted transaction again; returns whether it succeeded.
+ * Sends the only command of a restarted transaction again; returns whether it succeeded.
  *
  * It is sent anew after each failure that allows that (mongo_session_try_again()).
  */
@@ -679,11 +680,10 @@ insert_again(MongoSession *session, TimestampTz since, int attempt, MongoFailure
 }
 
 /*
- * commit_session
- *		Commits, if the session has written.
+ * Commits, if the session has written.
  *
- * MongoDB reports some conflicts at the commit only: of sessions that create a collection at once,
- * one commits.  A transaction that has sent nothing but an insert is then repeated.
+ * MongoDB reports some conflicts at the commit only: of sessions that create a collection at
+ * once, one commits.  A transaction that has sent nothing but an insert is then repeated.
  */
 static void
 commit_session(MongoSession *session)
@@ -716,8 +716,7 @@ commit_session(MongoSession *session)
 }
 
 /*
- * finish_reading
- *		Ends a MongoDB transaction in which nothing was written, by a commit.
+ * Ends a MongoDB transaction in which nothing was written, by a commit.
  *
  * The success of the commit means that a majority has what was read.  Nothing depends on that, so
  * a failure is not reported, and the wait is as short as for an abort.
@@ -744,12 +743,11 @@ finish_reading(MongoSession *session)
 }
 
 /*
- * commit_sessions
- *		Commits on every server, unless it is known beforehand that this cannot succeed.
+ * Commits on every server, unless it is known beforehand that this cannot succeed.
  *
- * If anything fails after the first server has committed, that commit stays.  So interrupts
- * are served first, and PostgreSQL's own check for serialization failures at commit is called
- * first.  Calling it twice does no harm.  An abort after it undoes it, as after PREPARE.
+ * If anything fails after the first server has committed, that commit stays.  So interrupts are
+ * served first, and PostgreSQL's own check for serialization failures at commit is called first.
+ * Calling it twice does no harm.  An abort after it undoes it, as after PREPARE.
  */
 static void
 commit_sessions(void)
@@ -772,7 +770,7 @@ commit_sessions(void)
 
 /* -------------------------------- aborting ---------------------------------- */
 
-/* warn_of_open_transaction: warns that MongoDB has not confirmed the abort. */
+/* Warns that MongoDB has not confirmed the abort. */
 static void
 warn_of_open_transaction(const MongoSession *session)
 {
@@ -788,8 +786,7 @@ warn_of_open_transaction(const MongoSession *session)
 }
 
 /*
- * send_abort
- *		Sends abortTransaction, and returns whether MongoDB has answered everything in time.
+ * Sends abortTransaction, and returns whether MongoDB has replied to everything in time.
  *
  * It may be sent while the reply to another command is outstanding.  MongoDB runs it after that
  * one.
@@ -819,7 +816,7 @@ send_abort(MongoSession *session, int milliseconds)
 	return sent && mongo_connection_drain(connection, 0, milliseconds);
 }
 
-/* kill_session: ends the session's command and transaction over another connection. */
+/* Ends the session's command and transaction over another connection. */
 static bool
 kill_session(MongoSession *session, int milliseconds)
 {
@@ -837,8 +834,7 @@ kill_session(MongoSession *session, int milliseconds)
 }
 
 /*
- * abort_transaction
- *		Has MongoDB abort the transaction; false if MongoDB has not confirmed that in time.
+ * Has MongoDB abort the transaction; returns false if MongoDB has not confirmed that in time.
  *
  * The abort is sent after a command that was interrupted.  If the replies do not come soon, the
  * command still runs, and killSessions over another connection ends it.  That may overtake the
@@ -874,8 +870,8 @@ abort_transaction(MongoSession *session)
 }
 
 /*
- * warn_of_commit: warns that PostgreSQL rolls back what MongoDB has committed.  That can be the
- * work of another extension, or PostgreSQL's own work, between the two commits.
+ * Warns that PostgreSQL rolls back what MongoDB has committed.  That can be the work of another
+ * extension, or PostgreSQL's own work, between the two commits.
  */
 static void
 warn_of_commit(const MongoSession *session)
@@ -890,7 +886,6 @@ warn_of_commit(const MongoSession *session)
 			 errhint("Look in MongoDB for what the transaction wrote before repeating it.")));
 }
 
-/* abort_if_open: aborts the session's transaction if it is still open. */
 static void
 abort_if_open(void *argument)
 {
@@ -902,8 +897,7 @@ abort_if_open(void *argument)
 }
 
 /*
- * end_session
- *		Ends the MongoDB transaction and returns the connection.
+ * Ends the MongoDB transaction and returns the connection.
  *
  * Never raises: an ERROR or FATAL here would make PostgreSQL end its transaction a second time.
  */
@@ -921,7 +915,7 @@ end_session(MongoSession *session)
 	session->lease = NULL;
 }
 
-/* abandon_protected: abandons a batch in flight; called by mongo_protect(). */
+/* Abandons a batch in flight; called by mongo_protect(). */
 static void
 abandon_protected(void *argument)
 {
@@ -930,7 +924,7 @@ abandon_protected(void *argument)
 	mongo_write_flight_abandon(session->flight);
 }
 
-/* abandon_flight: abandons a batch that was sent at this nesting level or a deeper one. */
+/* Abandons a batch that was sent at this nesting level or a deeper one. */
 static void
 abandon_flight(MongoSession *session, int level)
 {
@@ -938,7 +932,7 @@ abandon_flight(MongoSession *session, int level)
 		(void) mongo_protect(abandon_protected, session);
 }
 
-/* end_sessions: commits sessions before PostgreSQL commits, and ends them after it has ended. */
+/* Commits sessions before PostgreSQL commits, and ends them after it has ended. */
 static void
 end_sessions(XactEvent event)
 {
@@ -992,8 +986,8 @@ at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 }
 
 /*
- * at_subtransaction_event: moves writes of a committed level to the level above.  After the abort
- * of a level that wrote, the MongoDB transaction cannot be committed any more.
+ * Moves writes of a committed level to the level above.  After the abort of a level that wrote,
+ * the MongoDB transaction cannot be committed any more.
  */
 static void
 at_subtransaction_event(SubXactEvent event,
@@ -1070,6 +1064,11 @@ create_session(const UserMapping *user)
 	return session;
 }
 
+/*
+ * mongo_session_settle
+ *		Receives the replies to all users' batches in flight, before a command is sent to the
+ *		server of 'user'.  Raises as mongo_write_flight_settle() does.
+ */
 void
 mongo_session_settle(const UserMapping *user)
 {
@@ -1080,6 +1079,16 @@ mongo_session_settle(const UserMapping *user)
 	}
 }
 
+/*
+ * mongo_session_for_write
+ *		Returns the session in which 'user' writes.  The first call creates it, and begins its
+ *		MongoDB transaction.  It lives until the PostgreSQL transaction ends.
+ *
+ * An UPDATE or DELETE calls this before its scan, so that rows cannot change between being read
+ * and being written.  First waits for a batch in flight, and raises its error.  Raises 08001 and
+ * 28P01 if connecting fails, 25006 while reads are at a time, and 0A000 after a rolled-back
+ * savepoint or if the option "transactions" requires transactions that the server lacks.
+ */
 MongoSession *
 mongo_session_for_write(UserMapping *user)
 {
@@ -1098,6 +1107,14 @@ mongo_session_for_write(UserMapping *user)
 	return session;
 }
 
+/*
+ * mongo_session_for_read
+ *		Returns the session in which 'user' must read, or NULL outside of a MongoDB transaction.
+ *
+ * A transaction begins by a write, or here if the isolation level requires one snapshot.  Raises
+ * what mongo_session_for_write() does, but not the error of a batch in flight; and 25001 if reads
+ * are at a time within a MongoDB transaction.
+ */
 MongoSession *
 mongo_session_for_read(UserMapping *user)
 {
@@ -1120,6 +1137,11 @@ mongo_session_for_read(UserMapping *user)
 	return session->lease == NULL ? NULL : session;
 }
 
+/*
+ * mongo_session_lease
+ *		Returns the lease of the connection for a write.  Within a transaction it is always the
+ *		same one; otherwise it is acquired, in the current memory context.
+ */
 MongoLease *
 mongo_session_lease(MongoSession *session)
 {
@@ -1127,6 +1149,10 @@ mongo_session_lease(MongoSession *session)
 		mongo_lease_acquire_for_write(CurrentMemoryContext, session->user, NULL, NULL);
 }
 
+/*
+ * mongo_session_return_lease
+ *		Ends the use of a lease that mongo_session_lease() has returned.
+ */
 void
 mongo_session_return_lease(MongoSession *session, MongoLease *lease)
 {
@@ -1134,6 +1160,10 @@ mongo_session_return_lease(MongoSession *session, MongoLease *lease)
 		mongo_lease_release(lease);
 }
 
+/*
+ * mongo_session_in_transaction
+ *		Tells whether the session has a MongoDB transaction.
+ */
 bool
 mongo_session_in_transaction(const MongoSession *session)
 {

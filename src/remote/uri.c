@@ -3,6 +3,9 @@
  * uri.c
  *		Makes libmongoc's URI from the options of server and user mapping.
  *
+ * Functions return what is wrong as a sentence that shows no value, so that mongo_uri_create()
+ * can destroy the URI before it raises.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,7 +21,7 @@
 #include "lib/stringinfo.h"
 #include "storage/fd.h"
 
-/* refuse_options: raises 08001 for options that make no URI; 'detail' is a sentence. */
+/* Raises 08001 for options that make no URI; 'detail' is a sentence. */
 pg_noreturn static void refuse_options(const MongoConnectionOptions *options,
 									   const char *detail);
 
@@ -31,10 +34,7 @@ refuse_options(const MongoConnectionOptions *options, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/*
- * append_host
- *		Appends one host (h, h:1, ::1 or [::1]), and 'port' unless the host has its own.
- */
+/* Appends one host (h, h:1, ::1 or [::1]), and 'port' unless the host has its own. */
 static void
 append_host(StringInfo text, const char *host, int length, int port)
 {
@@ -51,7 +51,7 @@ append_host(StringInfo text, const char *host, int length, int port)
 		appendStringInfo(text, ":%d", port > 0 ? port : 27017);
 }
 
-/* append_hosts: appends the hosts of the option address, separated by commas. */
+/* Appends the hosts of the option address, separated by commas. */
 static void
 append_hosts(StringInfo text, const MongoConnectionOptions *options)
 {
@@ -74,7 +74,7 @@ append_hosts(StringInfo text, const MongoConnectionOptions *options)
 	}
 }
 
-/* append_path: appends the path of a Unix-domain socket, percent-encoded. */
+/* Appends the path of a Unix-domain socket, percent-encoded. */
 static void
 append_path(StringInfo text, const char *path)
 {
@@ -109,7 +109,7 @@ uri_from_address(const MongoConnectionOptions *options)
 	return uri;
 }
 
-/* uri_from_text: makes the URI from the option uri, which must not contain secrets. */
+/* Returns the URI of the option uri, which must not contain secrets. */
 static mongoc_uri_t *
 uri_from_text(const MongoConnectionOptions *options)
 {
@@ -137,8 +137,7 @@ uri_from_text(const MongoConnectionOptions *options)
 }
 
 /*
- * set_concerns
- *		Sets the read concern and the write concern.
+ * Sets the read concern and the write concern.
  *
  * write_concern is a number of members, "majority", or a name defined in the replica set's
  * configuration.
@@ -175,10 +174,7 @@ set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 #define LONGEST_PASSWORD	4096
 #define EXTERNAL_SOURCE		"$external"
 
-/*
- * read_password
- *		Returns the file's only line, palloc'd.
- */
+/* Returns the file's only line, palloc'd. */
 static const char *
 read_password(const char *path)
 {
@@ -235,9 +231,8 @@ to_utf8(const char *text)
 }
 
 /*
- * read_credentials
- *		Returns a copy of 'options' whose credentials are in UTF-8, with the password read
- *		from its file and the appname prepared (mongo_trace_prepare()).
+ * Returns a copy of 'options' whose credentials are in UTF-8, with the password read from its
+ * file and the appname prepared (mongo_trace_prepare()).
  *
  * The copy is in the current memory context.  Raises 22P05 for a character that UTF-8 lacks,
  * PostgreSQL's error for a file that cannot be read, and 22023 for a file without a password.
@@ -258,7 +253,7 @@ read_credentials(const MongoConnectionOptions *options)
 	return result;
 }
 
-/* check_use: returns which credential the mechanism lacks or does not take, or NULL. */
+/* Returns which credential the mechanism lacks or does not take, or NULL. */
 static const char *
 check_use(const MongoAuthMechanism *mechanism, const MongoConnectionOptions *options)
 {
@@ -280,8 +275,7 @@ check_use(const MongoAuthMechanism *mechanism, const MongoConnectionOptions *opt
 }
 
 /*
- * set_source
- *		Sets the database that defines the user; returns what is wrong, or NULL.
+ * Sets the database that defines the user; returns what is wrong, or NULL.
  *
  * It is always $external for mechanisms whose users are not stored in MongoDB.
  */
@@ -302,7 +296,7 @@ set_source(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 		"The option \"authentication_database\" is not valid.";
 }
 
-/* set_mechanism: sets mechanism and properties; returns what is wrong, or NULL. */
+/* Sets mechanism and properties; returns what is wrong, or NULL. */
 static const char *
 set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 			  const MongoAuthMechanism *mechanism)
@@ -327,11 +321,10 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 }
 
 /*
- * set_credentials
- *		Sets user, password, mechanism, its properties and the authentication database;
- *		returns what is wrong, as a sentence that shows no value, or NULL.
+ * Sets user, password, mechanism, its properties and the authentication database; returns what is
+ * wrong, as a sentence that shows no value, or NULL.
  *
- * Options win over the URI.  Without a user and a mechanism there is no authentication.
+ * Options override the URI.  Without a user and a mechanism there is no authentication.
  */
 static const char *
 set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
@@ -357,7 +350,7 @@ set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 
 /* ------------------------------- the whole URI ------------------------------- */
 
-/* set_timeout: sets a timeout if the option is given and the URI has none. */
+/* Sets a timeout if the option is given and the URI has none. */
 static void
 set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
 {
@@ -365,7 +358,7 @@ set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
 		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
 }
 
-/* set_appname: expands the escapes, and cuts the name to MongoDB's limit. */
+/* Expands the escapes, and cuts the name to MongoDB's limit. */
 static bool
 set_appname(mongoc_uri_t *uri, const char *text)
 {
@@ -375,10 +368,7 @@ set_appname(mongoc_uri_t *uri, const char *text)
 	return mongoc_uri_set_appname(uri, *name != '\0' ? name : "mongo_fdw");
 }
 
-/*
- * set_options
- *		Sets the options in 'uri'; returns what is not valid, as a sentence, or NULL.
- */
+/* Sets the options in 'uri'; returns what is not valid, as a sentence, or NULL. */
 static const char *
 set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
@@ -415,7 +405,7 @@ set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	return NULL;
 }
 
-/* copy_setting: copies a setting of option or URI, since changes of the URI move its strings. */
+/* Copies a setting of option or URI, since changes of the URI move its strings. */
 static const char *
 copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 {
@@ -424,7 +414,7 @@ copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 	return value != NULL ? pstrdup(value) : NULL;
 }
 
-/* read_ssl_options: reads TLS settings of options, which win, and URI; false if TLS is off. */
+/* Reads TLS settings of options, which override those of the URI; returns false if TLS is off. */
 static bool
 read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 				 mongoc_ssl_opt_t *ssl_options)
@@ -455,8 +445,7 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 }
 
 /*
- * take_timeouts
- *		Sets the timeouts that the transport's streams apply to libmongoc's waits and our own.
+ * Sets the timeouts that the transport's streams apply to libmongoc's waits and our own.
  *
  * Sets socketTimeoutMS in the URI to a value that makes libmongoc wait for ever.  Its default is
  * five minutes, and it treats 0 as the default (mongoc_uri_get_option_as_int32(), seen in the
@@ -479,6 +468,17 @@ take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTra
 	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, transport->connect_timeout_ms);
 }
 
+/*
+ * mongo_uri_create
+ *		Returns the URI of 'options', which the caller owns (mongoc_uri_destroy()).  Stores TLS
+ *		settings and timeouts in *transport, with strings in the current memory context.
+ *
+ * Options override the option uri, except for timeouts.  The user is looked up in
+ * authentication_database, else in the URI's authSource, else in "admin" (libmongoc's default),
+ * or in $external if the mechanism requires it.  Without a user name and a mechanism there is no
+ * authentication.  Raises 08001 for what libmongoc does not accept, 22023 for an option uri that
+ * contains a secret, and errors of password_file.  Errors never show the password.
+ */
 mongoc_uri_t *
 mongo_uri_create(const MongoConnectionOptions *options, MongoTransport *transport)
 {
@@ -499,6 +499,11 @@ mongo_uri_create(const MongoConnectionOptions *options, MongoTransport *transpor
 	return uri;
 }
 
+/*
+ * mongo_uri_offer_compressors
+ *		Has the handshake offer the compressors that suit slow networks, for commands that ask to
+ *		be compressed.
+ */
 void
 mongo_uri_offer_compressors(mongoc_uri_t *uri)
 {
@@ -516,6 +521,10 @@ mongo_uri_offer_compressors(mongoc_uri_t *uri)
 		(void) mongoc_uri_set_compressors(uri, names.data);
 }
 
+/*
+ * mongo_uri_is_single
+ *		Tells whether libmongoc treats this as one server (topology type Single).
+ */
 bool
 mongo_uri_is_single(const mongoc_uri_t *uri)
 {

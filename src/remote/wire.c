@@ -3,6 +3,10 @@
  * wire.c
  *		Sends commands as OP_MSG messages, and receives and checks the replies.
  *
+ * It works on a stream that libmongoc has connected and authenticated (connect.c).  Of the
+ * functions that send and receive, only those whose names end in "or_raise", and
+ * mongo_serve_interrupt(), raise; except for lack of memory before anything is sent.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -77,6 +81,10 @@ find_command_rule(const char *name)
 	return &other;
 }
 
+/*
+ * mongo_check_command_size
+ *		Raises 54000 for a command that is too large for MongoDB.
+ */
 void
 mongo_check_command_size(const bson_t *command)
 {
@@ -89,14 +97,14 @@ mongo_check_command_size(const bson_t *command)
 				 errhint("If values in a query make it so large, turn off mongo_fdw.enable_pushdown, so that PostgreSQL compares them.")));
 }
 
-/* elements_size: returns the size of a document without its length word and final NUL. */
+/* Returns the size of a document without its length word and final NUL. */
 static inline size_t
 elements_size(const bson_t *document)
 {
 	return document == NULL ? 0 : document->len - SMALLEST_DOCUMENT;
 }
 
-/* put_elements: copies a document without its length word and final NUL. */
+/* Copies a document without its length word and final NUL. */
 static uint8 *
 put_elements(uint8 *destination, const bson_t *document)
 {
@@ -107,7 +115,7 @@ put_elements(uint8 *destination, const bson_t *document)
 	return destination + size;
 }
 
-/* utf8_size: returns the size of a string element; 'length' does not count the NUL. */
+/* Returns the size of a string element; 'length' does not count the NUL. */
 static inline size_t
 utf8_size(size_t name_size, size_t length)
 {
@@ -142,7 +150,7 @@ free_request(MongoBuffer *buffer)
 	buffer->capacity = 0;
 }
 
-/* make_space: returns malloc'd space for 'size' bytes; earlier contents are lost. */
+/* Returns malloc'd space for 'size' bytes; earlier contents are lost. */
 static uint8 *
 make_space(MongoBuffer *buffer, size_t size)
 {
@@ -158,9 +166,8 @@ make_space(MongoBuffer *buffer, size_t size)
 }
 
 /*
- * compress_message
- *		Wraps the message of 'size' bytes in connection->request in an OP_COMPRESSED, and
- *		points *iov at it.  Returns false if the message is to be sent uncompressed.
+ * Wraps the message of 'size' bytes in connection->request in an OP_COMPRESSED, and points *iov
+ * at it.  Returns false if the message is to be sent uncompressed.
  *
  * A server compresses its reply only if the request was compressed.
  */
@@ -187,8 +194,7 @@ compress_message(MongoConnection *connection, size_t size, mongoc_iovec_t *iov)
 }
 
 /*
- * build_message
- *		Builds the message of a command, and returns how many parts it has in iov[].
+ * Builds the message of a command, and returns how many parts it has in iov[].
  *
  * The parts point to the connection's buffers and to the sequence.  Counts the command by its
  * kind.  Raises only 53200, and never for small messages (driver.c).
@@ -281,6 +287,14 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 
 /* -------------------------------- sending ---------------------------------- */
 
+/*
+ * mongo_send
+ *		Sends a command whose reply is to be received.  Returns whether all of it was sent;
+ *		otherwise MongoDB does not run it.  Raises only 53200, before sending anything.
+ *
+ * If 'reply' is NULL, tells the server to send none (moreToCome), and does not wait: a connection
+ * that cannot take the command at once is marked broken.
+ */
 bool
 mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply *reply)
 {
@@ -327,6 +341,11 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 	return !connection->broken;
 }
 
+/*
+ * mongo_send_or_raise
+ *		Sends a read.  Returns false if the connection is lost.  Raises what interrupts raise,
+ *		08006 after socket_timeout_ms, and 54000 for a command too large for MongoDB.
+ */
 bool
 mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 					MongoReply *reply)
@@ -342,6 +361,11 @@ mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 
 #define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
 
+/*
+ * mongo_frame_check_header
+ *		Checks the first HEADER_SIZE bytes of a reply, except the opcode.  Returns NULL, or what
+ *		is wrong, as mongo_reply_check() does.
+ */
 const char *
 mongo_frame_check_header(const uint8 *header, uint32 request_id)
 {
@@ -355,6 +379,11 @@ mongo_frame_check_header(const uint8 *header, uint32 request_id)
 	return NULL;
 }
 
+/*
+ * mongo_frame_check_message
+ *		Checks a whole OP_MSG, which must contain exactly one document.  Returns NULL, or what is
+ *		wrong.
+ */
 const char *
 mongo_frame_check_message(const uint8 *message, size_t length)
 {
@@ -373,6 +402,11 @@ mongo_frame_check_message(const uint8 *message, size_t length)
 	return NULL;
 }
 
+/*
+ * mongo_frame_check_compressed
+ *		Checks a whole OP_COMPRESSED, and sets its size as an OP_MSG.  Returns NULL, or what is
+ *		wrong.
+ */
 const char *
 mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compressor,
 							 size_t *expanded_size)
@@ -390,6 +424,11 @@ mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compre
 	return NULL;
 }
 
+/*
+ * mongo_frame_expand
+ *		Uncompresses a checked OP_COMPRESSED into 'target', which has that size, and checks the
+ *		OP_MSG.  Returns NULL, or what is wrong.
+ */
 const char *
 mongo_frame_expand(const uint8 *message, size_t length, const MongoCompressor *compressor,
 				   uint8 *target, size_t expanded_size)
@@ -407,7 +446,7 @@ mongo_frame_expand(const uint8 *message, size_t length, const MongoCompressor *c
 
 /* ------------------------------- receiving --------------------------------- */
 
-/* break_off: marks the connection broken, and notes the violation unless it is NULL. */
+/* Marks the connection broken, and notes the violation unless it is NULL. */
 static MongoOutcome
 break_off(MongoConnection *connection, const char *violation)
 {
@@ -418,9 +457,8 @@ break_off(MongoConnection *connection, const char *violation)
 }
 
 /*
- * reserve_reply
- *		Enlarges one of the reply's buffers to at least 'size' bytes, and keeps its first
- *		'used' bytes.  Returns false, with the connection broken, if memory is missing.
+ * Enlarges one of the reply's buffers to at least 'size' bytes, and keeps its first 'used' bytes.
+ * Returns false, with the connection broken, if memory is missing.
  */
 static bool
 reserve_reply(MongoConnection *connection, MongoReply *reply, MongoBuffer *buffer,
@@ -459,6 +497,10 @@ free_buffer(MongoBuffer *buffer)
 	buffer->capacity = 0;
 }
 
+/*
+ * mongo_reply_free
+ *		Frees a reply's buffers.  The reply may be used again.
+ */
 void
 mongo_reply_free(MongoReply *reply)
 {
@@ -468,9 +510,8 @@ mongo_reply_free(MongoReply *reply)
 }
 
 /*
- * unasked_length
- *		Returns the length of a short message that replies to an earlier request, which asked for
- *		no reply: FerretDB replies all the same.  0: it is no such message, or not known yet.
+ * Returns the length of a short message that replies to an earlier request, which asked for no
+ * reply: FerretDB replies all the same.  0: it is no such message, or not known yet.
  */
 static size_t
 unasked_length(const MongoConnection *connection, const MongoReply *reply)
@@ -484,7 +525,7 @@ unasked_length(const MongoConnection *connection, const MongoReply *reply)
 	return get_int32(header);
 }
 
-/* skip_unasked: removes such messages, as far as they have arrived. */
+/* Removes such messages, as far as they have arrived. */
 static void
 skip_unasked(MongoConnection *connection, MongoReply *reply)
 {
@@ -498,10 +539,7 @@ skip_unasked(MongoConnection *connection, MongoReply *reply)
 	}
 }
 
-/*
- * take_header
- *		Checks the header of a reply, notes the message's length and makes space for it.
- */
+/* Checks the header of a reply, notes the message's length and makes space for it. */
 static MongoOutcome
 take_header(MongoConnection *connection, MongoReply *reply)
 {
@@ -527,7 +565,7 @@ take_header(MongoConnection *connection, MongoReply *reply)
 	return MONGO_REPLY;
 }
 
-/* take_document: uncompresses and checks a complete message, and finds the reply's document. */
+/* Uncompresses and checks a complete message, and finds the reply's document. */
 static MongoOutcome
 take_document(MongoConnection *connection, MongoReply *reply)
 {
@@ -561,8 +599,7 @@ take_document(MongoConnection *connection, MongoReply *reply)
 }
 
 /*
- * receive_whole
- *		Waits for the reply to a request, and reads it.  Never raises.
+ * Waits for the reply to a request, and reads it.  Never raises.
  *
  * After MONGO_INTERRUPTED a later call continues with the same reply.
  */
@@ -618,7 +655,7 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	return MONGO_REPLY;
 }
 
-/* receive_reply: calls receive_whole(), and adds bytes and waiting time to reply->usage. */
+/* Calls receive_whole(), and adds bytes and waiting time to reply->usage. */
 static MongoOutcome
 receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
 {
@@ -638,7 +675,7 @@ receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	return outcome;
 }
 
-/* check_command_reply: returns what is wrong with a complete reply, or NULL. */
+/* Returns what is wrong with a complete reply, or NULL. */
 static const char *
 check_command_reply(const MongoReply *reply)
 {
@@ -649,6 +686,11 @@ check_command_reply(const MongoReply *reply)
 		"The reply is not that of a command.";
 }
 
+/*
+ * mongo_receive
+ *		Waits for the reply to a command without a cursor, and checks it.  Returns MONGO_BROKEN
+ *		also for an invalid reply.  Never raises.
+ */
 MongoOutcome
 mongo_receive(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
 {
@@ -664,8 +706,10 @@ mongo_receive(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 
 /*
  * mongo_serve_interrupt
- *		Serves the interrupt that has ended a wait, and raises what it raises.  Returns if the wait
- *		may go on.  Unless 'is_cursor', nobody waits for the reply after an error.
+ *		Serves the interrupt that has ended a wait, and raises what it raises.  Returns if the
+ *		wait may go on.  Unless 'is_cursor', nobody waits for the reply after an error.
+ *
+ * Raises 08006 after socket_timeout_ms.
  */
 void
 mongo_serve_interrupt(MongoConnection *connection, MongoReply *reply, bool is_cursor)
@@ -687,6 +731,14 @@ mongo_serve_interrupt(MongoConnection *connection, MongoReply *reply, bool is_cu
 	raise_wait(connection);
 }
 
+/*
+ * mongo_receive_or_raise
+ *		Receives the reply to a read.  Returns false if the connection is lost.  If 'is_cursor',
+ *		the caller checks the document.
+ *
+ * Raises 08P01 for an invalid reply, 08006 after socket_timeout_ms, 53200, and what interrupts
+ * raise.  A later call continues with the same reply.
+ */
 bool
 mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_cursor)
 {
@@ -711,6 +763,10 @@ mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_c
 	return outcome == MONGO_REPLY;
 }
 
+/*
+ * mongo_has_reply
+ *		Tells whether a reply has begun to arrive, or the connection is lost.  Does not wait.
+ */
 bool
 mongo_has_reply(MongoConnection *connection)
 {
@@ -743,7 +799,7 @@ mongo_reply_abandon(MongoConnection *connection, const MongoReply *reply)
 	rest->is_compressed = reply->is_compressed;
 }
 
-/* receive_by: receives a reply before the limit, if there is one that soon.  Never raises. */
+/* Receives a reply before the limit, if there is one that soon.  Never raises. */
 static bool
 receive_by(MongoConnection *connection, MongoReply *reply, int milliseconds)
 {
@@ -763,6 +819,11 @@ receive_by(MongoConnection *connection, MongoReply *reply, int milliseconds)
 	return outcome == MONGO_REPLY;
 }
 
+/*
+ * mongo_receive_within
+ *		Receives an unwanted reply.  If it does not come in so many milliseconds, returns false,
+ *		and the connection receives it later.  Never raises.
+ */
 bool
 mongo_receive_within(MongoConnection *connection, MongoReply *reply, int milliseconds)
 {
@@ -778,8 +839,10 @@ mongo_receive_within(MongoConnection *connection, MongoReply *reply, int millise
 /*
  * mongo_receive_abandoned
  *		Receives the next reply if nobody waits for it: if it is that to a request before 'next',
- *		which is 0 if nobody waits for any.  Without one, returns NULL; and if it does not come
- *		within so many milliseconds.  The reply is the connection's.  Never raises.
+ *		which is 0 if nobody waits for any.
+ *
+ * Returns NULL without one, and if it does not come within so many milliseconds.  The reply is
+ * the connection's.  Never raises.
  */
 MongoReply *
 mongo_receive_abandoned(MongoConnection *connection, uint32 next, int milliseconds)
@@ -802,6 +865,11 @@ mongo_receive_abandoned(MongoConnection *connection, uint32 next, int millisecon
 
 /* ---------------------------- fields of a reply ---------------------------- */
 
+/*
+ * mongo_reply_find
+ *		Sets *field to the field of that name.  Returns false if there is no such field, or no
+ *		reply.
+ */
 bool
 mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field)
 {
@@ -810,6 +878,10 @@ mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field)
 		bson_iter_find(field, name);
 }
 
+/*
+ * mongo_reply_is_ok
+ *		Tells whether the reply reports success of the command; false if there is no reply.
+ */
 bool
 mongo_reply_is_ok(const MongoReply *reply)
 {
@@ -820,7 +892,8 @@ mongo_reply_is_ok(const MongoReply *reply)
 
 /*
  * mongo_reply_cursor
- *		Sets id, database and collection of *cursor, if the reply names a cursor that is open.
+ *		Sets id, database and collection of *cursor.  Returns false if the reply names no cursor
+ *		that is open.
  */
 bool
 mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor)
@@ -845,6 +918,10 @@ mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor)
 	return true;
 }
 
+/*
+ * mongo_reply_has_label
+ *		Tells whether the reply has this error label of the driver specifications.
+ */
 bool
 mongo_reply_has_label(const MongoReply *reply, const char *label)
 {
@@ -864,6 +941,10 @@ mongo_reply_has_label(const MongoReply *reply, const char *label)
 
 /* ---------------------------- reporting failures --------------------------- */
 
+/*
+ * mongo_report_violation
+ *		Raises 08P01 for an invalid reply; its connection must not be reused.
+ */
 void
 mongo_report_violation(const char *server_name, const char *detail)
 {
@@ -875,9 +956,8 @@ mongo_report_violation(const char *server_name, const char *detail)
 }
 
 /*
- * raise_wait
- *		Raises the error that broke a wait, or 08006 if the wait exceeded socket_timeout_ms.
- *		Returns if it was neither.
+ * Raises the error that broke a wait, or 08006 if the wait exceeded socket_timeout_ms.  Returns
+ * if it was neither.
  */
 static void
 raise_wait(MongoConnection *connection)
@@ -902,6 +982,11 @@ raise_wait(MongoConnection *connection)
 			 errhint("The limit is the option \"socket_timeout_ms\" of the server, or socketTimeoutMS in its \"uri\".")));
 }
 
+/*
+ * mongo_lease_check_interrupts
+ *		Logs the last command if it was slow, and raises the error that broke its wait, unless the
+ *		lease has no connection any more.  Called after the command's outcome has been recorded.
+ */
 void
 mongo_lease_check_interrupts(MongoLease *lease)
 {
@@ -915,6 +1000,10 @@ mongo_lease_check_interrupts(MongoLease *lease)
 	raise_wait(connection);
 }
 
+/*
+ * mongo_report_disconnect
+ *		Raises 08006 for a lost connection.
+ */
 void
 mongo_report_disconnect(const char *server_name)
 {
@@ -928,7 +1017,7 @@ mongo_report_disconnect(const char *server_name)
 
 /* ---------------- escapes in the options comment and appname -------------- */
 
-/* append_fixed: appends an escape's value, with each % doubled so that it is no escape. */
+/* Appends an escape's value, with each % doubled so that it is no escape. */
 static void
 append_fixed(StringInfo result, const char *value)
 {
@@ -940,6 +1029,11 @@ append_fixed(StringInfo result, const char *value)
 	}
 }
 
+/*
+ * mongo_trace_prepare
+ *		Returns a text in UTF-8, palloc'd, whose escapes are expanded that do not change within a
+ *		session.  The escapes are described in remote_internal.h.
+ */
 char *
 mongo_trace_prepare(const char *text)
 {
@@ -984,6 +1078,11 @@ mongo_trace_prepare(const char *text)
 	return result.data;
 }
 
+/*
+ * mongo_trace_fill
+ *		Expands the other escapes (%a, %Q, %%) into 'buffer', and cuts the text between two
+ *		characters if it is too long.  Returns its length, without the NUL.  Never raises.
+ */
 size_t
 mongo_trace_fill(const char *prepared, char *buffer, size_t size)
 {
@@ -1012,6 +1111,10 @@ mongo_trace_fill(const char *prepared, char *buffer, size_t size)
 	return used;
 }
 
+/*
+ * mongo_trace_append
+ *		Appends the element "comment", unless 'prepared' is NULL.
+ */
 void
 mongo_trace_append(const char *prepared, bson_t *document)
 {
@@ -1030,9 +1133,8 @@ mongo_trace_append(const char *prepared, bson_t *document)
 #define LONGEST_COMMAND		1000000
 
 /*
- * log_slow_request
- *		After the reply to a request, logs the command if it took at least
- *		mongo_fdw.slow_command_ms, which must not be -1.
+ * After the reply to a request, logs the command if it took at least mongo_fdw.slow_command_ms,
+ * which must not be -1.
  */
 static void
 log_slow_request(MongoConnection *connection)

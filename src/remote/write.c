@@ -3,6 +3,11 @@
  * write.c
  *		One write: its connection, repetition, uncertain outcome, and conflicts.
  *
+ * Nothing raises while a write is in flight.  If its wait is interrupted, the wait fails, and
+ * MongoDB is told to end the write.  The caller raises after it has recorded the outcome.  In a
+ * MongoDB transaction a write is sent once and its outcome is never uncertain, as it ends with
+ * the transaction.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -19,6 +24,10 @@
 
 /* --------------------------- reading replies -------------------------------- */
 
+/*
+ * mongo_append_update
+ *		Appends update operators, or a pipeline {"0": stage} as an array.
+ */
 void
 mongo_append_update(bson_t *document, const char *field, const bson_t *update)
 {
@@ -31,7 +40,7 @@ mongo_append_update(bson_t *document, const char *field, const bson_t *update)
 		BSON_APPEND_DOCUMENT(document, field, update);
 }
 
-/* find_write_error: finds the first of writeErrors; false if there is none. */
+/* Finds the first of writeErrors; returns false if there is none. */
 static bool
 find_write_error(const MongoReply *reply, bson_iter_t *element)
 {
@@ -41,7 +50,7 @@ find_write_error(const MongoReply *reply, bson_iter_t *element)
 		bson_iter_recurse(&iter, element) && bson_iter_next(element);
 }
 
-/* read_reply: records whether the write has failed, and the first reason. */
+/* Records whether the write has failed, and the first reason. */
 static void
 read_reply(MongoWrite *write)
 {
@@ -61,8 +70,8 @@ read_reply(MongoWrite *write)
 }
 
 /*
- * has_not_begun: tells whether the command was refused because of its connection.  What mongos
- * passes on may be one shard's refusal.
+ * Tells whether the command was refused because of its connection.  What mongos passes on may be
+ * one shard's refusal.
  */
 static bool
 has_not_begun(const MongoWrite *write)
@@ -72,8 +81,7 @@ has_not_begun(const MongoWrite *write)
 }
 
 /*
- * classify_end
- *		Returns what is known of the outcome of a write outside of MongoDB's transactions.
+ * Returns what is known of the outcome of a write outside of MongoDB's transactions.
  *
  * A command that was not sent completely does not run.  If an operation may write any number of
  * documents, its error does not report how many it wrote before, unless MongoDB refuses such an
@@ -108,7 +116,7 @@ classify_end(const MongoWrite *write)
 /* In TopTransactionContext; NIL between transactions. */
 static List *lasting_writes = NIL;
 
-/* find_lasting: returns the row of a server and level, or NULL. */
+/* Returns the row of a server and level, or NULL. */
 static MongoLasting *
 find_lasting(const char *server_name, int level)
 {
@@ -120,7 +128,7 @@ find_lasting(const char *server_name, int level)
 	return NULL;
 }
 
-/* lasting_of: finds or creates the row of the current level.  Allocates: call before a write. */
+/* Finds or creates the row of the current level.  Allocates: call before a write. */
 static MongoLasting *
 lasting_of(const char *server_name)
 {
@@ -140,6 +148,11 @@ lasting_of(const char *server_name)
 	return lasting;
 }
 
+/*
+ * mongo_write_doubt_add
+ *		Adds a command that wrote at most so many documents (-1: any number), unless its outcome
+ *		is known.
+ */
 void
 mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents)
 {
@@ -152,6 +165,11 @@ mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents
 		doubt->running = true;
 }
 
+/*
+ * mongo_write_doubt_text
+ *		Returns the uncertainty as a sentence without its full stop, palloc'd; NULL: there is
+ *		none.
+ */
 char *
 mongo_write_doubt_text(const MongoWriteDoubt *doubt)
 {
@@ -167,7 +185,7 @@ mongo_write_doubt_text(const MongoWriteDoubt *doubt)
 					_("MongoDB has ended a command that may have changed %s"), most);
 }
 
-/* warn_of_lasting: warns of writes that the rollback of their level leaves. */
+/* Warns of writes that the rollback of their level leaves. */
 static void
 warn_of_lasting(const MongoLasting *lasting)
 {
@@ -200,13 +218,21 @@ warn_of_lasting(const MongoLasting *lasting)
 			 errhint("In MongoDB, currentOp shows what is running, and killOp ends it.") : 0));
 }
 
-/* mongo_lasting_exist: tells whether there are, or may be, writes that no rollback undoes. */
+/*
+ * mongo_lasting_exist
+ *		Tells whether there are, or may be, writes that no rollback undoes.
+ */
 bool
 mongo_lasting_exist(void)
 {
 	return lasting_writes != NIL;
 }
 
+/*
+ * mongo_lasting_at_end
+ *		At the end of a transaction forgets its writes, and after an abort raises a WARNING
+ *		(01000) about those that stay.  Called after transaction.c has ended its sessions.
+ */
 void
 mongo_lasting_at_end(XactEvent event)
 {
@@ -223,7 +249,11 @@ mongo_lasting_at_end(XactEvent event)
 	lasting_writes = NIL;
 }
 
-/* At a commit, moves a level's rows to the level above; at an abort, warns of and drops them. */
+/*
+ * mongo_lasting_at_subtransaction_end
+ *		At a commit, moves a level's writes to the level above; at an abort, raises a WARNING
+ *		(01000) about them and drops them.
+ */
 void
 mongo_lasting_at_subtransaction_end(SubXactEvent event)
 {
@@ -263,9 +293,8 @@ mongo_lasting_at_subtransaction_end(SubXactEvent event)
 /* ------------------------- connections for writes -------------------------- */
 
 /*
- * replace_if_closed
- *		Replaces the lease's connection if the server has closed it, before a command is sent
- *		that must not be sent twice.  Costs one system call, unless it was used just before.
+ * Replaces the lease's connection if the server has closed it, before a command is sent that must
+ * not be sent twice.  Costs one system call, unless it was used just before.
  */
 static void
 replace_if_closed(MongoLease *lease, UserMapping *user)
@@ -280,9 +309,8 @@ replace_if_closed(MongoLease *lease, UserMapping *user)
 }
 
 /*
- * move_to_primary
- *		Gives the lease a connection to the primary, if the server's read preference has
- *		selected another member.
+ * Gives the lease a connection to the primary, if the server's read preference has selected
+ * another member.
  */
 static void
 move_to_primary(MongoLease *lease, UserMapping *user)
@@ -295,6 +323,13 @@ move_to_primary(MongoLease *lease, UserMapping *user)
 	replace_if_closed(lease, user);
 }
 
+/*
+ * mongo_lease_acquire_for_write
+ *		Returns a new lease with a connection to the primary, which the server has not closed.
+ *
+ * With 'callbacks' the pool may have the outstanding reply saved.  Raises what
+ * mongo_lease_create() and mongo_lease_take() raise.
+ */
 MongoLease *
 mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 							  const MongoLeaseCallbacks *callbacks, void *reader)
@@ -309,7 +344,7 @@ mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 
 /* ------------------------------- one attempt -------------------------------- */
 
-/* start_attempt: sends the command; finish_attempt() receives its reply. */
+/* Sends the command; finish_attempt() receives its reply. */
 static void
 start_attempt(MongoWrite *write)
 {
@@ -343,7 +378,7 @@ typedef struct WriteCounters
 	int64		yields;
 } WriteCounters;
 
-/* read_counters: asks for the counters of the session's write; 0 if MongoDB returns none. */
+/* Asks for the counters of the session's write; 0 if MongoDB returns none. */
 static WriteCounters
 read_counters(const MongoWrite *write)
 {
@@ -380,9 +415,8 @@ read_counters(const MongoWrite *write)
 }
 
 /*
- * await_reply
- *		Receives the write's reply, and returns how the wait has ended.  Sets *waits if the
- *		write has waited for a document for lock_timeout, or else for ten seconds.
+ * Receives the write's reply, and returns how the wait has ended.  Sets *waits if the write has
+ * waited for a document for lock_timeout, or else for ten seconds.
  *
  * After that time, and then after twice as long as before, the counters are looked at twice.
  */
@@ -426,8 +460,7 @@ await_reply(MongoWrite *write, bool *waits)
 }
 
 /*
- * finish_attempt
- *		Receives the reply, and returns whether the command may be sent once more.
+ * Receives the reply, and returns whether the command may be sent once more.
  *
  * If the wait is interrupted outside of MongoDB's transactions, MongoDB is told to end the write.
  */
@@ -476,9 +509,8 @@ finish_attempt(MongoWrite *write)
 /* --------------------------- the second attempt ----------------------------- */
 
 /*
- * find_primary
- *		Gives the lease a connection over which the write may be sent again.  Returns false if
- *		there is none; the caller then raises the first attempt's error.
+ * Gives the lease a connection over which the write may be sent again.  Returns false if there is
+ * none; the caller then raises the first attempt's error.
  */
 static bool
 find_primary(const MongoWrite *write)
@@ -504,9 +536,8 @@ find_primary(const MongoWrite *write)
 }
 
 /*
- * write_fields
- *		Returns the fields to add to a write outside of MongoDB's transactions: lsid, the write
- *		concern and, if MongoDB is to recognize a repetition, txnNumber.
+ * Returns the fields to add to a write outside of MongoDB's transactions: lsid, the write concern
+ * and, if MongoDB is to recognize a repetition, txnNumber.
  *
  * write->lsid becomes a copy, since the session ends with the connection before a second attempt.
  */
@@ -535,6 +566,14 @@ write_fields(MongoWrite *write)
 	return fields;
 }
 
+/*
+ * mongo_write_begin
+ *		Sends the command, with lsid, txnNumber and writeConcern added.
+ *
+ * Its parts must exist until mongo_write_finish() or mongo_write_abandon(), one of which must
+ * follow.  *write refers to memory in the current context.  'most' is that of MongoWrite.  Raises
+ * only 53200 and, without random numbers, XX000, before sending.
+ */
 void
 mongo_write_begin(MongoSession *session, UserMapping *user, MongoLease *lease,
 				  const MongoCommand *command, int64 most, MongoWrite *write)
@@ -555,8 +594,7 @@ mongo_write_begin(MongoSession *session, UserMapping *user, MongoLease *lease,
 }
 
 /*
- * repeat
- *		Makes the second attempt, and combines the outcomes of both.
+ * Makes the second attempt, and combines the outcomes of both.
  *
  * If the first attempt had no reply, its outcome is known only if the second reply has no error
  * of the whole command.
@@ -578,6 +616,16 @@ repeat(MongoWrite *write)
 	}
 }
 
+/*
+ * mongo_write_finish
+ *		Waits for the reply, and records an uncertain outcome.  Returns whether the write
+ *		succeeded.
+ *
+ * After a lost connection or an error with the label RetryableWriteError, sends the write once
+ * more, to the current primary, if MongoDB can recognize that.  Does so as well if the write has
+ * not begun (mongo_failure_is_of_connection()).  The lease then has another connection, or none.
+ * Raises what connecting for a second attempt raises, except errors of class 08.
+ */
 bool
 mongo_write_finish(MongoWrite *write)
 {
@@ -597,6 +645,11 @@ mongo_write_finish(MongoWrite *write)
 	return !write->failed;
 }
 
+/*
+ * mongo_write_abandon
+ *		Waits for so many milliseconds, then has MongoDB end the write, which is outside of
+ *		MongoDB's transactions.  Called after the statement has failed.  Never raises.
+ */
 void
 mongo_write_abandon(MongoWrite *write, int milliseconds)
 {
@@ -609,6 +662,10 @@ mongo_write_abandon(MongoWrite *write, int milliseconds)
 	mongo_write_doubt_add(&write->lasting->doubt, write->end, write->most);
 }
 
+/*
+ * mongo_write_count
+ *		Counts so many documents as written.
+ */
 void
 mongo_write_count(MongoWrite *write, int64 documents)
 {
@@ -629,7 +686,10 @@ mongo_write_count(MongoWrite *write, int64 documents)
 #define PAUSE_MS			5
 #define LONGEST_PAUSE_MS	50
 
-/* mongo_raise_lock_timeout: raises 55P03 for a document that another transaction holds. */
+/*
+ * mongo_raise_lock_timeout
+ *		Raises 55P03 for a document that another transaction holds.
+ */
 void
 mongo_raise_lock_timeout(void)
 {
@@ -644,8 +704,8 @@ mongo_raise_lock_timeout(void)
  * mongo_write_wait
  *		Pauses before a transaction's first command is tried again.
  *
- * 'attempt' counts earlier attempts, the first of which began at 'since'.  Returns false after ten
- * seconds, or after lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
+ * 'attempt' counts earlier attempts, the first of which began at 'since'.  Returns false after
+ * ten seconds, or after lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
  */
 bool
 mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since, int attempt)

@@ -6,6 +6,10 @@
  * A batch is sent as one command with a document sequence, or as several commands if it is too
  * large for one message.
  *
+ * Outside of a MongoDB transaction, one batch of a session may be in flight while its statement
+ * goes on (the last part of this file).  Any other read or write in the session settles it first,
+ * so that commands reach MongoDB in SQL's order.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -54,7 +58,7 @@ static const struct
 
 /* ------------------------------- operations -------------------------------- */
 
-/* append_document: appends a document to the batch; raises 54000 above 'limit'. */
+/* Appends a document to the batch; raises 54000 above 'limit'. */
 static void
 append_document(MongoWriteBatch *batch, MemoryContext context, const bson_t *document,
 				uint32 limit)
@@ -83,6 +87,12 @@ append_document(MongoWriteBatch *batch, MemoryContext context, const bson_t *doc
 	batch->length = needed;
 }
 
+/*
+ * mongo_write_batch_add
+ *		Appends a document to the batch, but does not change batch->count.
+ *
+ * batch->data is allocated in 'context'.  Raises 54000 above MongoDB's limit of 16 MB.
+ */
 void
 mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 					  const bson_t *document)
@@ -90,10 +100,7 @@ mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 	append_document(batch, context, document, LARGEST_DOCUMENT);
 }
 
-/*
- * next_of_batch
- *		Views the batch's document at *position, and moves on; returns false at the end.
- */
+/* Views the batch's document at *position, and moves on; returns false at the end. */
 static bool
 next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
 {
@@ -110,7 +117,7 @@ next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
 	return true;
 }
 
-/* make_operation: builds {q, u, ...} or {q, limit, ...}; returns false at the end of the batch. */
+/* Builds {q, u, ...} or {q, limit, ...}; returns false at the end of the batch. */
 static bool
 make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 {
@@ -138,8 +145,7 @@ make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 }
 
 /*
- * make_operations
- *		Makes one document for each operation of the batch, except for the omitted rows.
+ * Makes one document for each operation of the batch, except for the omitted rows.
  *
  * The documents to insert are the batch's own, and are not copied unless rows are omitted.
  */
@@ -174,10 +180,7 @@ make_operations(const MongoWriteBatch *batch, const Bitmapset *omitted,
 	}
 }
 
-/*
- * take_operations
- *		Returns how many operations from *position fit into one message, and moves past them.
- */
+/* Returns how many operations from *position fit into one message, and moves past them. */
 static int
 take_operations(const MongoWriteBatch *operations, const MongoConnection *connection, int left,
 				Size *position)
@@ -242,7 +245,7 @@ struct MongoWriteFlight
 	bool		answered;		/* its outcome is known */
 };
 
-/* create_flight: returns a new flight in a memory context of its own. */
+/* Returns a new flight in a memory context of its own. */
 static MongoWriteFlight *
 create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch *batch)
 {
@@ -257,7 +260,7 @@ create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch 
 	return flight;
 }
 
-/* most_documents: returns how many documents a batch may write at most; -1: any number. */
+/* Returns how many documents a batch may write at most; -1: any number. */
 static int64
 most_documents(const MongoWriteFlight *flight)
 {
@@ -266,8 +269,7 @@ most_documents(const MongoWriteFlight *flight)
 }
 
 /*
- * row_of_element
- *		Returns the row, as an index into the batch, of the operation that a reply names.
+ * Returns the row, as an index into the batch, of the operation that a reply names.
  *
  * Skips the omitted rows, which the server does not count.  The lease has no connection if the
  * write was to be repeated and no primary was found.
@@ -291,9 +293,8 @@ row_of_element(const MongoWriteFlight *flight, int index)
 }
 
 /*
- * count_written
- *		Returns how many documents were written, as the reply reports.  Sets *upserted to the
- *		list of documents that upserts inserted, if the reply has one.
+ * Returns how many documents were written, as the reply reports.  Sets *upserted to the list of
+ * documents that upserts inserted, if the reply has one.
  */
 static int64
 count_written(const MongoWriteFlight *flight, bson_iter_t *upserted, bool *has_upserted)
@@ -316,7 +317,6 @@ count_written(const MongoWriteFlight *flight, bson_iter_t *upserted, bool *has_u
 	return count;
 }
 
-/* note_inserted: records the rows that upserts inserted. */
 static void
 note_inserted(MongoWriteFlight *flight, const bson_iter_t *upserted)
 {
@@ -334,7 +334,6 @@ note_inserted(MongoWriteFlight *flight, const bson_iter_t *upserted)
 	}
 }
 
-/* note_errors: records the errors of single operations. */
 static void
 note_errors(MongoWriteFlight *flight)
 {
@@ -363,10 +362,7 @@ note_errors(MongoWriteFlight *flight)
 	}
 }
 
-/*
- * take_reply
- *		Counts the documents written, before anything allocates memory; then records errors.
- */
+/* Counts the documents written, before anything allocates memory; then records errors. */
 static void
 take_reply(MongoWriteFlight *flight)
 {
@@ -401,7 +397,7 @@ take_reply(MongoWriteFlight *flight)
 	flight->is_refused = true;
 }
 
-/* begin_message: sends the operations between the offsets 'start' and 'end'. */
+/* Sends the operations between the offsets 'start' and 'end'. */
 static void
 begin_message(MongoWriteFlight *flight, Size start, Size end)
 {
@@ -424,7 +420,7 @@ begin_message(MongoWriteFlight *flight, Size start, Size end)
 
 /* ---------------------------- reporting failures ---------------------------- */
 
-/* lasting_error_context: adds to CONTEXT the writes of a failed statement that stay. */
+/* Adds to CONTEXT the writes of a failed statement that stay. */
 static void
 lasting_error_context(void *arg)
 {
@@ -443,10 +439,7 @@ lasting_error_context(void *arg)
 		errcontext("%s", doubtful);
 }
 
-/*
- * raise_failure
- *		Raises the batch's error, unless all errors are allowed duplicates.
- */
+/* Raises the batch's error, unless all errors are allowed duplicates. */
 static void
 raise_failure(MongoWriteFlight *flight)
 {
@@ -473,8 +466,7 @@ raise_failure(MongoWriteFlight *flight)
 /* --------------------------------- sending ---------------------------------- */
 
 /*
- * send_operations
- *		Makes one attempt to write all rows that are not omitted.
+ * Makes one attempt to write all rows that are not omitted.
  *
  * Raises what mongo_write_finish() raises.  Afterwards the lease may have no connection.
  */
@@ -511,8 +503,7 @@ send_operations(MongoWriteFlight *flight)
 }
 
 /*
- * may_try_again
- *		Tells whether to send a failed batch again, in a restarted MongoDB transaction.
+ * Tells whether to send a failed batch again, in a restarted MongoDB transaction.
  *
  * Nothing is lost, as the batch was the transaction's first command.  After an allowed duplicate
  * key it is sent without that row.
@@ -528,7 +519,7 @@ may_try_again(MongoWriteFlight *flight, TimestampTz since, int attempt)
 	return true;
 }
 
-/* send_all: sends the batch; in a fresh transaction, repeats it while may_try_again() allows. */
+/* Sends the batch; in a fresh transaction, repeats it while may_try_again() allows. */
 static void
 send_all(MongoWriteFlight *flight)
 {
@@ -563,7 +554,7 @@ send_all(MongoWriteFlight *flight)
 /* --------------------------- one batch in flight ---------------------------- */
 
 /*
- * land: detaches the flight from its session and its lease.
+ * Detaches the flight from its session and its lease.
  *
  * From both at once, since the end of a lease that is in flight would abandon the batch.
  */
@@ -575,6 +566,13 @@ land(MongoWriteFlight *flight)
 	flight->lease->state = LEASE_QUIET;
 }
 
+/*
+ * mongo_write_flight_settle
+ *		Waits for the reply, if that has not been done.
+ *
+ * Raises what breaks the wait, but no error of the reply: another statement's exception block
+ * must not catch that.
+ */
 void
 mongo_write_flight_settle(MongoWriteFlight *flight)
 {
@@ -594,7 +592,7 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 
 /*
  * mongo_write_flight_check
- *		Raises the flight's error; see remote_internal.h.
+ *		Raises the error of the flight's reply, each time it is called.
  *
  * Another statement of the session may call this.  So the tables of the statement that sent the
  * batch, and the user who sent it, decide whether MongoDB's message may be quoted.
@@ -617,6 +615,11 @@ mongo_write_flight_check(MongoWriteFlight *flight)
 	mongo_end_work(&work);
 }
 
+/*
+ * mongo_write_flight_abandon
+ *		After the statement has failed, ends the batch and notes what it may have written.  Takes
+ *		0.8 s at most.  Never raises.
+ */
 void
 mongo_write_flight_abandon(MongoWriteFlight *flight)
 {
@@ -652,9 +655,8 @@ static const MongoLeaseCallbacks flight_callbacks = {
 };
 
 /*
- * begin_flight
- *		Sends the batch without waiting for its reply.  Returns false, with nothing sent, if
- *		the batch needs more than one message.
+ * Sends the batch without waiting for its reply.  Returns false, with nothing sent, if the batch
+ * needs more than one message.
  */
 static bool
 begin_flight(MongoWriteFlight *flight)
@@ -681,6 +683,20 @@ begin_flight(MongoWriteFlight *flight)
 	return true;
 }
 
+/*
+ * mongo_write_batch_begin
+ *		Sends the batch, in one command if it fits into MongoDB's 48 MB, and returns its flight,
+ *		in a child of 'owner'.
+ *
+ * Waits for the reply if 'wait' is set, in a MongoDB transaction, and if the batch takes more
+ * than one message.  A batch left in flight is settled before the session's next read or write.
+ * *batch must exist until mongo_write_batch_finish().  A reset of 'owner' abandons the flight,
+ * and a rollback then warns of its uncertain writes.
+ *
+ * Raises MongoDB's error, such as 23505 for a duplicate key, 53200, and what interrupts raise.
+ * After a lost connection or a change of primary, sends a command once more if MongoDB can
+ * recognize the repetition (Retryable Writes specification).
+ */
 MongoWriteFlight *
 mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 						const MongoWriteBatch *batch, bool wait)
@@ -709,6 +725,11 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 	return flight;
 }
 
+/*
+ * mongo_write_batch_finish
+ *		Waits for the reply if necessary, sets *result, whose bitmapset is in the current memory
+ *		context, and frees the flight.  Raises what mongo_write_batch_begin() does.
+ */
 void
 mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result)
 {
