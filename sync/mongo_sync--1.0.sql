@@ -86,6 +86,7 @@ CREATE TABLE mongo_sync.ranges (
 	number integer NOT NULL,
 	match text,								-- as of mongo_match(); NULL: all documents
 	read_at bigint,							-- when it was read; NULL: not yet
+	rows bigint,
 	PRIMARY KEY (target, number)
 );
 
@@ -213,7 +214,7 @@ SELECT g.name AS "group",
 	GREATEST(mongo_sync."time"(g.seen_at) - mongo_sync."time"(g.position), '0') AS lag,
 	mongo_sync."time"(g.position) - mongo_sync."time"(g.oplog_from) AS oplog_left,
 	r.done AS ranges_copied, r.number AS ranges,
-	COALESCE(c.rows_copied, m.rows_copied) AS rows_copied, m.rows_inserted, m.rows_updated, m.rows_deleted,
+	COALESCE(r.rows, c.rows_copied, m.rows_copied) AS rows_copied, m.rows_inserted, m.rows_updated, m.rows_deleted,
 	g.failing_since,
 	CASE WHEN a.is_own THEN g.last_error
 		ELSE regexp_replace(g.error_kind, '%[-+0-9.*]*(hh?|ll?|z|t|j)?[a-zA-Z]', '...', 'g') END AS last_error,
@@ -224,7 +225,7 @@ FROM mongo_sync.members m
 	CROSS JOIN LATERAL (SELECT g.id IN (SELECT x.id FROM mongo_sync.active_groups x) AS is_active,
 		pg_has_role(COALESCE(t.relowner, g.owner), 'USAGE') AS is_own) a
 	LEFT JOIN mongo_sync.members c ON c.local_table = m.local_table AND c.target <> m.target
-	CROSS JOIN LATERAL (SELECT count(x.read_at) AS done, count(*) AS number FROM mongo_sync.ranges x
+	CROSS JOIN LATERAL (SELECT count(x.read_at) AS done, count(*) AS number, sum(x.rows)::bigint AS rows FROM mongo_sync.ranges x
 		WHERE x.target = m.target OR x.target = c.target) r
 	CROSS JOIN (SELECT mongo_sync.worker_problem() AS problem) w
 WHERE m.target = m.local_table AND (t.oid IS NOT NULL OR NOT a.is_active) AND (a.is_active AND a.is_own OR pg_has_role('pg_monitor', 'USAGE'));

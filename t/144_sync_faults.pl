@@ -205,6 +205,30 @@ mongo('{"insert": "g", "documents": [{"_id": 5, "a": 5}]}');
 sql(q{CALL mongo_sync.sync('shop.g', 'g')});
 equal('a new collection of the name is followed', 'g');
 
+# --- copies that fail -----------------------------------------------------------------------
+mongo("{\"insert\": \"$_\", \"documents\": [{\"_id\": 1, \"a\": " . (/^z/ ? 1 : '"x"') . "}]}") foreach qw(a1 a2 a3 a4 a5 z);
+sql("CREATE SCHEMA several; CREATE SCHEMA several_local");
+sql("CREATE FOREIGN TABLE several.$_ (_id int, a int) SERVER mongodb OPTIONS (database 'db')") foreach qw(a1 a2 a3 a4 a5 z);
+refused('tables of which five cannot be copied', q{CALL mongo_sync.sync_schema('several', 'several_local')}, '\w+', 'field "a"');
+is(sql('SELECT * FROM several_local.z'), '1|1', 'the sixth is copied nevertheless');
+mongo('{"update": "z", "updates": [{"q": {}, "u": {"$inc": {"a": 1}}}]}');
+refused('they fail again', q{CALL mongo_sync.sync_schema('several', 'several_local')}, '\w+', 'field "a"');
+is(sql('SELECT * FROM several_local.z'), '1|2', 'and its changes are applied');
+sql("SELECT mongo_sync.stop('several_local.$_')") foreach qw(a2 a3 a4 a5);
+mongo('{"update": "a1", "updates": [{"q": {}, "u": {"$set": {"a": 3}}}]}');
+sql(q{CALL mongo_sync.recopy('several_local.a1')});
+is(sql('SELECT * FROM several_local.a1'), '1|3', 'what was never copied can be copied again');
+
+sql(q{CREATE FOREIGN TABLE shop.interrupted (_id int, a int) SERVER mongodb OPTIONS (database 'db')});
+mongo('{"insert": "interrupted", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]}');
+$mongod->fail_command(1, 8, 'aggregate');
+refused('a stream that cannot be opened', q{CALL mongo_sync.sync('shop.interrupted', 'interrupted')}, '\w+', 'MongoDB error 8 ');
+is(sql(q{SELECT count(*) FROM interrupted}), 2, 'all is copied, but the key is not added yet');
+mongo('{"delete": "interrupted", "deletes": [{"q": {"_id": 2}, "limit": 1}]}');
+sql(q{CALL mongo_sync.recopy('interrupted')});
+equal('it can be copied again', 'interrupted');
+is(sql(q{SELECT count(*) FROM pg_index WHERE indrelid = 'interrupted'::regclass AND indisprimary}), 1, 'and gets its key');
+
 # --- publications, and a trigger that suppresses a row ------------------------------------------
 sql(q{CREATE PUBLICATION everything FOR ALL TABLES});
 mongo('{"insert": "g", "documents": [{"_id": 6, "a": 6}]}');

@@ -187,6 +187,27 @@ sync_copy_drop_table(Oid copy)
 }
 
 /*
+ * sync_copy_give_up
+ *		Forgets what was begun to copy a local table, or its new copy.
+ *
+ * The group must be locked.  Waits for sessions that copy a range of it, which lock nothing else
+ * of the state.
+ */
+void
+sync_copy_give_up(SyncGroup *group, Oid local)
+{
+	foreach_ptr(SyncMember, copy, list_copy(group->members))
+	{
+		if (copy->local != local || copy->target == local)
+			continue;
+		sync_copy_drop_table(copy->target);
+		group->members = list_delete_ptr(group->members, copy);
+	}
+	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(local));
+	(void) sync_run("DELETE FROM mongo_sync.changed WHERE target = $1", SYNC_OID(local));
+}
+
+/*
  * create_copy
  *		Creates the table that a member is copied to, which gets its owner, and returns its OID.
  *
@@ -267,10 +288,11 @@ insert_range(SyncMember *member, const char *match)
  *		Copies a range of a member of the group; false if none is left that no other session copies.
  *
  * It is read at the group's position, or at a time that MongoDB chooses if it has no snapshot of
- * that any more.  Other sessions may apply the group's changes at the same time.
+ * that any more.  Other sessions may apply the group's changes at the same time.  A member whose
+ * range could not be copied has its turn after all others.
  */
 bool
-sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
+sync_copy_range(SyncRun *run, SyncGroup *group)
 {
 	UserMapping *user = sync_group_user(group);
 	SyncMember *member;
@@ -282,9 +304,11 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 
 	if (sync_run("SELECT r.target, r.number, r.match FROM mongo_sync.ranges r JOIN mongo_sync.members m ON m.target = r.target"
 				 " WHERE m.group_id = $1 AND r.read_at IS NULL AND m.state = 'copying'"
-				 " ORDER BY r.target, r.number LIMIT 1 FOR UPDATE OF r SKIP LOCKED", SYNC_INT4(group->id)) == 0)
+				 " ORDER BY r.target <= $2, r.target, r.number LIMIT 1 FOR UPDATE OF r SKIP LOCKED",
+				 SYNC_INT4(group->id), SYNC_OID(run->copy_after)) == 0)
 		return false;
-	member = sync_group_member(group, DatumGetObjectId(sync_result(0, 1, NULL)));
+	run->copied = DatumGetObjectId(sync_result(0, 1, NULL));
+	member = sync_group_member(group, run->copied);
 	number = DatumGetInt32(sync_result(0, 2, NULL));
 	match = sync_result_text(0, 3);
 	if (member == NULL)
@@ -293,8 +317,8 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 	sync_lock_tables(list_make1(member));
 	sync_rights_take(&rights, group->owner);
 	sync_table_open(group, member);
-	*time = (MongoReadTime) {.at = choose_time ? 0 : group->position,.after = group->position};
-	(void) mongo_bind_reads(time);
+	run->time = (MongoReadTime) {.at = run->choose_copy_time ? 0 : group->position,.after = group->position};
+	(void) mongo_bind_reads(&run->time);
 	AfterTriggerBeginQuery();
 	rows = insert_range(member, match);
 	sync_rows_call_triggers();
@@ -309,10 +333,9 @@ sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time)
 				 errmsg("collection \"%s.%s\" was dropped, renamed or replaced while it was copied",
 						mongo_printable(group->database), mongo_printable(member->collection)),
 				 errhint("CALL mongo_sync.recopy('%s') copies what has its name now.", sync_qualified_name(member->local))));
-	(void) sync_run("UPDATE mongo_sync.ranges SET read_at = $3 WHERE target = $1 AND number = $2",
-					SYNC_OID(member->target), SYNC_INT4(number), SYNC_INT8(Max(time->at, group->position)));
-	(void) sync_run("UPDATE mongo_sync.members SET rows_copied = rows_copied + $2, definition = $3 WHERE target = $1",
-					SYNC_OID(member->target), SYNC_INT8(rows), SYNC_TEXT(member->definition));
+	/* not the member's row, which steps write */
+	(void) sync_run("UPDATE mongo_sync.ranges SET read_at = $3, rows = $4 WHERE target = $1 AND number = $2",
+					SYNC_OID(member->target), SYNC_INT4(number), SYNC_INT8(Max(run->time.at, group->position)), SYNC_INT8(rows));
 	return true;
 }
 
@@ -333,17 +356,21 @@ sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 {
 	bool		isnull;
 	Datum		latest;
+	int64		rows;
 
-	(void) sync_run("SELECT count(*) - count(read_at), max(read_at) FROM mongo_sync.ranges"
-					" WHERE target = $1", SYNC_OID(member->target));
+	(void) sync_run("SELECT count(*) - count(read_at), max(read_at), sum(rows)::bigint"
+					" FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
 	latest = sync_result(0, 2, &isnull);
 	if (DatumGetInt64(sync_result(0, 1, NULL)) > 0 || isnull)
 		return;
+	rows = DatumGetInt64(sync_result(0, 3, NULL));
 	member->read_until = (uint64) DatumGetInt64(latest);
 	if (member->key_at_end)
 		sync_copy_add_key(group, member);
 	member->state = SYNC_CATCHING_UP;
 	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
+	(void) sync_run("UPDATE mongo_sync.members SET rows_copied = $2 WHERE target = $1",
+					SYNC_OID(member->target), SYNC_INT8(rows));
 }
 
 /* Keeps the keys of documents that have changed, bytea Datums. */
@@ -386,18 +413,13 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 	UserMapping *user = sync_group_user(group);
 	SyncMember *copy = palloc0(sizeof(SyncMember));
 
-	foreach_ptr(SyncMember, other, group->members)
-	{
-		if (other->local == member->local && other->target != other->local)
-			sync_copy_drop_table(other->target);
-	}
+	sync_copy_give_up(group, member->local);
 	sync_table_lock_and_open(group, member);
 	if (member->state == SYNC_COPYING || member->state == SYNC_CATCHING_UP)
 	{
 		member->state = SYNC_STOPPED;
 		member->reason = "it is copied again";
 		sync_member_store(member);
-		(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
 	}
 	*copy = *member;
 	copy->target = create_copy(group, member, member->table);

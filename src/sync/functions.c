@@ -45,7 +45,7 @@ PG_FUNCTION_INFO_V1(mongo_sync_cluster_time);
 /* How long a call waits for other sessions before it looks again. */
 #define BUSY_MS		20
 
-/* How often a call tries to copy what cannot be copied. */
+/* How often a call tries to copy what cannot be copied, if it is one table alone. */
 #define MOST_FAILURES	3
 
 /* ------------------------- Beginning and ending --------------------------- */
@@ -246,6 +246,8 @@ create_group(const char *name, Oid owner, Oid foreign, bool of_schema)
 static void
 begin_copy(SyncGroup *group, SyncMember *member)
 {
+	/* first, as rows of another session's copy are not visible yet */
+	sync_copy_give_up(group, member->local);
 	if (sync_run_as(group->owner, psprintf("SELECT FROM %s LIMIT 1", sync_qualified_name(member->local)), 1) > 0 ||
 		sync_has_foreign_keys(member->local))
 	{
@@ -395,11 +397,12 @@ work(int id)
 		}
 		if (result == SYNC_FAILED)
 			ThrowErrorData(run->error);
-		failures = copied == SYNC_FAILED ? failures + 1 : 0;
-		if (copied == SYNC_FAILED && (result != SYNC_DONE || failures > MOST_FAILURES))
-			ThrowErrorData(copy_error);
 		group = sync_group_load(id);
 		MemoryContextSwitchTo(old_context);
+		/* others have their turn, and the changes may say what is the matter */
+		failures = copied == SYNC_FAILED ? failures + 1 : 0;
+		if (failures > MOST_FAILURES && failures > (group == NULL ? 0 : list_length(group->members)))
+			ThrowErrorData(copy_error);
 		if (group == NULL || result == SYNC_PAUSED)
 		{
 			ereport(NOTICE, (errmsg("the synchronization is paused or was stopped")));

@@ -172,7 +172,7 @@ read_members(SyncRun *run, SyncGroup *group, List *members, uint64 until)
 {
 	uint64		latest = read_until(group);
 
-	run->time = (MongoReadTime) {.after = until};
+	run->time = (MongoReadTime) {.after = Max(until, latest)};
 	foreach_ptr(SyncMember, member, members)
 	{
 		uint64		read_until = member->state == SYNC_SYNCHRONIZED ? latest : member->read_until;
@@ -546,7 +546,7 @@ sync_copy_unit(SyncRun *run, int max_wait pg_attribute_unused())
 
 	if (group == NULL || group->paused)
 		return SYNC_PAUSED;
-	return sync_copy_range(group, &run->time, run->choose_copy_time) ? SYNC_DONE : SYNC_AT_PRESENT;
+	return sync_copy_range(run, group) ? SYNC_DONE : SYNC_AT_PRESENT;
 }
 
 /* Opens the group's stream, to see whether that is possible. */
@@ -628,7 +628,9 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 		RollbackAndReleaseCurrentSubTransaction();
 		(void) mongo_bind_reads(NULL);
 		sync_applied_time = 0;
-		sync_run_close(run);
+		/* a copy has nothing to do with the stream */
+		if (unit != sync_copy_unit)
+			sync_run_close(run);
 	}
 	PG_END_TRY();
 	CurrentResourceOwner = owner;
@@ -643,11 +645,16 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	{
 		*choose_time = false;
 		/* a batch that took too long is tried again in smaller ones */
-		run->batch_size = Max(1, run->batch_size / 4);
+		if (unit != sync_copy_unit)
+			run->batch_size = Max(1, run->batch_size / 4);
 		note_failure(run);
 	}
 	if (unit == sync_copy_unit)
+	{
 		run->copy_fails = result == SYNC_FAILED;
+		if (run->copy_fails)
+			run->copy_after = run->copied;
+	}
 	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(context);
 	return result;
@@ -687,16 +694,11 @@ sync_begin_again(SyncGroup *group)
 	foreach_ptr(SyncMember, member, list_copy(group->members))
 	{
 		if (member->target != member->local)
-		{
-			sync_copy_drop_table(member->target);
-			group->members = list_delete_ptr(group->members, member);
-		}
-		else
-		{
-			stop_member(member, "the changes since its last step are lost");
-			member->read_until = 0;
-			sync_member_store(member);
-		}
+			continue;
+		sync_copy_give_up(group, member->local);
+		stop_member(member, "the changes since its last step are lost");
+		member->read_until = 0;
+		sync_member_store(member);
 	}
 	group->is_consistent = false;
 	sync_group_note_position(group, 0, true);
@@ -720,9 +722,7 @@ sync_follow_unit(SyncRun *run, int max_wait pg_attribute_unused())
 	if (group == NULL || group->paused || !group->follow)
 		return SYNC_PAUSED;
 	forget_dropped(group);
-	/* a member that lags behind may have said so */
-	if (group->members == NIL ||
-		sync_present(sync_group_user(group)) < group->position)
+	if (group->members == NIL)
 		return SYNC_PAUSED;
 	sync_begin_again(group);
 	foreach_ptr(SyncMember, member, list_copy(group->members))

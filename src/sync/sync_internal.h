@@ -237,6 +237,8 @@ typedef struct SyncRun
 	ErrorData  *error;			/* of the last unit, in 'context' */
 	bool		is_copying;		/* a member is still copied */
 	bool		copy_fails;		/* the last range could not be copied */
+	Oid			copied;			/* target of the last range */
+	Oid			copy_after;		/* the last one that failed: others come first */
 } SyncRun;
 
 /* An event: the document that has changed, or what has become of the collection. */
@@ -285,8 +287,9 @@ extern uint64 sync_rows_insert_range(const SyncTable *table, const char *match);
 extern double sync_number_at(const bson_t *reply, const char *path);
 extern void sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user);
 extern void sync_copy_drop_table(Oid copy);
+extern void sync_copy_give_up(SyncGroup *group, Oid local);
 extern void sync_copy_again(SyncGroup *group, SyncMember *member);
-extern bool sync_copy_range(SyncGroup *group, MongoReadTime *time, bool choose_time);
+extern bool sync_copy_range(SyncRun *run, SyncGroup *group);
 extern void sync_copy_add_key(SyncGroup *group, SyncMember *member);
 extern void sync_copy_end_ranges(SyncGroup *group, SyncMember *member);
 extern void sync_copy_keep_changed(const SyncMember *member, Datum *keys, int count);

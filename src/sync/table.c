@@ -633,7 +633,8 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	Relation	target = relation_open(member->target, NoLock);
 	Relation	foreign = relation_open(member->foreign, NoLock);
 	const char *hint = NULL;
-	const char *refusal = sync_refusal(member->foreign, member->local, group->owner, !member->key_at_end, &hint);
+	const char *refusal = sync_refusal(member->foreign, member->local, group->owner,
+									   !sync_group_member(group, member->local)->key_at_end, &hint);
 
 	if (refusal != NULL)
 		ereport(ERROR,
