@@ -31,9 +31,11 @@
 /* MongoDB's code if the oplog does not reach back to a time */
 #define HISTORY_LOST		286
 
-/* In place of a code: the position is one of another server's, or in the future. */
+/* In place of a code: the position is one of another server's. */
 #define ANOTHER_HISTORY		(-1)
-#define AHEAD_OF_TIME		(-2)
+
+/* For a member that is further behind, nobody waits. */
+#define MOST_LAG_SECONDS	10
 
 /* ---------------------------- Single commands ----------------------------- */
 
@@ -525,15 +527,13 @@ check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 	bson_iter_t collection;
 	char	   *replica_set = sync_replica_set(user);
 
-	if (sync_present(user) < group->position)
-	{
-		run->failure = AHEAD_OF_TIME;
+	/* a restored MongoDB has passed it as soon as it has elected a primary */
+	if ((group->position >> 32) > (sync_present(user) >> 32) + MOST_LAG_SECONDS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the tables of \"%s\" are at a later cluster time than MongoDB", group->name),
-				 errdetail("MongoDB was restored, or a member that lags behind was asked."),
-				 errhint("If it was restored, CALL mongo_sync.recopy() for each of the tables.")));
-	}
+				 errdetail("A member that lags behind was asked, or clocks are wrong."),
+				 errhint("It is tried again by itself. The option read_preference of the server says which members are asked.")));
 	if ((replica_set != NULL && group->replica_set != NULL && strcmp(replica_set, group->replica_set) != 0) ||
 		(group->last_event != NULL && bson_iter_init_find(&time, group->last_event, "time") &&
 		 bson_iter_init_find(&collection, group->last_event, "collection") &&
@@ -593,7 +593,7 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 bool
 sync_run_is_lost(const SyncRun *run)
 {
-	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY || run->failure == AHEAD_OF_TIME;
+	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY;
 }
 
 /* Tells whether the stream is open for this group as it is now. */
