@@ -209,12 +209,12 @@ bson_array(const bson_t *array)
  * and @1 to @9 for the values that follow the template.  @1 may also be a key; it must be a
  * string then.
  */
-#define bson_append_template(document, template, ...) \
-	bson_append_template_values(document, template, BSON_VALUES(__VA_ARGS__))
-#define bson_append_member(document, key, template, ...) \
-	bson_append_member_values(document, key, template, BSON_VALUES(__VA_ARGS__))
-#define bson_from_template(template, ...) \
-	bson_from_template_values(template, BSON_VALUES(__VA_ARGS__))
+#define bson_append_template(document, text, ...) \
+	bson_append_template_values(document, text, BSON_VALUES(__VA_ARGS__))
+#define bson_append_member(document, key, text, ...) \
+	bson_append_member_values(document, key, text, BSON_VALUES(__VA_ARGS__))
+#define bson_from_template(text, ...) \
+	bson_from_template_values(text, BSON_VALUES(__VA_ARGS__))
 
 #define BSON_VALUES(...) \
 	(const BsonValue[]) {__VA_ARGS__}, \
@@ -231,22 +231,22 @@ typedef struct BsonArray
 	uint32		count;			/* elements so far */
 } BsonArray;
 
-#define bson_array_append_template(array, template, ...) \
-	bson_array_append_template_values(array, template, BSON_VALUES(__VA_ARGS__))
+#define bson_array_append_template(array, text, ...) \
+	bson_array_append_template_values(array, text, BSON_VALUES(__VA_ARGS__))
 
-extern void bson_append_template_values(bson_t *document, const char *template,
+extern void bson_append_template_values(bson_t *document, const char *text,
 										const BsonValue *values, int nvalues);
-extern void bson_append_member_values(bson_t *document, const char *key, const char *template,
+extern void bson_append_member_values(bson_t *document, const char *key, const char *text,
 									  const BsonValue *values, int nvalues);
-extern bson_t *bson_from_template_values(const char *template,
+extern bson_t *bson_from_template_values(const char *text,
 										 const BsonValue *values, int nvalues);
 extern void bson_append_condition(bson_t *document, const char *path,
-								  const char *operator, bson_value_t value);
+								  const char *operator_name, bson_value_t value);
 extern bson_value_t bson_field(const char *path);
 extern bson_value_t bson_first(const bson_t *document);
 extern BsonArray bson_array_create(void);
 extern void bson_array_append(BsonArray *array, bson_value_t value);
-extern void bson_array_append_template_values(BsonArray *array, const char *template,
+extern void bson_array_append_template_values(BsonArray *array, const char *text,
 											  const BsonValue *values, int nvalues);
 extern void bson_array_begin_document(BsonArray *array, bson_t *document);
 extern void bson_array_end_document(BsonArray *array, bson_t *document);
@@ -257,21 +257,21 @@ extern char *mongo_printable(const char *text);
 extern char *mongo_format_cluster_time(uint64 time);
 extern uint64 mongo_parse_cluster_time(const char *text);
 
-/* ----------------------------- catalog_access.c ---------------------------- */
+/* ----------------------------- privileges.c ---------------------------- */
 
-/* The tables whose documents are being processed; lives on the caller's stack. */
-typedef struct MongoAtWork
+/* The tables whose documents are processed, as errors quote them; lives on the caller's stack. */
+typedef struct MongoErrorSource
 {
 	ErrorContextCallback callback;
 	List	   *relids;			/* OIDs of foreign tables */
 	const char *function;		/* function with a quotable argument, or NULL */
-} MongoAtWork;
+} MongoErrorSource;
 
 extern bool mongo_may_read(Oid relid, const char *column);
-extern void mongo_begin_work(MongoAtWork *work, List *relids);
-extern void mongo_end_work(MongoAtWork *work);
-extern List *mongo_tables_at_work(void);
-extern const char *mongo_function_at_work(void);
+extern void mongo_push_error_source(MongoErrorSource *source, List *relids);
+extern void mongo_pop_error_source(MongoErrorSource *source);
+extern List *mongo_error_tables(void);
+extern const char *mongo_error_function(void);
 extern bool mongo_may_quote(const char *column);
 extern int	mongo_query_log_level(void);
 extern bool mongo_may_leave_partition(Relation relation, const List *attributes);

@@ -14,7 +14,7 @@
 #include "foreign/foreign.h"
 #include "nodes/pg_list.h"
 
-/* -------------------------------- in_force.c ------------------------------ */
+/* -------------------------------- effective.c ------------------------------ */
 
 /* The result of reading a field whose value does not fit its column. */
 typedef enum MongoTypeMismatch

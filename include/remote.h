@@ -239,52 +239,52 @@ extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult 
 /* --------------------------------- order.c ---------------------------------- */
 
 /* What a command reads or writes.  Names are in UTF-8; NULL stands for any. */
-typedef struct MongoExtent
+typedef struct MongoAccessScope
 {
 	Oid			serverid;
 	const char *database;
 	const char *collection;
-} MongoExtent;
+} MongoAccessScope;
 
 /*
  * A member of a list until it is removed, or its resource owner released: the portal of its
  * statement has failed, and is not used any more.
  */
-typedef struct MongoListed
+typedef struct MongoListMember
 {
 	dlist_node	node;
 	ResourceOwner owner;		/* NULL: not listed */
-} MongoListed;
+} MongoListMember;
 
 /* A statement's writes to one collection that have not been sent. */
 typedef struct MongoUnsent
 {
-	MongoExtent extent;
+	MongoAccessScope scope;
 	CommandId	command;		/* of the statement */
 	int			level;			/* nesting level of the statement */
 	void		(*send) (struct MongoUnsent *unsent);	/* sends all of them */
-	MongoListed listed;			/* in the list of unsent writes */
+	MongoListMember listed;		/* in the list of unsent writes */
 } MongoUnsent;
 
 /* A scan, from its beginning to its end.  It may still send commands. */
 typedef struct MongoActiveScan
 {
-	MongoExtent extent;
+	MongoAccessScope scope;
 	CommandId	command;		/* its snapshot shows writes of earlier ones */
 	/* called before a write that it may see and must not */
-	void		(*before_write) (struct MongoActiveScan *reader, const MongoExtent *written,
+	void		(*before_write) (struct MongoActiveScan *reader, const MongoAccessScope *written,
 								 MemoryContext statement);
-	MongoListed listed;
+	MongoListMember listed;
 } MongoActiveScan;
 
-extern dlist_head mongo_readers;
+extern dlist_head mongo_active_scans;
 
-extern bool mongo_extents_meet(const MongoExtent *one, const MongoExtent *other);
-extern void mongo_list_add(dlist_head *list, MongoListed *member);
+extern bool mongo_scopes_overlap(const MongoAccessScope *one, const MongoAccessScope *other);
+extern void mongo_list_add(dlist_head *list, MongoListMember *member);
 extern void mongo_list_remove(void *listed);
 extern void mongo_unsent_add(MongoUnsent *unsent);
-extern void mongo_before_read(const MongoExtent *extent, CommandId command);
-extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *extent,
+extern void mongo_before_read(const MongoAccessScope *scope, CommandId command);
+extern MongoSession *mongo_begin_write(UserMapping *user, const MongoAccessScope *scope,
 									   CommandId command, MemoryContext statement);
 extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
 

@@ -351,7 +351,7 @@ mongo_command(PG_FUNCTION_ARGS)
 	Datum		result;
 	bool		isnull;
 	bool		only_reads;
-	MongoAtWork work;
+	MongoErrorSource source;
 
 	if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
 		elog(ERROR, "command is malformed");
@@ -362,15 +362,15 @@ mongo_command(PG_FUNCTION_ARGS)
 		prevent_write(psprintf("mongo_command() with \"%s\"", name));
 
 	mongo_begin_command(user, only_reads ? database : NULL, !only_reads);
-	mongo_begin_work(&work, NIL);
-	work.function = "mongo_command()";
+	mongo_push_error_source(&source, NIL);
+	source.function = "mongo_command()";
 	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
 							   name, database);
 	reply = only_reads ?
 		mongo_run_command(CurrentMemoryContext, user, database, command, context_message) :
 		mongo_run_write_command(CurrentMemoryContext, user, database, command,
 								context_message);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 
 	mongo_row_decode(jsonb_decoder(CurrentMemoryContext, database, "$cmd"),
 					 bson_get_data(reply), reply->len, &result, &isnull);
@@ -515,10 +515,10 @@ mongo_aggregate(PG_FUNCTION_ARGS)
 	uint32		length;
 	Datum		result;
 	bool		isnull;
-	MongoAtWork work;
+	MongoErrorSource source;
 
-	mongo_begin_work(&work, NIL);
-	work.function = "mongo_aggregate()";
+	mongo_push_error_source(&source, NIL);
+	source.function = "mongo_aggregate()";
 	if (SRF_IS_FIRSTCALL())
 	{
 		funcctx = SRF_FIRSTCALL_INIT();
@@ -533,7 +533,7 @@ mongo_aggregate(PG_FUNCTION_ARGS)
 	CHECK_FOR_INTERRUPTS();
 	if (state->cursor != NULL)
 		document = mongo_cursor_next(state->cursor, &length);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	if (document == NULL)
 	{
 		UnregisterExprContextCallback(((ReturnSetInfo *) fcinfo->resultinfo)->econtext,

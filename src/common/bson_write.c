@@ -131,7 +131,7 @@ bson_view_at(bson_t *view, const bson_iter_t *iter)
 /* A template, the position of the reader, and the values for it. */
 typedef struct Reader
 {
-	const char *template;
+	const char *text;
 	const char *position;
 	const BsonValue *values;
 	int			nvalues;
@@ -149,7 +149,7 @@ static void append_any(Reader *reader, bson_t *document, Word key);
 static void
 report_fault(const Reader *reader)
 {
-	elog(ERROR, "bad template at \"%s\": %s", reader->position, reader->template);
+	elog(ERROR, "bad template at \"%s\": %s", reader->position, reader->text);
 }
 
 static char
@@ -369,10 +369,10 @@ expect_end(Reader *reader)
  *		Appends the members of a template, which is an object.  See bson_append_template().
  */
 void
-bson_append_template_values(bson_t *document, const char *template,
+bson_append_template_values(bson_t *document, const char *text,
 							const BsonValue *values, int nvalues)
 {
-	Reader		reader = {template, template, values, nvalues};
+	Reader		reader = {text, text, values, nvalues};
 
 	append_members(&reader, document);
 	expect_end(&reader);
@@ -383,10 +383,10 @@ bson_append_template_values(bson_t *document, const char *template,
  *		Appends a template of any kind as one member.  See bson_append_template().
  */
 void
-bson_append_member_values(bson_t *document, const char *key, const char *template,
+bson_append_member_values(bson_t *document, const char *key, const char *text,
 						  const BsonValue *values, int nvalues)
 {
-	Reader		reader = {template, template, values, nvalues};
+	Reader		reader = {text, text, values, nvalues};
 
 	append_any(&reader, document, (Word) {key, (int) strlen(key)});
 	expect_end(&reader);
@@ -398,9 +398,9 @@ bson_append_member_values(bson_t *document, const char *key, const char *templat
  *		bson_append_template().
  */
 bson_t *
-bson_from_template_values(const char *template, const BsonValue *values, int nvalues)
+bson_from_template_values(const char *text, const BsonValue *values, int nvalues)
 {
-	Reader		reader = {template, template, values, nvalues};
+	Reader		reader = {text, text, values, nvalues};
 	bson_t	   *document = bson_create_in(CurrentMemoryContext);
 
 	if (next_character(&reader) == '[')
@@ -416,13 +416,13 @@ bson_from_template_values(const char *template, const BsonValue *values, int nva
  *		Appends {path: {operator: value}}.
  */
 void
-bson_append_condition(bson_t *document, const char *path, const char *operator,
+bson_append_condition(bson_t *document, const char *path, const char *operator_name,
 					  bson_value_t value)
 {
 	bson_t		condition;
 
 	BSON_APPEND_DOCUMENT_BEGIN(document, path, &condition);
-	BSON_APPEND_VALUE(&condition, operator, &value);
+	BSON_APPEND_VALUE(&condition, operator_name, &value);
 	bson_append_document_end(document, &condition);
 }
 
@@ -482,12 +482,12 @@ bson_array_append(BsonArray *array, bson_value_t value)
  *		Appends a template of any kind as an element.  See bson_append_template().
  */
 void
-bson_array_append_template_values(BsonArray *array, const char *template,
+bson_array_append_template_values(BsonArray *array, const char *text,
 								  const BsonValue *values, int nvalues)
 {
 	char		buffer[ARRAY_KEY_SIZE];
 	Word		key = array_key(array->count++, buffer);
-	Reader		reader = {template, template, values, nvalues};
+	Reader		reader = {text, text, values, nvalues};
 
 	append_any(&reader, array->bson, key);
 	expect_end(&reader);

@@ -362,7 +362,7 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 	if (decoder->shown.bson == NULL)
 		decoder->shown = bson_array_create();
 	if (context->mismatch != MONGO_MISMATCH_BSON &&
-		mongo_tables_at_work() != NIL && mongo_may_quote(column->column.name) &&
+		mongo_error_tables() != NIL && mongo_may_quote(column->column.name) &&
 		mongo_read_value(decoder->shown_by->reader, &alone, &value, &ignored, &isnull))
 		bson_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
 								   *bson_iter_value(&value));

@@ -58,7 +58,7 @@ begin_early(MongoScanState *state)
 	EState	   *estate = state->node->ss.ps.state;
 	ResourceOwner old_owner = CurrentResourceOwner;
 	bool		waits = state->portal != NULL && state->portal->status == PORTAL_READY;
-	MongoAtWork work;
+	MongoErrorSource source;
 	Oid			userid;
 	int			security;
 	int			settings = NewGUCNestLevel();
@@ -69,7 +69,7 @@ begin_early(MongoScanState *state)
 	SetUserIdAndSecContext(state->userid, security | SECURITY_LOCAL_USERID_CHANGE);
 	CurrentResourceOwner = state->reader.listed.owner;
 	PushActiveSnapshot(estate->es_snapshot);
-	mongo_begin_work(&work, state->relids);
+	mongo_push_error_source(&source, state->relids);
 	PG_TRY();
 	{
 		mongo_scan_start(state->node, NULL);
@@ -93,7 +93,7 @@ begin_early(MongoScanState *state)
 	if (waits)
 		state->portal->status = PORTAL_READY;
 	state->unread = true;
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	PopActiveSnapshot();
 	CurrentResourceOwner = old_owner;
 	SetUserIdAndSecContext(userid, security);
@@ -102,7 +102,7 @@ begin_early(MongoScanState *state)
 
 /* names_written: is one of the scan's tables of the collection that is written? */
 static bool
-names_written(const MongoScanState *state, const MongoExtent *written)
+names_written(const MongoScanState *state, const MongoAccessScope *written)
 {
 	ListCell   *cell;
 
@@ -124,7 +124,7 @@ names_written(const MongoScanState *state, const MongoExtent *written)
  * Nor is it too late if a command might write anywhere, which mostly is elsewhere.
  */
 static void
-before_write(MongoActiveScan *reader, const MongoExtent *written, MemoryContext statement)
+before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryContext statement)
 {
 	MongoScanState *state = (MongoScanState *) reader;
 	EState	   *estate = state->node->ss.ps.state;
@@ -212,7 +212,7 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 	state->node = node;
 	state->userid = GetUserId();
 	state->portal = ActivePortal;
-	state->reader.extent = (MongoExtent) {
+	state->reader.scope = (MongoAccessScope) {
 		serverid, mongo_to_utf8(plan->database),
 		plan->reads_one ? mongo_to_utf8(plan->collection) : NULL
 	};
@@ -225,7 +225,7 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 	state->callback.func = mongo_list_remove;
 	state->callback.arg = &state->reader.listed;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->callback);
-	mongo_list_add(&mongo_readers, &state->reader.listed);
+	mongo_list_add(&mongo_active_scans, &state->reader.listed);
 }
 
 /* -------------------- scans whose commands are sent together ---------------- */
@@ -299,7 +299,7 @@ mongo_ahead_send(ForeignScanState *first)
 	List	   *needed;
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &mongo_readers)
+	dlist_foreach(iter, &mongo_active_scans)
 	{
 		MongoScanState *state = (MongoScanState *) dlist_container(MongoActiveScan, listed.node, iter.cur);
 
@@ -317,14 +317,14 @@ mongo_ahead_send(ForeignScanState *first)
 	foreach_ptr(ForeignScanState, node, scans)
 	{
 		MongoScanState *state = node->fdw_state;
-		MongoAtWork work;
+		MongoErrorSource source;
 
 		if (state->started || !list_member_ptr(needed, node->ss.ps.plan))
 			continue;
-		mongo_begin_work(&work, state->relids);
+		mongo_push_error_source(&source, state->relids);
 		mongo_scan_start(node, cursor);
 		if (state->run.cursor != NULL)
 			mongo_cursor_send_behind(state->run.cursor, cursor);
-		mongo_end_work(&work);
+		mongo_pop_error_source(&source);
 	}
 }

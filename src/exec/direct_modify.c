@@ -343,9 +343,9 @@ static bool
 finds_row(const MongoDirectState *state)
 {
 	const MongoDirectPlan *plan = state->plan;
-	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
+	MongoAccessScope scope = mongo_scope_written(state->user->serverid, state->options);
 	bson_t	   *command = bson_from_template("{find: @1, limit: 1, singleBatch: true}",
-											 bson_utf8(extent.collection));
+											 bson_utf8(scope.collection));
 	MongoCursor *cursor;
 	uint32		length;
 	bool		found;
@@ -353,17 +353,17 @@ finds_row(const MongoDirectState *state)
 	append_as(command, "filter", state->filter, "filter");
 	if (plan->simple_collation)
 		bson_append_template(command, "{collation: {locale: 'simple'}}");
-	mongo_before_read(&extent, GetCurrentCommandId(false));
+	mongo_before_read(&scope, GetCurrentCommandId(false));
 	mongo_log_command(plan->database, command, 0);
 	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
 		.user = state->user,
-		.database = extent.database,
+		.database = scope.database,
 		.collection = plan->collection,
 		.command = command,
 		/* a secondary may lag behind */
 		.read_mode = state->options->read_mode == 0 ? 0 : MONGOC_READ_PRIMARY,
 		.comment = state->options->comment,
-		.read_collection = extent.collection
+		.read_collection = scope.collection
 	});
 	found = mongo_cursor_next(cursor, &length) != NULL;
 	mongo_cursor_close(cursor);

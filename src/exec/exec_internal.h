@@ -376,9 +376,9 @@ typedef struct MongoWriter
 	int64		written;
 } MongoWriter;
 
-/* The extents of writes to a foreign table, and of reads of it. */
-extern MongoExtent mongo_extent_written(Oid serverid, const MongoTableOptions *options);
-extern MongoExtent mongo_extent_read(Oid relid);
+/* The scopes of writes to a foreign table, and of reads of it. */
+extern MongoAccessScope mongo_scope_written(Oid serverid, const MongoTableOptions *options);
+extern MongoAccessScope mongo_scope_read(Oid relid);
 
 /*
  * mongo_writer_create

@@ -267,14 +267,14 @@ is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
  *		may have the same collection as this one.
  */
 static bool
-find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent, bool target)
+find_other(EState *estate, const ResultRelInfo *rinfo, const MongoAccessScope *scope, bool target)
 {
 	const PlannedStmt *statement = estate->es_plannedstmt;
 	int			index = 0;
 
 	foreach_ptr(RangeTblEntry, entry, estate->es_range_table)
 	{
-		MongoExtent other;
+		MongoAccessScope other;
 
 		if (++index == (int) rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
 			(target && !mongo_is_result_relation(statement, index)))
@@ -285,10 +285,10 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 		if (entry->relkind != RELKIND_FOREIGN_TABLE ||
 			GetFdwRoutineByRelId(entry->relid)->BeginForeignModify != mongo_begin_foreign_modify)
 			continue;
-		other = mongo_extent_read(entry->relid);
+		other = mongo_scope_read(entry->relid);
 		if (target)
 			other.collection = mongo_to_utf8(mongo_table_options(entry->relid)->collection);
-		if (mongo_extents_meet(&other, extent))
+		if (mongo_scopes_overlap(&other, scope))
 			return true;
 	}
 	return false;
@@ -462,7 +462,7 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
 	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
 	MongoWriter *writer = state->writer;
-	MongoExtent extent = mongo_extent_written(writer->user->serverid, writer->options);
+	MongoAccessScope scope = mongo_scope_written(writer->user->serverid, writer->options);
 	bool		moves = plan != NULL && plan->operation == CMD_UPDATE;
 	bool		skips_duplicates = plan != NULL && plan->onConflictAction == ONCONFLICT_NOTHING;
 	bool		ignores = writer->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
@@ -503,8 +503,8 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	state->checks_bounds = mongo_may_leave_partition(writer->relation, columns);
 	if (columns != NIL || state->returns)
 		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns);
-	state->shares_collection = find_other(estate, rinfo, &extent, true);
-	if (!state->reports_refused && (moves || find_other(estate, rinfo, &extent, false)))
+	state->shares_collection = find_other(estate, rinfo, &scope, true);
+	if (!state->reports_refused && (moves || find_other(estate, rinfo, &scope, false)))
 		mongo_writer_defer(writer);
 	writer->form.allow_duplicates = skips_duplicates;
 	writer->on_demand = state->reports_refused;
@@ -569,7 +569,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	List	   *targetlist = source->plan->targetlist;
 	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
-	MongoExtent extent;
+	MongoAccessScope scope;
 	ListCell   *cell;
 
 	state->assigned = attributes;
@@ -596,9 +596,9 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	state->identities = create_identity_log(state->context);
 	if (search.found != NULL)
 		((MongoScanState *) search.found->fdw_state)->identities = state->identities;
-	extent = mongo_extent_written(writer->user->serverid, writer->options);
+	scope = mongo_scope_written(writer->user->serverid, writer->options);
 	state->may_come_twice = (!IsA(source, ForeignScanState) && !IsA(source, AppendState)) ||
-		find_other(estate, rinfo, &extent, true);
+		find_other(estate, rinfo, &scope, true);
 
 	writer->form.kind = state->operation == CMD_UPDATE ? MONGO_UPDATE_ONE : MONGO_DELETE_ONE;
 	mongo_writer_defer(writer);

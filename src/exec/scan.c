@@ -511,7 +511,7 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 	mongo_log_command(plan->database, command, at);
 	return mongo_cursor_open(state->run.context, &(MongoRead) {
 		.user = state->user,
-		.database = state->reader.extent.database,
+		.database = state->reader.scope.database,
 		.collection = plan->collection,
 		.command = command,
 		.others = others,
@@ -527,7 +527,7 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 		!node->ss.ps.async_capable,
 		.read_mode = plan->read_mode,
 		.comment = plan->comment,
-		.read_collection = state->reader.extent.collection,
+		.read_collection = state->reader.scope.collection,
 		.reply_field = state->run.counts ? MONGO_COUNT_FIELD : NULL,
 		.usage = &state->usage
 	});
@@ -631,7 +631,7 @@ mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 	MongoResultState known = MONGO_RESULT_NEW;
 	MemoryContext old_context = MemoryContextSwitchTo(state->run.context);
 
-	mongo_before_read(&state->reader.extent, state->reader.command);
+	mongo_before_read(&state->reader.scope, state->reader.command);
 
 	/* ReScan keeps a run that may be continued */
 	left = state->run;
@@ -829,9 +829,9 @@ next_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot;
-	MongoAtWork work;
+	MongoErrorSource source;
 
-	mongo_begin_work(&work, state->relids);
+	mongo_push_error_source(&source, state->relids);
 	state->unread = false;
 	if (!state->started)
 		mongo_scan_start(node, NULL);
@@ -847,7 +847,7 @@ next_row(ForeignScanState *node)
 		if (state->results != NULL && !TupIsNull(slot))
 			cache_row(state, slot);
 	}
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	return slot;
 }
 

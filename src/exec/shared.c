@@ -90,7 +90,7 @@ share_scan(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *share
 	MongoScanState *state = node->fdw_state;
 
 	state->shared = shared;
-	mongo_before_read(&state->reader.extent, state->reader.command);
+	mongo_before_read(&state->reader.scope, state->reader.command);
 	if (mongo_session_for_read(state->user) != NULL)
 	{
 		state->shared = NULL;

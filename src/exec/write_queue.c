@@ -69,28 +69,28 @@ forget_queue(void *arg)
 	dlist_delete(&queue->node);
 }
 
-MongoExtent
-mongo_extent_written(Oid serverid, const MongoTableOptions *options)
+MongoAccessScope
+mongo_scope_written(Oid serverid, const MongoTableOptions *options)
 {
-	return (MongoExtent) {
+	return (MongoAccessScope) {
 		serverid, mongo_to_utf8(options->database), mongo_to_utf8(options->collection)
 	};
 }
 
-MongoExtent
-mongo_extent_read(Oid relid)
+MongoAccessScope
+mongo_scope_read(Oid relid)
 {
-	MongoExtent extent = mongo_extent_written(GetForeignTable(relid)->serverid,
-											  mongo_table_options(relid));
+	MongoAccessScope scope = mongo_scope_written(GetForeignTable(relid)->serverid,
+												 mongo_table_options(relid));
 
 	if (!mongo_reads_one_collection(relid))
-		extent.collection = NULL;
-	return extent;
+		scope.collection = NULL;
+	return scope;
 }
 
 /* get_queue: finds or creates the queue of the statement that has this memory context. */
 static MongoWriteQueue *
-get_queue(MemoryContext context, const MongoExtent *extent)
+get_queue(MemoryContext context, const MongoAccessScope *scope)
 {
 	MongoWriteQueue *queue;
 	dlist_iter	iter;
@@ -98,12 +98,12 @@ get_queue(MemoryContext context, const MongoExtent *extent)
 	dlist_foreach(iter, &queues)
 	{
 		queue = dlist_container(MongoWriteQueue, node, iter.cur);
-		if (queue->context == context && mongo_extents_meet(&queue->unsent.extent, extent))
+		if (queue->context == context && mongo_scopes_overlap(&queue->unsent.scope, scope))
 			return queue;
 	}
 	queue = MemoryContextAllocZero(context, sizeof(MongoWriteQueue));
 	queue->context = context;
-	queue->unsent.extent = *extent;
+	queue->unsent.scope = *scope;
 	queue->unsent.send = send_for_others;
 	queue->callback.func = forget_queue;
 	queue->callback.arg = queue;
@@ -117,7 +117,7 @@ mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 					const char *message, CommandId command)
 {
 	MongoWriter *writer = MemoryContextAllocZero(context, sizeof(MongoWriter));
-	MongoExtent extent;
+	MongoAccessScope scope;
 
 	writer->relation = relation;
 	writer->options = mongo_table_options(RelationGetRelid(relation));
@@ -130,8 +130,8 @@ mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 											  RelationGetRelationName(relation)));
 	writer->form.ordered = true;
 	writer->form.comment = writer->options->comment;
-	extent = mongo_extent_written(user->serverid, writer->options);
-	writer->queue = get_queue(context, &extent);
+	scope = mongo_scope_written(user->serverid, writer->options);
+	writer->queue = get_queue(context, &scope);
 	writer->queue->unsent.command = command;
 	writer->queue->unsent.level = GetCurrentTransactionNestLevel();
 	return writer;
@@ -183,11 +183,11 @@ count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteR
 	writer->written += result->written;
 }
 
-/* begin_work: lets errors quote documents of the writer's table. */
+/* push_error_source: lets errors quote documents of the writer's table. */
 static void
-begin_work(MongoAtWork *work, const MongoWriter *writer)
+push_error_source(MongoErrorSource *source, const MongoWriter *writer)
 {
-	mongo_begin_work(work, list_make1_oid(RelationGetRelid(writer->relation)));
+	mongo_push_error_source(source, list_make1_oid(RelationGetRelid(writer->relation)));
 }
 
 /* finish_flight: waits for the batch in flight, if there is one. */
@@ -196,14 +196,14 @@ finish_flight(MongoWriteQueue *queue)
 {
 	MongoWriteFlight *flight = queue->flight;
 	MongoWriteResult result;
-	MongoAtWork work;
+	MongoErrorSource source;
 
 	if (flight == NULL)
 		return;
 	queue->flight = NULL;
-	begin_work(&work, queue->flying_writer);
+	push_error_source(&source, queue->flying_writer);
 	mongo_write_batch_finish(flight, &result);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	count_batch(queue->flying_writer, &queue->flying, &result);
 	clear_batch(&queue->flying);
 }
@@ -214,7 +214,7 @@ prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 {
 	CHECK_FOR_INTERRUPTS();
 	finish_flight(queue);
-	return mongo_begin_write(writer->user, &queue->unsent.extent, queue->unsent.command,
+	return mongo_begin_write(writer->user, &queue->unsent.scope, queue->unsent.command,
 							 queue->context);
 }
 
@@ -224,16 +224,16 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
 	MongoSession *session = prepare_to_send(queue, writer);
 	MongoWriteResult result;
-	MongoAtWork work;
+	MongoErrorSource source;
 
 	if (mongo_log_remote_query && !writer->is_command)
 		log_remote_write(batch);
 	batch->first_row = writer->is_command ? 0 : writer->sent + 1;
 	batch->rows_before = writer->written;
-	begin_work(&work, writer);
+	push_error_source(&source, writer);
 	mongo_write_batch_finish(mongo_write_batch_begin(CurrentMemoryContext, session, batch, true),
 							 &result);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	count_batch(writer, batch, &result);
 	return result.refused;
 }
@@ -248,15 +248,15 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 {
 	MongoSession *session = prepare_to_send(queue, writer);
 	MongoWriteBatch spare = queue->flying;
-	MongoAtWork work;
+	MongoErrorSource source;
 
 	queue->flying = *batch;
 	queue->flying.first_row = writer->sent + 1;
 	queue->flying.rows_before = writer->written;
 	queue->flying_writer = writer;
-	begin_work(&work, writer);
+	push_error_source(&source, writer);
 	queue->flight = mongo_write_batch_begin(queue->context, session, &queue->flying, false);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	if (mongo_log_remote_query)
 		log_remote_write(&queue->flying);
 	batch->data = spare.data;
@@ -456,16 +456,16 @@ mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *upd
 		.upsert = writer->form.kind == MONGO_UPSERT
 	};
 	MongoSession *session = prepare_to_send(writer->queue, writer);
-	MongoAtWork work;
+	MongoErrorSource source;
 	bson_t		document;
 	bool		found;
 
-	begin_work(&work, writer);
+	push_error_source(&source, writer);
 	found = mongo_find_and_modify(session, CurrentMemoryContext, &command,
 								  writer->form.context_message, &document);
 	if (found)
 		mongo_row_decode(decoder, bson_get_data(&document), document.len, values, isnull);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	return found;
 }
 

@@ -6,7 +6,7 @@
  *
  * The functions to parse and to check come first, then the table, whose rows name them, then the
  * validator, which calls them by the table.  Other files read valid options by the same table
- * (in_force.c).
+ * (effective.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -1032,13 +1032,13 @@ check_contradictions(List *definitions)
 	}
 }
 
+PG_FUNCTION_INFO_V1(mongo_fdw_validator);
+
 /*
  * mongo_fdw_validator
  *		Raises HV00D for options that are unknown or belong elsewhere, and the errors of the
  *		functions above for those that are invalid or contradictory.
  */
-PG_FUNCTION_INFO_V1(mongo_fdw_validator);
-
 Datum
 mongo_fdw_validator(PG_FUNCTION_ARGS)
 {

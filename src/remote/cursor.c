@@ -126,8 +126,8 @@ struct MongoCursor
 	const uint8 *whole_reply;	/* the next document, if reply_field is used */
 
 	/* for reading to the end before a write */
-	MongoListed listed;			/* in the list of open cursors */
-	MongoExtent extent;			/* what the command reads */
+	MongoListMember listed;		/* in the list of open cursors */
+	MongoAccessScope scope;		/* what the command reads */
 	Oid			userid;			/* who opened it */
 	List	   *tables;
 	Tuplestorestate *kept;		/* documents read ahead of a write, or NULL */
@@ -640,11 +640,11 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	cursor->callback.func = mongo_list_remove;
 	cursor->callback.arg = &cursor->listed;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
-	cursor->extent = (MongoExtent) {
+	cursor->scope = (MongoAccessScope) {
 		read->user->serverid, read->database, read->read_collection
 	};
 	cursor->userid = GetUserId();
-	cursor->tables = list_copy(mongo_tables_at_work());
+	cursor->tables = list_copy(mongo_error_tables());
 	cursor->at = read->at;
 	cursor->at_time = read->at_time && mongo_reads_at_time(&cursor->at);
 	if (cursor->at_time && (read->read_collection == NULL || bson_has_field(read->command, "pipeline")))
@@ -1121,7 +1121,7 @@ read_to_end(MongoCursor *cursor)
 {
 	const uint8_t *document;
 	uint32		length;
-	MongoAtWork work;
+	MongoErrorSource source;
 	Oid			userid;
 	int			security;
 
@@ -1132,7 +1132,7 @@ read_to_end(MongoCursor *cursor)
 	set_aside_batch(cursor);
 	GetUserIdAndSecContext(&userid, &security);
 	SetUserIdAndSecContext(cursor->userid, security);
-	mongo_begin_work(&work, cursor->tables);
+	mongo_push_error_source(&source, cursor->tables);
 	PG_TRY();
 	{
 		while ((document = fetch_any(cursor, &length)) != NULL)
@@ -1153,20 +1153,20 @@ read_to_end(MongoCursor *cursor)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	SetUserIdAndSecContext(userid, security);
 }
 
 /*
  * mongo_cursors_read_to_end
- *		Reads to their end, and stores, the open cursors that may see a write to 'extent', inside
+ *		Reads to their end, and stores, the open cursors that may see a write to 'scope', inside
  *		or outside of MongoDB's transaction.
  *
  * Raises what reading raises; the cursor then raises HV000 when it is read on, unless the error
  * was a cancel.
  */
 void
-mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
+mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction)
 {
 	dlist_iter	iter;
 
@@ -1176,7 +1176,7 @@ mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 
 		/* other commands might be run later, in the transaction */
 		if (((cursor->session != NULL) == in_transaction || cursor->read.others != NIL) &&
-			mongo_extents_meet(&cursor->extent, extent))
+			mongo_scopes_overlap(&cursor->scope, scope))
 			read_to_end(cursor);
 	}
 }

@@ -458,7 +458,7 @@ pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 
 	if (!is_of_evaluation(code) && code != INVALID_NAMESPACE)
 		return hint;
-	foreach(cell, mongo_tables_at_work())
+	foreach(cell, mongo_error_tables())
 	{
 		const char *pipeline = mongo_table_options(lfirst_oid(cell))->pipeline;
 
@@ -477,7 +477,7 @@ pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 static const char *
 function_hint(int code, int sqlstate, const char *hint)
 {
-	const char *function = mongo_function_at_work();
+	const char *function = mongo_error_function();
 
 	if (function == NULL)
 		return hint;

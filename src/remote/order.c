@@ -29,17 +29,17 @@
 static dlist_head unsent_writes;
 
 /* The scans of all queries that are being executed. */
-dlist_head	mongo_readers;
+dlist_head	mongo_active_scans;
 
 /* The nesting level of the statement whose deferred writes are being sent; 0: none are. */
 static int	writing_level = 0;
 
 /*
- * mongo_extents_meet
+ * mongo_scopes_overlap
  *		Tells whether both include the same collection.
  */
 bool
-mongo_extents_meet(const MongoExtent *one, const MongoExtent *other)
+mongo_scopes_overlap(const MongoAccessScope *one, const MongoAccessScope *other)
 {
 	return one->serverid == other->serverid &&
 		(one->database == NULL || other->database == NULL ||
@@ -59,7 +59,7 @@ remove_released(ResourceReleasePhase phase pg_attribute_unused(),
 
 	dlist_foreach_modify(iter, (dlist_head *) list)
 	{
-		MongoListed *member = dlist_container(MongoListed, node, iter.cur);
+		MongoListMember *member = dlist_container(MongoListMember, node, iter.cur);
 
 		if (member->owner == CurrentResourceOwner)
 			mongo_list_remove(member);
@@ -72,7 +72,7 @@ remove_released(ResourceReleasePhase phase pg_attribute_unused(),
  *		is in one.  It belongs to the current resource owner.
  */
 void
-mongo_list_add(dlist_head *list, MongoListed *member)
+mongo_list_add(dlist_head *list, MongoListMember *member)
 {
 	if (member->owner != NULL)
 		return;
@@ -84,12 +84,12 @@ mongo_list_add(dlist_head *list, MongoListed *member)
 
 /*
  * mongo_list_remove
- *		Removes a MongoListed from its list, if it is in one.  Never raises.
+ *		Removes a MongoListMember from its list, if it is in one.  Never raises.
  */
 void
 mongo_list_remove(void *listed)
 {
-	MongoListed *member = listed;
+	MongoListMember *member = listed;
 
 	if (member->owner != NULL)
 		dlist_delete(&member->node);
@@ -108,9 +108,9 @@ mongo_unsent_add(MongoUnsent *unsent)
 	mongo_list_add(&unsent_writes, &unsent->listed);
 }
 
-/* Returns unsent writes to the extent by a command before 'command', or NULL. */
+/* Returns unsent writes to the scope by a command before 'command', or NULL. */
 static MongoUnsent *
-find_unsent(const MongoExtent *extent, CommandId command)
+find_unsent(const MongoAccessScope *scope, CommandId command)
 {
 	dlist_iter	iter;
 
@@ -118,7 +118,7 @@ find_unsent(const MongoExtent *extent, CommandId command)
 	{
 		MongoUnsent *unsent = dlist_container(MongoUnsent, listed.node, iter.cur);
 
-		if (unsent->command < command && mongo_extents_meet(&unsent->extent, extent))
+		if (unsent->command < command && mongo_scopes_overlap(&unsent->scope, scope))
 			return unsent;
 	}
 	return NULL;
@@ -155,60 +155,60 @@ send_one(MongoUnsent *unsent)
 
 /*
  * mongo_before_read
- *		Sends the unsent writes to 'extent' of all commands before 'command'.  Called before
- *		'extent' is read in a snapshot that shows these writes.
+ *		Sends the unsent writes to 'scope' of all commands before 'command'.  Called before
+ *		'scope' is read in a snapshot that shows these writes.
  *
  * Raises what sending raises.  The statement that the writes belong to then fails, too.
  */
 void
-mongo_before_read(const MongoExtent *extent, CommandId command)
+mongo_before_read(const MongoAccessScope *scope, CommandId command)
 {
 	MongoUnsent *unsent;
 
 	/* sending one may send others first, so the list is searched again */
-	while ((unsent = find_unsent(extent, command)) != NULL)
+	while ((unsent = find_unsent(scope, command)) != NULL)
 		send_one(unsent);
 }
 
 /* --------------------------------- writes ----------------------------------- */
 
 /*
- * Calls the scans of 'extent' whose snapshots do not show what 'command' writes.  They stay in
+ * Calls the scans of 'scope' whose snapshots do not show what 'command' writes.  They stay in
  * the list, but others may come and go.
  */
 static void
-call_readers(const MongoExtent *extent, CommandId command, MemoryContext statement)
+call_readers(const MongoAccessScope *scope, CommandId command, MemoryContext statement)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &mongo_readers)
+	dlist_foreach(iter, &mongo_active_scans)
 	{
 		MongoActiveScan *reader = dlist_container(MongoActiveScan, listed.node, iter.cur);
 
-		if (reader->command <= command && mongo_extents_meet(&reader->extent, extent))
-			reader->before_write(reader, extent, statement);
+		if (reader->command <= command && mongo_scopes_overlap(&reader->scope, scope))
+			reader->before_write(reader, scope, statement);
 	}
 }
 
 /*
  * mongo_begin_write
- *		Prepares a write to 'extent' by 'command', and returns the session for it, as
+ *		Prepares a write to 'scope' by 'command', and returns the session for it, as
  *		mongo_session_for_write() does.
  *
  * Begins the scans, and reads to their end the open cursors, that may see the write and must not.
- * Sends other statements' unsent writes to 'extent'.  'statement' is the memory context of the
+ * Sends other statements' unsent writes to 'scope'.  'statement' is the memory context of the
  * query that writes.  Raises what these raise.
  */
 MongoSession *
-mongo_begin_write(UserMapping *user, const MongoExtent *extent, CommandId command,
+mongo_begin_write(UserMapping *user, const MongoAccessScope *scope, CommandId command,
 				  MemoryContext statement)
 {
 	MongoSession *session;
 
-	call_readers(extent, command, statement);
+	call_readers(scope, command, statement);
 	session = mongo_session_for_write(user);
-	mongo_before_read(extent, InvalidCommandId);
-	mongo_cursors_read_to_end(extent, session->lease != NULL);
+	mongo_before_read(scope, InvalidCommandId);
+	mongo_cursors_read_to_end(scope, session->lease != NULL);
 	return session;
 }
 
@@ -223,12 +223,12 @@ mongo_begin_write(UserMapping *user, const MongoExtent *extent, CommandId comman
 void
 mongo_begin_command(UserMapping *user, const char *database, bool writes)
 {
-	MongoExtent extent = {user->serverid, database, NULL};
+	MongoAccessScope scope = {user->serverid, database, NULL};
 
 	if (ActiveSnapshotSet())
-		mongo_before_read(&extent, GetActiveSnapshot()->curcid);
+		mongo_before_read(&scope, GetActiveSnapshot()->curcid);
 	if (!writes)
 		return;
-	call_readers(&extent, GetCurrentCommandId(false), NULL);
-	mongo_cursors_read_to_end(&extent, false);
+	call_readers(&scope, GetCurrentCommandId(false), NULL);
+	mongo_cursors_read_to_end(&scope, false);
 }

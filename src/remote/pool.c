@@ -836,7 +836,7 @@ finish_cursors(const UserMapping *user)
 	if (kept == NULL ||
 		mongo_connection_limit_has_room(user->serverid, kept->options->max_connections))
 		return false;
-	mongo_cursors_read_to_end(&(MongoExtent) {user->serverid, NULL, NULL}, false);
+	mongo_cursors_read_to_end(&(MongoAccessScope) {user->serverid, NULL, NULL}, false);
 	/* it may have been closed */
 	dlist_foreach(iter, &connections)
 	{

@@ -593,12 +593,12 @@ typedef enum MongoWriteEnd
 } MongoWriteEnd;
 
 /* What interrupted commands together may have done. */
-typedef struct MongoWriteDoubt
+typedef struct MongoUncertainty
 {
 	int			commands;
 	int64		documents;		/* that they wrote at most; -1: any number */
 	bool		running;		/* one of them may still be running */
-} MongoWriteDoubt;
+} MongoUncertainty;
 
 /* Writes to a server that no rollback undoes, of one nesting level of transactions. */
 typedef struct MongoLasting
@@ -608,7 +608,7 @@ typedef struct MongoLasting
 	int64		documents;
 	int			commands;		/* of mongo_command() or mongo_aggregate(),
 								 * that may have written */
-	MongoWriteDoubt doubt;		/* further writes are possible */
+	MongoUncertainty uncertainty;	/* further writes are possible */
 } MongoLasting;
 
 /* One write, from its sending to its outcome. */
@@ -634,8 +634,8 @@ typedef struct MongoWrite
 } MongoWrite;
 
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
-extern void mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents);
-extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt);
+extern void mongo_uncertainty_add(MongoUncertainty *uncertainty, MongoWriteEnd end, int64 documents);
+extern char *mongo_uncertainty_text(const MongoUncertainty *uncertainty);
 extern bool mongo_lasting_exist(void);
 extern void mongo_lasting_at_end(XactEvent event);
 extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
@@ -738,7 +738,7 @@ extern bool mongo_check_collections(MongoConnection *connection, const char *dat
 
 /* --------------------------------- cursor.c --------------------------------- */
 
-extern void mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction);
+extern void mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction);
 
 /* --------------------------------- order.c ---------------------------------- */
 

@@ -149,38 +149,38 @@ lasting_of(const char *server_name)
 }
 
 /*
- * mongo_write_doubt_add
+ * mongo_uncertainty_add
  *		Adds a command that wrote at most so many documents (-1: any number), unless its outcome
  *		is known.
  */
 void
-mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents)
+mongo_uncertainty_add(MongoUncertainty *uncertainty, MongoWriteEnd end, int64 documents)
 {
 	if (end == MONGO_WRITE_ANSWERED)
 		return;
-	doubt->commands++;
-	doubt->documents = documents < 0 || doubt->documents < 0 ? -1 :
-		doubt->documents + documents;
+	uncertainty->commands++;
+	uncertainty->documents = documents < 0 || uncertainty->documents < 0 ? -1 :
+		uncertainty->documents + documents;
 	if (end == MONGO_WRITE_UNKNOWN)
-		doubt->running = true;
+		uncertainty->running = true;
 }
 
 /*
- * mongo_write_doubt_text
+ * mongo_uncertainty_text
  *		Returns the uncertainty as a sentence without its full stop, palloc'd; NULL: there is
  *		none.
  */
 char *
-mongo_write_doubt_text(const MongoWriteDoubt *doubt)
+mongo_uncertainty_text(const MongoUncertainty *uncertainty)
 {
 	const char *most;
 
-	if (doubt->commands == 0)
+	if (uncertainty->commands == 0)
 		return NULL;
-	most = doubt->documents < 0 ? _("any number of documents") :
-		psprintf(ngettext("up to %lld document", "up to %lld documents", doubt->documents),
-				 (long long) doubt->documents);
-	return psprintf(doubt->running ?
+	most = uncertainty->documents < 0 ? _("any number of documents") :
+		psprintf(ngettext("up to %lld document", "up to %lld documents", uncertainty->documents),
+				 (long long) uncertainty->documents);
+	return psprintf(uncertainty->running ?
 					_("MongoDB may still be running a command that may have changed %s") :
 					_("MongoDB has ended a command that may have changed %s"), most);
 }
@@ -189,10 +189,10 @@ mongo_write_doubt_text(const MongoWriteDoubt *doubt)
 static void
 warn_of_lasting(const MongoLasting *lasting)
 {
-	char	   *doubtful = mongo_write_doubt_text(&lasting->doubt);
+	char	   *uncertain = mongo_uncertainty_text(&lasting->uncertainty);
 	StringInfoData detail;
 
-	if (lasting->documents == 0 && lasting->commands == 0 && doubtful == NULL)
+	if (lasting->documents == 0 && lasting->commands == 0 && uncertain == NULL)
 		return;
 	/* sentences, each with a space after it */
 	initStringInfo(&detail);
@@ -201,8 +201,8 @@ warn_of_lasting(const MongoLasting *lasting)
 										   "%lld documents had been written in this transaction. ",
 										   lasting->documents),
 						 (long long) lasting->documents);
-	if (doubtful != NULL)
-		appendStringInfo(&detail, "%s. ", doubtful);
+	if (uncertain != NULL)
+		appendStringInfo(&detail, "%s. ", uncertain);
 	if (detail.len > 0)
 		appendStringInfoString(&detail, _("Without a MongoDB transaction this cannot be undone. "));
 	if (lasting->commands > 0)
@@ -214,7 +214,7 @@ warn_of_lasting(const MongoLasting *lasting)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("changes on server \"%s\" were not rolled back", lasting->server_name),
 			 errdetail_internal("%.*s", detail.len - 1, detail.data),
-			 lasting->doubt.running ?
+			 lasting->uncertainty.running ?
 			 errhint("In MongoDB, currentOp shows what is running, and killOp ends it.") : 0));
 }
 
@@ -281,10 +281,10 @@ mongo_lasting_at_subtransaction_end(SubXactEvent event)
 		{
 			above->documents += lasting->documents;
 			above->commands += lasting->commands;
-			above->doubt.running |= lasting->doubt.running;
-			above->doubt.commands += lasting->doubt.commands;
-			above->doubt.documents = above->doubt.documents < 0 || lasting->doubt.documents < 0 ?
-				-1 : above->doubt.documents + lasting->doubt.documents;
+			above->uncertainty.running |= lasting->uncertainty.running;
+			above->uncertainty.commands += lasting->uncertainty.commands;
+			above->uncertainty.documents = above->uncertainty.documents < 0 || lasting->uncertainty.documents < 0 ?
+				-1 : above->uncertainty.documents + lasting->uncertainty.documents;
 		}
 		lasting_writes = foreach_delete_current(lasting_writes, cell);
 	}
@@ -630,17 +630,17 @@ bool
 mongo_write_finish(MongoWrite *write)
 {
 	bool		may_repeat = finish_attempt(write);
-	MongoWriteDoubt before;
+	MongoUncertainty before;
 
 	if (write->lasting == NULL)
 		return !write->failed;
-	before = write->lasting->doubt;
-	mongo_write_doubt_add(&write->lasting->doubt, write->end, write->most);
+	before = write->lasting->uncertainty;
+	mongo_uncertainty_add(&write->lasting->uncertainty, write->end, write->most);
 	if (may_repeat && find_primary(write))
 	{
 		repeat(write);
-		write->lasting->doubt = before;
-		mongo_write_doubt_add(&write->lasting->doubt, write->end, write->most);
+		write->lasting->uncertainty = before;
+		mongo_uncertainty_add(&write->lasting->uncertainty, write->end, write->most);
 	}
 	return !write->failed;
 }
@@ -659,7 +659,7 @@ mongo_write_abandon(MongoWrite *write, int milliseconds)
 	mongo_begin_ending(transport, milliseconds, 0);
 	(void) finish_attempt(write);
 	mongo_finish_ending(transport);
-	mongo_write_doubt_add(&write->lasting->doubt, write->end, write->most);
+	mongo_uncertainty_add(&write->lasting->uncertainty, write->end, write->most);
 }
 
 /*

@@ -240,8 +240,8 @@ struct MongoWriteFlight
 
 	/* a batch whose reply is not waited for */
 	Oid			userid;			/* the user who sent it */
-	List	   *tables;			/* mongo_tables_at_work() when it was sent */
-	bool		landed;			/* detached from its session and lease */
+	List	   *tables;			/* mongo_error_tables() when it was sent */
+	bool		detached;		/* detached from its session and lease */
 	bool		answered;		/* its outcome is known */
 };
 
@@ -425,18 +425,18 @@ static void
 lasting_error_context(void *arg)
 {
 	const MongoWriteFlight *flight = arg;
-	MongoWriteDoubt doubt = {0};
-	char	   *doubtful;
+	MongoUncertainty uncertainty = {0};
+	char	   *uncertain;
 
 	if (flight->session->lease != NULL)
 		return;
 	if (flight->batch->first_row > 0)
 		errcontext("rows of this statement already written: %lld",
 				   (long long) flight->batch->rows_before + flight->written);
-	mongo_write_doubt_add(&doubt, flight->write.end, most_documents(flight));
-	doubtful = mongo_write_doubt_text(&doubt);
-	if (doubtful != NULL)
-		errcontext("%s", doubtful);
+	mongo_uncertainty_add(&uncertainty, flight->write.end, most_documents(flight));
+	uncertain = mongo_uncertainty_text(&uncertainty);
+	if (uncertain != NULL)
+		errcontext("%s", uncertain);
 }
 
 /* Raises the batch's error, unless all errors are allowed duplicates. */
@@ -559,9 +559,9 @@ send_all(MongoWriteFlight *flight)
  * From both at once, since the end of a lease that is in flight would abandon the batch.
  */
 static void
-land(MongoWriteFlight *flight)
+detach(MongoWriteFlight *flight)
 {
-	flight->landed = true;
+	flight->detached = true;
 	flight->session->flight = NULL;
 	flight->lease->state = LEASE_QUIET;
 }
@@ -578,9 +578,9 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 {
 	MemoryContext caller_context;
 
-	if (flight->landed)
+	if (flight->detached)
 		return;
-	land(flight);
+	detach(flight);
 	caller_context = MemoryContextSwitchTo(flight->context);
 	(void) mongo_write_finish(&flight->write);
 	take_reply(flight);
@@ -600,7 +600,7 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 void
 mongo_write_flight_check(MongoWriteFlight *flight)
 {
-	MongoAtWork work;
+	MongoErrorSource source;
 
 	/* the wait for the outcome may have ended by an error that was caught */
 	if (!flight->answered || (flight->failed && flight->userid != GetUserId()))
@@ -610,9 +610,9 @@ mongo_write_flight_check(MongoWriteFlight *flight)
 				 errdetail("An earlier batch of the statement has failed, or its outcome is not known.")));
 	if (!flight->failed)
 		return;
-	mongo_begin_work(&work, flight->tables);
+	mongo_push_error_source(&source, flight->tables);
 	raise_failure(flight);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 }
 
 /*
@@ -628,9 +628,9 @@ mongo_write_flight_abandon(MongoWriteFlight *flight)
 	bool		has_upserted;
 
 	/* nothing can be done if the process exits from within libmongoc */
-	if (flight->landed || mongo_driver_is_entered())
+	if (flight->detached || mongo_driver_is_entered())
 		return;
-	land(flight);
+	detach(flight);
 	caller_context = MemoryContextSwitchTo(TopTransactionContext);
 	mongo_write_abandon(&flight->write, ABANDONED_MS);
 	mongo_write_count(&flight->write, count_written(flight, &upserted, &has_upserted));
@@ -675,7 +675,7 @@ begin_flight(MongoWriteFlight *flight)
 		return false;
 	}
 	flight->userid = GetUserId();
-	flight->tables = list_copy(mongo_tables_at_work());
+	flight->tables = list_copy(mongo_error_tables());
 	begin_message(flight, 0, position);
 	session->flight = flight;
 	session->flight_level = mongo_writing_level();
@@ -717,7 +717,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 			session->written_level = written_level;
 		mongo_session_return_lease(session, flight->lease);
 		flight->failed = false;
-		flight->landed = flight->answered = true;
+		flight->detached = flight->answered = true;
 	}
 	else if (!flight->write.sent)
 		mongo_write_flight_settle(flight);

@@ -164,12 +164,12 @@ sync_rows_add(SyncRows *rows, bytea *key)
 	MemoryContext old_context = MemoryContextSwitchTo(rows->context);
 	Datum		values[2];
 	bool		isnull[2];
-	MongoAtWork work;
+	MongoErrorSource source;
 
 	/* so that __mismatch has the value */
-	mongo_begin_work(&work, list_make1_oid(rows->table->foreign));
+	mongo_push_error_source(&source, list_make1_oid(rows->table->foreign));
 	mongo_row_decode(rows->table->decoder, (uint8 *) VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), values, isnull);
-	mongo_end_work(&work);
+	mongo_pop_error_source(&source);
 	if (isnull[0] || !rows->table->finds_by_value)
 		rows->documents = lappend(rows->documents, key);
 	if (isnull[0])

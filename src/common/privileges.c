@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * catalog_access.c
+ * privileges.c
  *		Privileges to see the values that a message quotes, and bounds of partitions.
  *
  * MongoDB's errors quote values of documents ("Failed to parse number 'x'", a duplicate key), and
@@ -71,72 +71,72 @@ mongo_may_read(Oid relid, const char *column)
 
 /* Adds nothing to an error.  Its address marks our entries in error_context_stack. */
 static void
-at_work(void *arg pg_attribute_unused())
+mark_source(void *arg pg_attribute_unused())
 {
 }
 
 /*
- * mongo_begin_work
- *		Until mongo_end_work(), errors may quote documents of these tables, or the argument of the
- *		SQL function that the caller stores in work->function.
+ * mongo_push_error_source
+ *		Until mongo_pop_error_source(), errors may quote documents of these tables, or the
+ *		argument of the SQL function that the caller stores in source->function.
  *
- * An ERROR also ends the work.  'work' and 'relids' must live until then.
+ * An ERROR removes the source, too.  It and 'relids' must live until then.
  */
 void
-mongo_begin_work(MongoAtWork *work, List *relids)
+mongo_push_error_source(MongoErrorSource *source, List *relids)
 {
-	work->relids = relids;
-	work->function = NULL;
-	work->callback.callback = at_work;
-	work->callback.arg = work;
-	work->callback.previous = error_context_stack;
-	error_context_stack = &work->callback;
+	source->relids = relids;
+	source->function = NULL;
+	source->callback.callback = mark_source;
+	source->callback.arg = source;
+	source->callback.previous = error_context_stack;
+	error_context_stack = &source->callback;
 }
 
 /*
- * mongo_end_work
- *		Ends what mongo_begin_work() has begun.
+ * mongo_pop_error_source
+ *		Removes the source that mongo_push_error_source() was called with last.
  */
 void
-mongo_end_work(MongoAtWork *work)
+mongo_pop_error_source(MongoErrorSource *source)
 {
-	error_context_stack = work->callback.previous;
+	error_context_stack = source->callback.previous;
 }
 
-/* Returns the innermost work that has not ended, or NULL. */
-static const MongoAtWork *
-innermost_work(void)
+/* Returns the innermost source that has not been removed, or NULL. */
+static const MongoErrorSource *
+innermost_source(void)
 {
 	for (ErrorContextCallback *one = error_context_stack; one; one = one->previous)
 	{
-		if (one->callback == at_work)
+		if (one->callback == mark_source)
 			return one->arg;
 	}
 	return NULL;
 }
 
 /*
- * mongo_tables_at_work
- *		Returns the tables of the innermost work, which owns the list; NIL if there is none.
+ * mongo_error_tables
+ *		Returns the tables of the innermost source, which owns the list; NIL if there is none.
  */
 List *
-mongo_tables_at_work(void)
+mongo_error_tables(void)
 {
-	const MongoAtWork *work = innermost_work();
+	const MongoErrorSource *source = innermost_source();
 
-	return work != NULL ? work->relids : NIL;
+	return source != NULL ? source->relids : NIL;
 }
 
 /*
- * mongo_function_at_work
- *		Returns the function of the innermost work; NULL if there is none.
+ * mongo_error_function
+ *		Returns the function of the innermost source; NULL if there is none.
  */
 const char *
-mongo_function_at_work(void)
+mongo_error_function(void)
 {
-	const MongoAtWork *work = innermost_work();
+	const MongoErrorSource *source = innermost_source();
 
-	return work != NULL ? work->function : NULL;
+	return source != NULL ? source->function : NULL;
 }
 
 /*
@@ -149,7 +149,7 @@ mongo_function_at_work(void)
 bool
 mongo_may_quote(const char *column)
 {
-	List	   *relids = mongo_tables_at_work();
+	List	   *relids = mongo_error_tables();
 	ListCell   *cell;
 
 	foreach(cell, relids)

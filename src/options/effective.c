@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * in_force.c
+ * effective.c
  *		The effective options of connections, tables and columns; cached for tables.
  *
  * All options have passed the validator (options.c), so reading them raises no error.  A table's
