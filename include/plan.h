@@ -18,102 +18,64 @@
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
 
-/*-------------------------------------------------------------------------
- * The planner's callbacks.
- *
- * See "Foreign Data Wrapper Callback Routines" in PostgreSQL's documentation.  Planning sends
- * nothing to MongoDB, unless the user sets the option use_remote_estimate.
- *-------------------------------------------------------------------------
+/*
+ * The planner's callbacks: see "Foreign Data Wrapper Callback Routines" in PostgreSQL's
+ * documentation.  Planning sends nothing to MongoDB, unless the user sets the option
+ * use_remote_estimate.
  */
 
-/* src/plan/relation.c */
+/* -------------------------- src/plan/relation.c --------------------------- */
+
 extern void mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 									   Oid foreigntableid);
 
-/* src/plan/paths.c */
-extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
-									Oid foreigntableid);
+/* ---------------------------- src/plan/join.c ----------------------------- */
 
-/*
- * src/plan/join.c: adds a path that executes the join as one command, if that gives exactly
- * PostgreSQL's result.  If there are several such paths for a join relation, its fdw_private
- * describes the cheapest.
- */
 extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
-/* src/plan/upper.c */
+/* --------------------------- src/plan/rescan.c ---------------------------- */
+
+extern bool mongo_has_exec_param(Node *node, void *context);
+
+/* ---------------------------- src/plan/paths.c ---------------------------- */
+
+extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
+									Oid foreigntableid);
+extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
+												RangeTblEntry *rte);
+
+/* ------------------------- src/plan/batched_join.c ------------------------ */
+
+extern void mongo_install_batched_joins(const CustomScanMethods *methods);
+
+/* ---------------------------- src/plan/upper.c ---------------------------- */
+
 extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
 										  UpperRelationKind stage,
 										  RelOptInfo *input_rel,
 										  RelOptInfo *output_rel, void *extra);
 extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
-
-/*
- * src/plan/upper.c: makes the planner treat subqueries with "OFFSET $1" as those without, if the
- * parameter is 0.  Called once, by _PG_init().
- */
 extern void mongo_install_planner(void);
 
-/* src/plan/scan_plan.c */
+/* -------------------------- src/plan/scan_plan.c -------------------------- */
+
 extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 										   Oid foreigntableid,
 										   ForeignPath *best_path, List *tlist,
 										   List *scan_clauses, Plan *outer_plan);
 
-/*
- * src/plan/paths.c: tells whether parallel workers may read this table.
- *
- * They may not if the isolation level requires one snapshot, since a worker's connection is not
- * in the MongoDB transaction.  If a MongoDB transaction exists for another reason when the scan
- * is executed, src/exec/shared.c launches no workers.
- */
-extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
-												RangeTblEntry *rte);
+/* --------------------------- src/plan/modify.c ---------------------------- */
 
-/*
- * src/plan/modify.c.  For an UPDATE, fdw_private contains the list of the attributes that it
- * assigns; for other operations it is NIL.
- */
 extern void mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
 											 RangeTblEntry *target_rte,
 											 Relation target_relation);
 extern List *mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 									   Index resultRelation, int subplan_index);
 extern int	mongo_is_foreign_rel_updatable(Relation rel);
-
-/*
- * src/plan/modify.c: UPDATE and DELETE as one command.
- *
- * Possible if MongoDB tests all conditions exactly, and each assigned value is the same for all
- * documents or is added to the column's own value.  PostgreSQL cannot read a document whose
- * tested fields do not fit their columns, so the filter has type checks that exclude it.
- *
- * With RETURNING the command is findAndModify, which returns only one document.  So the filter
- * must match at most one.
- */
 extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 									 Index resultRelation, int subplan_index);
-
-extern bool mongo_has_exec_param(Node *node, void *context);
-
-/*
- * mongo_install_batched_joins
- *		Makes the planner consider batched joins, executed by these methods.  Called once, by
- *		_PG_init().
- *
- * src/plan/batched_join.c.  A nested loop over 10,000 rows with a foreign table on its inner
- * side sends 10,000 finds.  A batched join, a CustomScan, reads a batch of outer rows, requests
- * all documents with any of their keys by one find ($in), and joins them in PostgreSQL.  The
- * result does not depend on MongoDB's notion of equality: PostgreSQL evaluates all clauses on
- * each pair of rows whose keys have the same hash value.
- *
- * Its plan has two children: the outer plan, and a foreign scan with the additional condition
- * "key = ANY (keys)".  The keys are not a Param but a CaseTestExpr, whose value is in the scan's
- * expression context.
- */
-extern void mongo_install_batched_joins(const CustomScanMethods *methods);
 
 /*-------------------------------------------------------------------------
  * The private data of plans: scans, direct modifications, batched joins.

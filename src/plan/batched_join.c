@@ -3,6 +3,20 @@
  * batched_join.c
  *		Plans joins that look up the keys of many outer rows at once.
  *
+ * A nested loop over 10,000 rows with a foreign table on its inner side sends 10,000 finds.  A
+ * batched join, a CustomScan, reads a batch of outer rows, requests all documents with any of
+ * their keys by one find ($in), and joins them in PostgreSQL.  The result does not depend on
+ * MongoDB's notion of equality: PostgreSQL evaluates all clauses on each pair of rows whose keys
+ * have the same hash value.
+ *
+ * The plan has two children: the outer plan, and a foreign scan with the additional condition "key
+ * = ANY (keys)".  The keys are not a Param but a CaseTestExpr, whose value is in the scan's
+ * expression context.
+ *
+ * First the keys are chosen, by cost; then the path and the plan are made.  The hook, which
+ * decides whether the join may be batched at all, is at the end.  src/exec/batched_join.c executes
+ * the plan.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -55,7 +69,7 @@ typedef struct Choice
 	Cost		cost;			/* of looking up and returning them */
 } Choice;
 
-/* The input of the choice. */
+/* What is the same for all choices. */
 typedef struct Search
 {
 	PlannerInfo *root;
@@ -65,8 +79,8 @@ typedef struct Search
 } Search;
 
 /*
- * any_of_keys: makes the condition field = ANY (keys), before the keys are known.  The keys of
- * all fields looked up form a record; 'number' is the member with this field's keys.
+ * Returns the condition field = ANY (keys), before the keys are known.  The keys of all fields
+ * looked up form a record; 'number' is the member with this field's keys.
  */
 static Expr *
 any_of_keys(const MongoEquality *equality, int number)
@@ -92,7 +106,7 @@ any_of_keys(const MongoEquality *equality, int number)
 }
 
 /*
- * can_look_up: can MongoDB find the documents with these keys?  Not if values are rendered as
+ * Tells whether MongoDB can find the documents with these keys.  Not if values are rendered as
  * ranges, such as numeric's; a list would contain too many of them.
  */
 static bool
@@ -118,7 +132,7 @@ can_look_up(const Search *search, Key *key)
 		mongo_is_securely_promotable(search->innerrel, key->rinfo, match);
 }
 
-/* try_clause: returns the clause as a key; NULL if it is not one. */
+/* Returns the clause as a key; NULL if it is not one. */
 static Key *
 try_clause(const Search *search, RestrictInfo *rinfo)
 {
@@ -139,9 +153,9 @@ try_clause(const Search *search, RestrictInfo *rinfo)
 }
 
 /*
- * count_seeks: returns the number of index seeks for a batch.  A compound index is searched
- * once for each value of the first field, and then for each following value of the next field:
- * those that occur or those that are looked up, whichever are fewer.
+ * Returns the number of index seeks for a batch.  A compound index is searched once for each value
+ * of the first field, and then for each following value of the next field: those that occur or
+ * those that are looked up, whichever are fewer.
  */
 static double
 count_seeks(const Search *search, const Choice *choice)
@@ -160,9 +174,9 @@ count_seeks(const Search *search, const Choice *choice)
 }
 
 /*
- * indexed_cost: returns the cost of a find for each batch.  The first key costs no more than
- * in a nested loop that looks up one key at a time, and the find costs a little less.  So this
- * plan is chosen if one outer row is expected, because there may be thousands.
+ * Returns the cost of a find for each batch.  The first key costs no more than in a nested loop
+ * that looks up one key at a time, and the find costs a little less.  So this plan is chosen if
+ * one outer row is expected, because there may be thousands.
  */
 static Cost
 indexed_cost(const Search *search, const Choice *choice, double examined)
@@ -180,8 +194,8 @@ indexed_cost(const Search *search, const Choice *choice, double examined)
 }
 
 /*
- * unindexed_cost: returns the cost of searching all documents that satisfy the table's
- * conditions for the keys, in fewer and larger batches.
+ * Returns the cost of searching all documents that satisfy the table's conditions for the keys, in
+ * fewer and larger batches.
  */
 static Cost
 unindexed_cost(const Search *search, const Choice *choice)
@@ -194,7 +208,7 @@ unindexed_cost(const Search *search, const Choice *choice)
 		mongo_transfer_cost(inner, choice->found, search->innerrel->reltarget);
 }
 
-/* estimate_choice: fills in the number of documents found and the cost. */
+/* Fills in the number of documents found and the cost. */
 static void
 estimate_choice(const Search *search, Choice *choice)
 {
@@ -215,7 +229,7 @@ estimate_choice(const Search *search, Choice *choice)
 		unindexed_cost(search, choice);
 }
 
-/* is_indexed: does an index find the documents of all these keys together? */
+/* Tells whether an index finds the documents of all these keys together. */
 static bool
 is_indexed(const Search *search, Choice *choice)
 {
@@ -234,7 +248,7 @@ is_indexed(const Search *search, Choice *choice)
 	return choice->indexed;
 }
 
-/* choose_one: chooses the best single key: one with an index, and one that finds one document. */
+/* Returns the best single key: one with an index, and one that finds one document. */
 static Choice
 choose_one(const Search *search, const List *candidates)
 {
@@ -254,7 +268,7 @@ choose_one(const Search *search, const List *candidates)
 	return best;
 }
 
-/* has_field: does the choice contain a key of the same field? */
+/* Tells whether the choice contains a key of the same field. */
 static bool
 has_field(const Choice *choice, const Key *key)
 {
@@ -269,9 +283,9 @@ has_field(const Choice *choice, const Key *key)
 }
 
 /*
- * extend: adds another key to the choice; false if that is better for none.  It is better if
- * the same index finds both, and excludes more documents than it adds seeks.  Without an index
- * it always is, because all documents are examined anyway.
+ * Adds another key to the choice; returns false if that is better for none.  It is better if the
+ * same index finds both, and excludes more documents than it adds seeks.  Without an index it
+ * always is, because all documents are examined anyway.
  */
 static bool
 extend(const Search *search, const List *candidates, Choice *choice)
@@ -295,8 +309,8 @@ extend(const Search *search, const List *candidates, Choice *choice)
 }
 
 /*
- * may_run_again: is the query in a correlated subquery or a recursion, which may run many
- * times with different keys?
+ * Tells whether the query is in a correlated subquery or a recursion, which may run many times
+ * with different keys.
  */
 static bool
 may_run_again(const PlannerInfo *root)
@@ -310,9 +324,8 @@ may_run_again(const PlannerInfo *root)
 }
 
 /*
- * choose_keys
- *		Chooses the cheapest keys to look up among a join's clauses (RestrictInfo); false if
- *		there is none.  *others are the keys (Key *) that are not looked up.
+ * Chooses the cheapest keys to look up among a join's clauses (RestrictInfo); returns false if
+ * there is none.  *others are the keys (Key *) that are not looked up.
  */
 static bool
 choose_keys(const Search *search, const List *clauses, Choice *choice, List **others)
@@ -348,7 +361,7 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 static set_join_pathlist_hook_type next_hook = NULL;
 static const CustomScanMethods *scan_methods = NULL;
 
-/* estimate_batched_join: fills in the cost of one outer scan, and of looking up its keys. */
+/* Fills in the cost of one outer scan, and of looking up its keys. */
 static void
 estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *choice,
 					  List *join_clauses, CustomPath *path)
@@ -380,7 +393,7 @@ estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *c
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 }
 
-/* same_output: finds the same Var or PlaceHolderVar among the outputs, or NULL. */
+/* Returns the same Var or PlaceHolderVar among the outputs, or NULL. */
 static Node *
 same_output(const List *outputs, Node *node)
 {
@@ -397,9 +410,8 @@ same_output(const List *outputs, Node *node)
 }
 
 /*
- * unify_nulling
- *		Gives each Var and PlaceHolderVar the nulling relids of the same one among the
- *		'outputs', or none.
+ * Gives each Var and PlaceHolderVar the nulling relids of the same one among the 'outputs', or
+ * none.
  *
  * The clauses refer to the inner side's Vars before this join, the target list refers to them
  * after it.  Both must match the columns of the scan.
@@ -420,7 +432,7 @@ unify_nulling(Node *node, void *outputs)
 	return expression_tree_walker(node, unify_nulling, outputs);
 }
 
-/* plan_batched_join: the callback of CustomPathMethods. */
+/* Makes the CustomScan; the callback of CustomPathMethods. */
 static Plan *
 plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 				  RelOptInfo *joinrel, CustomPath *path,
@@ -467,7 +479,7 @@ typedef struct OrderedClause
 	int			number;
 } OrderedClause;
 
-/* compare_clauses: compares two clauses for qsort(). */
+/* Compares two clauses for qsort(). */
 static int
 compare_clauses(const void *left, const void *right)
 {
@@ -482,8 +494,8 @@ compare_clauses(const void *left, const void *right)
 }
 
 /*
- * in_order: returns bare clauses in the order in which PostgreSQL would evaluate them: those
- * of a security barrier first, and then by cost; see order_qual_clauses() in createplan.c.
+ * Returns bare clauses in the order in which PostgreSQL would evaluate them: those of a security
+ * barrier first, and then by cost; see order_qual_clauses() in createplan.c.
  */
 static List *
 in_order(PlannerInfo *root, List *rinfos)
@@ -512,7 +524,7 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_batched_join,
 };
 
-/* add_path_for: adds the path that looks up these keys. */
+/* Adds the path that looks up these keys. */
 static void
 add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Choice *choice,
 			 const List *other_keys, List *join_clauses, List *other_clauses,
@@ -559,8 +571,8 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 }
 
 /*
- * is_ours: is it a foreign table of this extension in which keys can be looked up?  Not if it
- * is known to be empty; then its other properties are not set.  Nor if a join clause needs a
+ * Tells whether this is a foreign table of this extension in which keys can be looked up.  Not if
+ * it is known to be empty; then its other properties are not set.  Nor if a join clause needs a
  * scan for each outer row, or gives a value to a parameter of its pipeline.
  */
 static bool
@@ -574,10 +586,7 @@ is_ours(RelOptInfo *rel)
 		bms_is_empty(rel->lateral_relids);
 }
 
-/*
- * consider_batched_join
- *		The planner's set_join_pathlist_hook.
- */
+/* Adds a path for the cheapest keys; the planner's set_join_pathlist_hook. */
 static void
 consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 					  RelOptInfo *innerrel, JoinType type, JoinPathExtraData *extra)
@@ -621,6 +630,12 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * mongo_install_batched_joins
+ *		Makes the planner consider batched joins, executed by these methods.
+ *
+ * Called once, by _PG_init().
+ */
 void
 mongo_install_batched_joins(const CustomScanMethods *methods)
 {

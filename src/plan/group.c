@@ -1,7 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * group.c
- *		GROUP BY, DISTINCT and aggregates as $group.
+ *		Builds the stages of GROUP BY, DISTINCT and aggregates.
+ *
+ * Decides which keys and aggregates $group computes exactly as PostgreSQL, and makes its stages.
+ * Assumes that the caller (upper.c) has a pipeline that makes the rows to be grouped, and decides
+ * by cost whether to group them.
+ *
+ * A group is made in one stage or in two.  DISTINCT in an aggregate needs two, of which the first
+ * also groups by the distinct values.  Two are cheaper where keys that PostgreSQL considers equal
+ * differ in MongoDB (a missing field and a null, a String and an ObjectId): the first stage takes
+ * keys as stored, and the second merges its few groups.  That works because the accumulators of
+ * the second stage are those of the first again: a sum of sums, a minimum of minima.  A $set after
+ * them computes the aggregates from the accumulators.
+ *
+ * First come the vocabulary of recipes, type checks of accumulated values, and the stages; then
+ * the translation of one aggregate; at the end the table of aggregate functions, which is the
+ * place to add one.
  *
  *-------------------------------------------------------------------------
  */
@@ -100,8 +115,8 @@ static const MongoAggregateRow *mongo_aggregate_row(Oid function);
  */
 
 /*
- * type_test: is this one of the BSON types that the type reads?  Of texts, keys are
- * asked for as well, which may be missing.
+ * Returns a template that tests whether a value is of a BSON type that the type reads.  For texts
+ * it also accepts a missing field, because keys may be missing.
  */
 static const char *
 type_test(const MongoType *type, bson_type_t bson_type)
@@ -119,16 +134,15 @@ type_test(const MongoType *type, bson_type_t bson_type)
 }
 
 /*
- * fit_test
- *		A template: is this greatest or least value of a field, which may be null, one that
- *		the type reads?  The field may be declared to have one BSON type.  NULL when that
- *		cannot be seen.
+ * Returns a template that tests whether the greatest or least value of a field, which may be null,
+ * is one that the type reads; NULL if that cannot be seen.  The field may be declared to have one
+ * BSON type.
  *
- * *has_lower: types that documents hold stand below, so that the least value is to be asked
- * for as well.  Below numbers is MinKey alone, which nobody stores.  Of numbers, the BSON type
- * is not looked at: the greatest and the least do not tell the types of those between them.
- * A comparison says of a number that it is one, and of the right size: null is below, the
- * rest above.
+ * Sets *has_lower if stored values of other types may sort below, so that the least value must be
+ * tested too.  Below numbers is only MinKey, which nobody stores.  For numbers the BSON type is
+ * not tested, because the greatest and the least do not reveal the types of those between them.  A
+ * comparison shows that a value is a number, and of the right size: null is below, all other types
+ * are above.
  */
 static const char *
 fit_test(Oid typid, bson_type_t bson_type, bool *has_lower)
@@ -143,11 +157,11 @@ fit_test(Oid typid, bson_type_t bson_type, bool *has_lower)
 }
 
 /*
- * fits_or_raise
- *		'result', unless the value, which is atomic, does not fit 'column': then the error
- *		that MONGO_MISMATCH promises (HV004, see remote.h).
+ * Returns an expression for 'result' that raises the error of MONGO_MISMATCH (HV004, see remote.h)
+ * if the value, which is atomic, does not fit 'column'.
  *
- * Only where it is evaluated, as the value's type is not a constant.
+ * The error is raised only if the expression is evaluated, because the value's type is not a
+ * constant.
  */
 static bson_t *
 fits_or_raise(const char *test, const Var *column, const MongoField *field,
@@ -175,10 +189,10 @@ fits_or_raise(const char *test, const Var *column, const MongoField *field,
 /* ------------------------- The stages of a group -------------------------- */
 
 /*
- * is_never_null: a column that is declared NOT NULL?
+ * Tells whether this is a column that is declared NOT NULL.
  *
- * Of a foreign table it is taken at its word, as PostgreSQL does; but of a table that is
- * joined to the first one, rows may be missing.
+ * A foreign table's declaration is trusted, as by PostgreSQL; but rows of a table that is joined
+ * to the first one may be missing.
  */
 static bool
 is_never_null(const MongoTranslation *translation, Node *node)
@@ -193,7 +207,7 @@ is_never_null(const MongoTranslation *translation, Node *node)
 		mongo_is_declared_not_null(columns, var->varattno);
 }
 
-/* value_as_stored: as mongo_group_value(), but in the form that documents have. */
+/* Like mongo_group_value(), but the value is in the form that documents have. */
 static bool
 value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
@@ -215,6 +229,13 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 	return true;
 }
 
+/*
+ * mongo_group_value
+ *		Makes an expression whose values are equal in MongoDB if they are in PostgreSQL; returns
+ *		false if there is none.
+ *
+ * If 'ordered', their order is the same too, but for null and NaN.
+ */
 bool
 mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
@@ -224,10 +245,11 @@ mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue 
 
 /*
  * mongo_group_add_key
+ *		Adds 'expression' to the keys of the group; returns false if it is not shippable.
  *
- * A text stays as it is in the documents, for two stages to merge.  Other types
- * do not: Doubles and Decimal128s that are equal need not read as equal
- * numerics, and there are as many times as documents for a few dates.
+ * A text stays as it is in the documents, for two stages to merge.  Other types do not: Doubles
+ * and Decimal128s that are equal need not read as equal numerics, and a few dates may come from as
+ * many times as there are documents.
  */
 bool
 mongo_group_add_key(MongoGroup *group, Expr *expression)
@@ -252,7 +274,7 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 	return true;
 }
 
-/* key_path: of a key in the documents that a stage gives. */
+/* Returns the path of a key in the documents that a stage returns. */
 static const char *
 key_path(const MongoGroup *group, int number, bool alone)
 {
@@ -260,8 +282,8 @@ key_path(const MongoGroup *group, int number, bool alone)
 }
 
 /*
- * normal_text: a column's text as a String, or an error where it is none: MongoDB
- * would make texts of numbers as well.
+ * Returns a column's text as a String, or an error if it is none: MongoDB would convert numbers to
+ * texts as well.
  */
 static MongoValue
 normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
@@ -280,7 +302,10 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 	return value;
 }
 
-/* append_group_key: 'final' makes equal what is equal in PostgreSQL. */
+/*
+ * Appends a key to the specification's _id; 'final' makes those equal that are equal in
+ * PostgreSQL.
+ */
 static void
 append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
 				 MongoValue value, bool final)
@@ -295,7 +320,7 @@ append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *no
 	mongo_append_expression(id, name, expression);
 }
 
-/* mongo_field_expression: "$path", palloc'd. */
+/* Returns the expression "$path", palloc'd. */
 static bson_t *
 mongo_field_expression(const char *path)
 {
@@ -305,7 +330,7 @@ mongo_field_expression(const char *path)
 	return expression;
 }
 
-/* append_group_id: the specification's _id, of values that the keys have now. */
+/* Appends the specification's _id, made of the values that the keys have now. */
 static void
 append_group_id(const MongoGroup *group, const List *values, bool final, bool distinct,
 				bson_t *specification)
@@ -333,7 +358,7 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 		BSON_APPEND_DOCUMENT(specification, "_id", id);
 }
 
-/* path_of_field: of a field that the expression is; NULL if it is anything else. */
+/* Returns the path of the field that the expression is; NULL if it is anything else. */
 static const char *
 path_of_field(const bson_t *expression)
 {
@@ -346,8 +371,7 @@ path_of_field(const bson_t *expression)
 }
 
 /*
- * loses_accumulators
- *		Would MongoDB leave out some of these over a time series?
+ * Tells whether MongoDB would leave out some accumulators over a time series.
  *
  * If all are $min or $max, and the keys metadata, MongoDB 6.0.5 takes the values from what each
  * bucket has of its fields, and leaves out expressions and what is metadata itself.
@@ -375,8 +399,8 @@ loses_accumulators(const MongoGroup *group)
 }
 
 /*
- * Over documents; what is distinct waits for the second stage.  Then keys must
- * be made equal in this stage already, or values would be distinct in each of them.
+ * Appends a $group over documents; distinct values wait for the second stage.  Then keys must be
+ * made equal in this stage already, or values would be distinct in each of them.
  */
 static void
 append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
@@ -402,7 +426,7 @@ append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 	mongo_pipeline_append(pipeline, "$group", specification);
 }
 
-/* Over the groups of the first. */
+/* Appends a $group over the groups of the first one. */
 static void
 append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 {
@@ -432,7 +456,7 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 	mongo_pipeline_append(pipeline, "$group", specification);
 }
 
-/* differs_in_documents: may equal keys come as different values? */
+/* Tells whether equal keys may come as different values. */
 static bool
 differs_in_documents(const MongoGroup *group)
 {
@@ -444,7 +468,7 @@ differs_in_documents(const MongoGroup *group)
 	return false;
 }
 
-/* output_column: a field of the documents that the stages give. */
+/* Returns a column that reads a field of the documents that the stages return. */
 static MongoScanColumn *
 output_column(const char *path, Oid type, int32 typmod)
 {
@@ -456,7 +480,7 @@ output_column(const char *path, Oid type, int32 typmod)
 	return column;
 }
 
-/* From now on the pipeline's values are those of the group. */
+/* Makes the group's values the only ones that later stages can use. */
 static void
 begin_computed(MongoGroup *group, MongoPipeline *pipeline)
 {
@@ -483,6 +507,11 @@ begin_computed(MongoGroup *group, MongoPipeline *pipeline)
 	pipeline->translation.computed = computed;
 }
 
+/*
+ * mongo_group_lone_key
+ *		Returns the only key of a group without accumulators, or, of a group without keys, what all
+ *		aggregates are over by DISTINCT; NULL for any other group.
+ */
 Node *
 mongo_group_lone_key(const MongoGroup *group)
 {
@@ -500,15 +529,14 @@ mongo_group_lone_key(const MongoGroup *group)
 }
 
 /*
- * keep_groups_whole: keep a $group by this field alone from losing groups; 'value' is its
- * key's, and may be changed.
+ * Keeps a $group by this field alone from losing groups; 'value' is its key's, and may be changed.
  *
- * MongoDB goes from key to key of an index (DISTINCT_SCAN): where there are no conditions also
- * of a sparse one, which lacks the documents without the field, and where none of them compares
- * the field with a text also of one with a collation, to which 'a' and 'A' are one key.  No
- * text is below '': that is true of all documents, and to find it MongoDB takes neither.  It
- * takes any other index on the field, and prefers that to none; so where no index is known to
- * serve the conditions as well, the field is hidden instead.
+ * MongoDB goes from key to key of an index (DISTINCT_SCAN): without conditions also of a sparse
+ * one, which lacks the documents without the field, and if none of them compares the field with a
+ * text also of one with a collation, to which 'a' and 'A' are one key.  No text is below '': that
+ * is true of all documents, and to find it MongoDB takes neither.  It takes any other index on the
+ * field, and prefers that to none; so if no index is known to serve the conditions as well, the
+ * field is hidden instead.
  */
 static void
 keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipeline *pipeline)
@@ -523,12 +551,11 @@ keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipelin
 }
 
 /*
- * append_values
- *		Append stages that leave one document for each value of the field that all aggregates
- *		are over by DISTINCT, as its _id.
+ * Appends stages that leave one document for each value of the field that all aggregates are over
+ * by DISTINCT, as its _id.
  *
- * MongoDB takes the values from the keys of an index.  The stages of the group, which follow,
- * find equal what is equal in PostgreSQL only.
+ * MongoDB takes the values from the keys of an index.  The stages of the group, which follow, find
+ * values equal that are equal only in PostgreSQL.
  */
 static void
 append_values(MongoGroup *group, MongoPipeline *pipeline)
@@ -543,6 +570,14 @@ append_values(MongoGroup *group, MongoPipeline *pipeline)
 	group->distinct_value.expression = mongo_field_expression("_id");
 }
 
+/*
+ * mongo_group_append
+ *		Appends the stages to the pipeline, which then contains only what they have computed.
+ *
+ * Keys become outputs too.  'walks' specifies that MongoDB takes them from an index's keys,
+ * 'merge' that two stages are expected to be cheaper.  Called once, after all keys and aggregates
+ * were added.
+ */
 void
 mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
 {
@@ -595,14 +630,14 @@ typedef struct Translation
 	MongoValue	least;
 } Translation;
 
-/* A field that a $group gives. */
+/* Returns the value of a field that a $group returns. */
 static MongoValue
 field_value(const char *path)
 {
 	return (MongoValue) {mongo_field_expression(path), .nullable = true};
 }
 
-/* make_decimal: integers and numerics alike as Decimal128. */
+/* Converts integers and numerics to Decimal128. */
 static bool
 make_decimal(const MongoScope *scope, MongoValue *value)
 {
@@ -613,7 +648,7 @@ make_decimal(const MongoScope *scope, MongoValue *value)
 	return true;
 }
 
-/* needs_guard: may adding up values of so many digits exceed those of a Decimal128? */
+/* Tells whether adding up values of so many digits may exceed the digits of a Decimal128. */
 static bool
 needs_guard(const MongoRecipe *recipe, MongoDigits digits)
 {
@@ -622,8 +657,8 @@ needs_guard(const MongoRecipe *recipe, MongoDigits digits)
 }
 
 /*
- * set_distinct: what DISTINCT is over is a key of the first stage.  All DISTINCT
- * aggregates must be over the same.
+ * Makes what DISTINCT is over a key of the first stage.  All DISTINCT aggregates must be over the
+ * same.
  */
 static bool
 set_distinct(Translation *translation)
@@ -662,14 +697,16 @@ set_distinct(Translation *translation)
 		make_decimal(&group->scope, &translation->values[0]);
 }
 
-/* The column that is NULL where an expression is, so that this need not be computed to know. */
+/*
+ * The column that is NULL whenever an expression is NULL, so that counting need not compute this.
+ */
 typedef struct NullWitness
 {
 	const MongoTranslation *translation;
 	Node	   *column;			/* NULL: the expression is never NULL */
 } NullWitness;
 
-/* find_witness: true where there is no such column, or more than one. */
+/* Finds that column; returns true if there is none, or more than one.  A tree walker. */
 static bool
 find_witness(Node *node, NullWitness *witness)
 {
@@ -698,7 +735,7 @@ find_witness(Node *node, NullWitness *witness)
 	return expression_tree_walker(node, find_witness, witness);
 }
 
-/* translate_argument fills in the values. */
+/* Fills in the values; returns false if the argument is not shippable. */
 static bool
 translate_argument(Translation *translation)
 {
@@ -733,7 +770,7 @@ translate_argument(Translation *translation)
 	return form != MONGO_ARGUMENT_DECIMAL || make_decimal(&scope, &values[0]);
 }
 
-/* filtered: {$cond: [filter, operand, null]}; null adds nothing to anything */
+/* Returns {$cond: [filter, operand, null]}; null adds nothing to any accumulator. */
 static bson_t *
 filtered(const Translation *translation, bson_t *operand)
 {
@@ -746,7 +783,7 @@ filtered(const Translation *translation, bson_t *operand)
 	return mongo_expand_template("{$cond: [@1, @2, null]}", arguments, 2);
 }
 
-/* add_accumulator gives its number; one that is there already serves again. */
+/* Returns the number of this accumulator; adds it unless the group has it already. */
 static int
 add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 {
@@ -778,8 +815,8 @@ add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 }
 
 /*
- * begin_fit: make values noticed that the argument, a column, does not read.  Those
- * under DISTINCT are noticed as long as they are as the documents have them.
+ * Adds accumulators that reveal values of the argument, a column, that it does not read.  Those
+ * under DISTINCT are revealed as long as they are as the documents have them.
  */
 static void
 begin_fit(Translation *translation)
@@ -802,8 +839,8 @@ begin_fit(Translation *translation)
 }
 
 /*
- * add_result: a field of the $set, made of accumulators.  Without a template it
- * is the first of them.
+ * Adds a field to the $set, made of accumulators, and returns its path.  Without a template it is
+ * the first of them.
  */
 static const char *
 add_result(const Translation *translation, const char *template,
@@ -824,9 +861,7 @@ add_result(const Translation *translation, const char *template,
 	return path;
 }
 
-/*
- * add_output: the accumulators' paths are known; @4 of a template is 2^53.
- */
+/* Adds the aggregate's output; 'paths' are those of its accumulators. */
 static void
 add_output(Translation *translation, const char *const *paths)
 {
@@ -868,7 +903,7 @@ add_output(Translation *translation, const char *const *paths)
 	}
 }
 
-/* begin_translation: false when the aggregate has no row that suits. */
+/* Begins the translation of an aggregate; returns false if it has no row that suits. */
 static bool
 begin_translation(Translation *translation, MongoGroup *group, const Aggref *aggregate)
 {
@@ -917,6 +952,14 @@ begin_translation(Translation *translation, MongoGroup *group, const Aggref *agg
 	return true;
 }
 
+/*
+ * mongo_group_add_aggregate
+ *		Adds an aggregate to the outputs, after all keys were added; returns false if it has no
+ *		exact translation.
+ *
+ * It may be partial, if its state is a value of SQL (aggsplit).  An aggregate that the group has
+ * already is not computed again.
+ */
 bool
 mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 {
@@ -1094,10 +1137,7 @@ static const MongoAggregateRow aggregate_rows[] =
 	{&any_true, NULL, {F_BOOL_OR}},
 };
 
-/*
- * mongo_aggregate_row
- *		The row of an aggregate function, or NULL.
- */
+/* Returns the row of an aggregate function, or NULL. */
 static const MongoAggregateRow *
 mongo_aggregate_row(Oid function)
 {

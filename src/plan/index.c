@@ -1,7 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * index.c
- *		What an index is worth.
+ *		Estimates which documents indexes find, and what MongoDB's work costs.
+ *
+ * Knows the indexes that ANALYZE has seen, and those of columns that the option "indexed" names.
+ * Decides how many documents MongoDB examines for conditions, and whether an index has a sort
+ * order.  MongoDB chooses its plans itself, so all of this only decides what a scan is expected to
+ * cost.
+ *
+ * Of a compound index, equality on its first fields and a range on the next one serve, and its
+ * order is that of its fields:
+ * https://www.mongodb.com/docs/manual/core/indexes/index-types/index-compound/
+ * https://www.mongodb.com/docs/manual/tutorial/sort-results-with-indexes/
+ *
+ * First come the bounds of one index, then the questions that plans ask about all of them, then
+ * the costs, whose constants are in plan_internal.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,31 +28,29 @@
 #include "optimizer/optimizer.h"
 #include "utils/selfuncs.h"
 
-/*-------------------------------------------------------------------------
- * Which of the indexes that are known find a table's documents, and in
- * which order they give them.
- *
- * https://www.mongodb.com/docs/manual/core/indexes/index-types/index-compound/
- * has which conditions a compound index serves, and
- * https://www.mongodb.com/docs/manual/tutorial/sort-results-with-indexes/
- * which orders.
- *-------------------------------------------------------------------------
- */
+/* ------------------ The conditions that an index tests ------------------- */
 
-/* What an index makes of the conditions that there are. */
+/* The conditions that an index can test. */
 typedef struct IndexBounds
 {
-	List	   *rinfos;			/* those that it tests */
+	List	   *rinfos;
 	bool		unique;			/* they leave at most one document */
 } IndexBounds;
 
-/* known_indexes: what ANALYZE found; NULL for a pipeline table, whose rows are in no index. */
+/* Returns what ANALYZE found; NULL for a pipeline table, whose rows are in no index. */
 static const MongoStatistics *
 known_indexes(const MongoRelation *relation)
 {
 	return relation->columns->derivation == NULL ? relation->columns->statistics : NULL;
 }
 
+/*
+ * mongo_note_sought
+ *		Returns the list 'sought' of MongoClause *, with this condition appended if an index may
+ *		serve it.
+ *
+ * The entry is in the current memory context, and has no filter.  'rinfo' may be NULL.
+ */
 List *
 mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condition)
 {
@@ -48,12 +59,11 @@ mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condi
 }
 
 /*
- * bounds_of_key: what the conditions on one field of an index ask it for at best,
- * with those that it tests appended to *rinfos.
+ * Returns the tightest seek that conditions allow on one field of an index, and appends the
+ * conditions that it tests to *rinfos.
  *
- * All ranges are tested together, but not where the field may be an array: then one
- * element may be in one range and another in the next.  A wildcard has one field of
- * a query.
+ * All ranges are tested together, but not where the field may be an array: then one element may be
+ * in one range and another in the next.  A wildcard index has one field of a query.
  */
 static MongoSeek
 bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
@@ -82,7 +92,10 @@ bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
 	return MONGO_SEEK_RANGE;
 }
 
-/* bounds_of_index: equality on its first fields, and a range on the next. */
+/*
+ * Returns the conditions that an index tests: equality on its first fields, and a range on the
+ * next.
+ */
 static IndexBounds
 bounds_of_index(const MongoIndex *index, List *sought)
 {
@@ -105,7 +118,7 @@ bounds_of_index(const MongoIndex *index, List *sought)
 	return bounds;
 }
 
-/* rows_within: estimate the number of documents that satisfy the conditions. */
+/* Returns the estimated number of documents that satisfy the conditions. */
 static double
 rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 {
@@ -114,7 +127,7 @@ rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 												JOIN_INNER, NULL));
 }
 
-/* consider_bounds: the minimum of 'best' and the number of documents within the bounds. */
+/* Returns the minimum of 'best' and the number of documents within the bounds. */
 static double
 consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, double best)
 {
@@ -123,9 +136,9 @@ consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, doub
 	return Min(best, bounds.unique ? 1 : rows_within(root, baserel, bounds.rinfos));
 }
 
-/* alone: the conditions that are indexed whatever else there is, like this one. */
+/* Returns the conditions on the field of 'sought', which the user has declared as indexed. */
 static IndexBounds
-alone(const MongoClause *sought, List *all)
+bounds_of_option(const MongoClause *sought, List *all)
 {
 	MongoIndexKey key = {sought->condition.path, MONGO_KEY_ASCENDING};
 	MongoIndex	index = {.keys = &key, .nkeys = 1};
@@ -135,6 +148,13 @@ alone(const MongoClause *sought, List *all)
 	return bounds_of_index(&index, all);
 }
 
+/*
+ * mongo_examined_rows
+ *		Returns how many documents MongoDB examines to find those of all these conditions, by the
+ *		index that serves best; baserel->tuples if none does.
+ *
+ * 'sought' is a list of MongoClause *, made by mongo_note_sought().
+ */
 double
 mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 {
@@ -144,12 +164,12 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 
 	foreach_ptr(const MongoClause, one, sought)
 	{
-		/* not by an index that is known by more than the user's word */
+		/* ANALYZE has seen no index for it, so that the option counts */
 		if (one->condition.indexed &&
 			(one->condition.path == NULL ||
 			 (mongo_index_uses(statistics, one->condition.path) &
 			  mongo_seek_use(one->condition.seek)) == 0))
-			best = consider_bounds(root, baserel, alone(one, sought), best);
+			best = consider_bounds(root, baserel, bounds_of_option(one, sought), best);
 	}
 	for (int i = 0; statistics != NULL && sought != NIL && i < statistics->nindexes; i++)
 	{
@@ -162,8 +182,8 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 }
 
 /*
- * index_finds: does the index test all of the conditions sought that have no RestrictInfo,
- * of which there are so many?  *bounds are then those that it tests with them.
+ * Tells whether the index tests all of the conditions sought that have no RestrictInfo, of which
+ * there are 'nconditions'.  If so, *bounds are those that it tests in addition to them.
  */
 static bool
 index_finds(const MongoIndex *index, List *sought, int nconditions, IndexBounds *bounds)
@@ -185,6 +205,15 @@ index_finds(const MongoIndex *index, List *sought, int nconditions, IndexBounds 
 	return true;
 }
 
+/*
+ * mongo_index_finds
+ *		Tells whether one index can find the documents of these conditions (MongoCondition *, of
+ *		different fields), perhaps with equality in the table's restrictions on the fields before
+ *		theirs.
+ *
+ * If so, *share is the share of documents that these restrictions and others that the index tests
+ * leave, and *unique whether at most one is found for a value of each condition.
+ */
 bool
 mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 				  double *share, bool *unique)
@@ -193,14 +222,14 @@ mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoCondition *first = linitial(conditions);
 	List	   *sought = list_copy(relation->sought);
-	bool		alone = list_length(conditions) == 1;
-	bool		found = alone && first->indexed;
+	bool		is_single = list_length(conditions) == 1;
+	bool		found = is_single && first->indexed;
 	double		rows = baserel->tuples;
 	ListCell   *cell;
 
 	foreach(cell, conditions)
 		sought = mongo_note_sought(sought, NULL, lfirst(cell));
-	*unique = alone && first->unique;
+	*unique = is_single && first->unique;
 	for (int i = 0; first->path != NULL && statistics != NULL && i < statistics->nindexes; i++)
 	{
 		IndexBounds bounds;
@@ -216,13 +245,14 @@ mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 }
 
 /*
- * gives_order: by its fields in turn, but for those that have one value.
+ * Tells whether the index has documents in the order of these keys, apart from fields with one
+ * value.
  *
- * Where a document is missing from the index, or stands in several places, there is
- * no order; but a sparse index has all that a condition on its first field finds.
+ * Where a document is missing from the index, or stands in several places, there is no order; but
+ * a sparse index has all that a condition on its first field finds.
  */
 static bool
-gives_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, int nkeys)
+index_has_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, int nkeys)
 {
 	int			matched = 0;
 	int			bound = 0;
@@ -254,7 +284,7 @@ gives_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, in
 	return matched == nkeys && (!index->sparse || bound > 0);
 }
 
-/* consider_order: the fewest documents that this index, or a better one, looks at. */
+/* Tells whether the index has the order; lowers *examined_rows to what it then examines. */
 static bool
 consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 			   const MongoOrder *order, double *examined_rows)
@@ -262,7 +292,7 @@ consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 	const MongoRelation *relation = baserel->fdw_private;
 	double		rows;
 
-	if (!gives_order(index, relation->sought, order->keys, order->nkeys))
+	if (!index_has_order(index, relation->sought, order->keys, order->nkeys))
 		return false;
 	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->sought),
 						   baserel->tuples);
@@ -270,6 +300,14 @@ consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 	return true;
 }
 
+/*
+ * mongo_order_is_indexed
+ *		Tells whether an index has the documents that the table's restrictions leave in this order,
+ *		forwards or backwards.
+ *
+ * Sets *examined_rows to the number of documents that it examines.  Fields that a restriction sets
+ * equal to a value may stand anywhere in the index.
+ */
 bool
 mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, const MongoOrder *order,
 					   double *examined_rows)
@@ -290,7 +328,7 @@ mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, const MongoOrder 
 	return found;
 }
 
-/* leaves_out_null: is this "field IS NOT NULL", which is a range of any index on the field? */
+/* Tells whether this is "field IS NOT NULL", which is a range of any index on the field. */
 static bool
 leaves_out_null(const RelOptInfo *baserel, const RestrictInfo *rinfo, const char *path)
 {
@@ -303,6 +341,11 @@ leaves_out_null(const RelOptInfo *baserel, const RestrictInfo *rinfo, const char
 		strcmp(field.path, path) == 0;
 }
 
+/*
+ * mongo_index_walks
+ *		Tells whether an index has the values of this field in order, and tests all of the
+ *		restrictions.
+ */
 bool
 mongo_index_walks(const RelOptInfo *baserel, const char *path)
 {
@@ -319,7 +362,7 @@ mongo_index_walks(const RelOptInfo *baserel, const char *path)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
-		if (gives_order(index, relation->sought, &key, 1) &&
+		if (index_has_order(index, relation->sought, &key, 1) &&
 			list_length(bounds_of_index(index, relation->sought).rinfos) == nconditions)
 			return true;
 	}
@@ -328,26 +371,34 @@ mongo_index_walks(const RelOptInfo *baserel, const char *path)
 
 /* ----------------------- What MongoDB's work costs ------------------------ */
 
-/* round_trip_cost: of waiting for a reply's first byte, as far as that is more than locally. */
+/* Returns the cost of waiting for a reply's first byte, as far as that is more than locally. */
 static Cost
 round_trip_cost(const MongoRelation *relation)
 {
 	return Max(relation->round_trip_time - MONGO_LOCAL_ROUND_TRIP, 0) * MONGO_COST_MILLISECOND;
 }
 
+/*
+ * mongo_command_cost
+ *		Returns the cost of a command: fdw_startup_cost, and a round trip.
+ */
 Cost
 mongo_command_cost(const MongoRelation *relation)
 {
 	return relation->options->fdw_startup_cost + round_trip_cost(relation);
 }
 
+/*
+ * mongo_is_compressed
+ *		Tells whether MongoDB compresses what it sends, if it can: the network is slow.
+ */
 bool
 mongo_is_compressed(const MongoRelation *relation)
 {
 	return relation->bandwidth < MONGO_COMPRESSED_BANDWIDTH;
 }
 
-/* bytes_cost: of so many rows on the network, and of waiting for further batches of them. */
+/* Returns the cost of sending so many rows, and of waiting for further batches of them. */
 static Cost
 bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
 {
@@ -360,12 +411,20 @@ bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
 		floor(bytes / MONGO_BATCH_BYTES) * round_trip_cost(relation);
 }
 
+/*
+ * mongo_transfer_cost
+ *		Returns the cost of sending so many rows of these columns to PostgreSQL.
+ */
 Cost
 mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget *target)
 {
 	return rows * relation->options->fdw_tuple_cost + bytes_cost(relation, rows, target);
 }
 
+/*
+ * mongo_examined_cost
+ *		Returns MongoDB's cost of finding that many documents of a table.
+ */
 Cost
 mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 {
@@ -375,7 +434,7 @@ mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
 }
 
-/* estimate_scan: with what it takes to find the rows. */
+/* Returns the estimate of a scan in which finding the rows costs 'examined_cost'. */
 static MongoEstimate
 estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
 {
@@ -393,6 +452,14 @@ estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
 	return estimate;
 }
 
+/*
+ * mongo_estimate_scan
+ *		Returns the estimate of a scan of 'rel' in which MongoDB examines 'examined_rows' documents
+ *		and sends 'remote_rows' of them.
+ *
+ * For a join that is pushed down, its MongoJoin has the cost of finding the rows, and
+ * 'examined_rows' is not used.
+ */
 MongoEstimate
 mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
 {
@@ -403,6 +470,13 @@ mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
 						 mongo_examined_cost(rel, examined_rows));
 }
 
+/*
+ * mongo_estimate_ordered_scan
+ *		Returns the estimate of a scan of a table in an order.
+ *
+ * It comes from an index, by which MongoDB examines 'indexed_rows' documents, or, if that is
+ * negative, from sorting.
+ */
 MongoEstimate
 mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double indexed_rows)
 {
@@ -427,12 +501,20 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 		parts_cost += order->nparts * relation->examined_rows * MONGO_COST_UNIT *
 			MONGO_COST_PART_TEST;
 	estimate.total_cost += parts_cost;
-	/* sorting begins to give when all has been looked at */
+	/* sorting returns nothing before all has been examined */
 	if (sorts)
 		estimate.startup_cost += parts_cost + examined_cost;
 	return estimate;
 }
 
+/*
+ * mongo_estimate_shared_scan
+ *		Returns the estimate of what one of several processes does that share a scan.
+ *
+ * 'shares' is their number, in which the leader counts less than one.  The work on rows in
+ * PostgreSQL is shared; MongoDB's work is not, unless the option remote_parallelism specifies that
+ * it has CPUs to spare.
+ */
 MongoEstimate
 mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
 {
@@ -455,6 +537,12 @@ mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
 	return estimate;
 }
 
+/*
+ * mongo_sort_stage_cost
+ *		Returns the cost of a $sort, which is what PostgreSQL charges for a sort of its own.
+ *
+ * Only the first 'wanted' rows are kept, unless that is negative.
+ */
 Cost
 mongo_sort_stage_cost(double rows, double wanted)
 {
@@ -463,7 +551,7 @@ mongo_sort_stage_cost(double rows, double wanted)
 	return 2 * cpu_operator_cost * Max(rows, 2) * log2(Max(kept, 2));
 }
 
-/* operator_cost: of one operator of an expression, by its name. */
+/* Returns the cost of one operator of an expression, by its name, in the unit T. */
 static double
 operator_cost(const char *name)
 {
@@ -479,7 +567,7 @@ operator_cost(const char *name)
 	return MONGO_COST_OPERATOR;
 }
 
-/* operators_cost: of what begins with a dollar sign and has something to do. */
+/* Returns the cost of all operators within: of the keys that begin with a dollar sign. */
 static double
 operators_cost(const bson_iter_t *parent)
 {
@@ -502,6 +590,10 @@ operators_cost(const bson_iter_t *parent)
 	return cost;
 }
 
+/*
+ * mongo_expression_cost
+ *		Returns the cost of an expression for each document, in the unit T.
+ */
 double
 mongo_expression_cost(const bson_t *expression)
 {
@@ -512,7 +604,7 @@ mongo_expression_cost(const bson_t *expression)
 	return operators_cost(&top);
 }
 
-/* is_constant: as the 1 of a count is. */
+/* Tells whether this is a number, as the 1 of a count is. */
 static bool
 is_constant(const bson_t *expression)
 {
@@ -522,6 +614,10 @@ is_constant(const bson_t *expression)
 		BSON_ITER_HOLDS_INT32(&top);
 }
 
+/*
+ * mongo_group_cost
+ *		Returns the cost of a group's stages for each row, in the unit T, if so many groups come.
+ */
 double
 mongo_group_cost(const MongoGroup *group, double groups)
 {
@@ -544,6 +640,14 @@ mongo_group_cost(const MongoGroup *group, double groups)
 	return cost;
 }
 
+/*
+ * mongo_batched_keys
+ *		Returns the number of keys that a batched join requests for so many outer rows, in all
+ *		batches.
+ *
+ * Each batch has the distinct values of the expression over its rows; if nothing is known of
+ * these, each row has a key of its own.
+ */
 double
 mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows, double batches)
 {

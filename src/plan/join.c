@@ -3,6 +3,15 @@
  * join.c
  *		Plans joins as $lookup.
  *
+ * Decides which joins MongoDB can compute exactly, what that costs, and makes their stages.  A
+ * join is left-deep: the documents of the outer side, a table or a join of its own, flow through
+ * the pipeline, and $lookup adds the document of the inner side, a table, under a prefix.
+ *
+ * https://www.mongodb.com/docs/v6.0/reference/operator/aggregation/lookup/
+ *
+ * The callback is mongo_get_foreign_join_paths(), at the end of the first part.  The second part
+ * finds the equality by which documents are looked up, the third appends the stages.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -37,6 +46,11 @@ static bool append_join(const MongoJoin *join, MongoPipeline *pipeline);
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_is_plain_query
+ *		Tells whether the rows of the query's joins are never made again one by one, as an UPDATE
+ *		or SELECT FOR UPDATE does for rows that were locked.
+ */
 bool
 mongo_is_plain_query(const PlannerInfo *root)
 {
@@ -45,6 +59,11 @@ mongo_is_plain_query(const PlannerInfo *root)
 		root->parse->rowMarks == NIL && root->rowMarks == NIL;
 }
 
+/*
+ * mongo_join_type_is_known
+ *		Tells whether the join is inner, left, semi or anti, which MongoDB or a batched join can
+ *		make.
+ */
 bool
 mongo_join_type_is_known(JoinType type)
 {
@@ -52,7 +71,7 @@ mongo_join_type_is_known(JoinType type)
 		type == JOIN_SEMI || type == JOIN_ANTI;
 }
 
-/* has_placeholders: must a PlaceHolderVar be evaluated within this join? */
+/* Tells whether a PlaceHolderVar must be evaluated within this join. */
 static bool
 has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 {
@@ -64,7 +83,7 @@ has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 	return false;
 }
 
-/* output_is_fields: does the join's output consist of fields of its documents? */
+/* Tells whether the join's output consists of fields of its documents. */
 static bool
 output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 {
@@ -84,7 +103,7 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 }
 
 /*
- * may_look_up: can a $lookup join the tables?  Only collections of one database, with the same
+ * Tells whether a $lookup can join the tables.  Only collections of one database, with the same
  * read preference and json format, and only stored documents.
  */
 static bool
@@ -98,6 +117,11 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 		outer->options->read_mode == inner->options->read_mode;
 }
 
+/*
+ * mongo_split_join_clauses
+ *		Splits a join's RestrictInfos into 'clauses', which decide what is joined, and 'filters',
+ *		which are tested above an outer join.
+ */
 void
 mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *restrictlist,
 						 List **clauses, List **filters)
@@ -112,7 +136,7 @@ mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *r
 	}
 }
 
-/* reads_replaced: does an expression read a field that unwinding replaces, or a parent of it? */
+/* Tells whether an expression reads a field that unwinding replaces, or a parent of it. */
 static bool
 reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *expressions)
 {
@@ -122,8 +146,8 @@ reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *ex
 }
 
 /*
- * is_with_parent: are the outer rows elements of the inner table's documents, joined by their
- * _id, and does the query read no field that unwinding replaces?
+ * Tells whether the outer rows are elements of the inner table's documents, joined by their _id,
+ * and the query reads no field that unwinding replaces.
  */
 static bool
 is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
@@ -145,7 +169,7 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
 }
 
-/* choose_form: chooses the cheapest form that applies all conditions at the right stage. */
+/* Chooses the cheapest form that applies all conditions at the right stage. */
 static void
 choose_form(MongoJoin *join)
 {
@@ -169,6 +193,10 @@ choose_form(MongoJoin *join)
 		  (outer->join->key.unique || join->key.outer.columns->prefix == NULL)));
 }
 
+/*
+ * mongo_join_key_selectivity
+ *		Returns the share of all pairs of an outer row and an inner document that have equal keys.
+ */
 Selectivity
 mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
 						   RestrictInfo *key)
@@ -185,7 +213,7 @@ mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inn
 	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
 }
 
-/* estimate_join: fills in the costs. */
+/* Fills in the costs. */
 static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
 {
@@ -226,8 +254,8 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 }
 
 /*
- * make_stages: makes the stages; false unless all clauses have exact translations, and MongoDB
- * may test them together with those of the tables.
+ * Makes the stages; returns false unless all clauses have exact translations, and MongoDB may test
+ * them together with those of the tables.
  */
 static bool
 make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
@@ -252,7 +280,7 @@ make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *claus
 	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
 }
 
-/* create_join: creates the join; NULL if it cannot be pushed down. */
+/* Returns the join; NULL if it cannot be pushed down. */
 static MongoJoin *
 create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
@@ -285,7 +313,7 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
 }
 
-/* create_join_relation: creates the join's MongoRelation, with the columns of both sides. */
+/* Returns the join's MongoRelation, with the columns of both sides. */
 static MongoRelation *
 create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 {
@@ -304,7 +332,7 @@ create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	return relation;
 }
 
-/* is_left_deep: is the inner side a base relation, and can MongoDB join the sides at all? */
+/* Tells whether the inner side is a base relation, and MongoDB can join the sides at all. */
 static bool
 is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 			 RelOptInfo *innerrel, JoinType jointype)
@@ -319,7 +347,7 @@ is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
 }
 
-/* offer_join: adds a path with one command, if it is exact and the cheapest so far. */
+/* Adds a path with one command, if it is exact and the cheapest so far. */
 static void
 offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
@@ -343,6 +371,13 @@ offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 										 NIL, NULL, NULL, NIL));
 }
 
+/*
+ * mongo_get_foreign_join_paths
+ *		Adds a path that executes the join as one command, if that returns exactly PostgreSQL's
+ *		result; a callback of PostgreSQL.
+ *
+ * If there are several such paths for a join relation, its fdw_private describes the cheapest.
+ */
 void
 mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 							 RelOptInfo *outerrel, RelOptInfo *innerrel,
@@ -373,8 +408,8 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 #define UNEVEN_KEYS			8
 
 /*
- * join_key_kind: returns the kind of a column that reads values without rounding, so that
- * MongoDB may compare the fields themselves; otherwise MONGO_KIND_OTHER.
+ * Returns the type class of a column that reads values without rounding, so that MongoDB may
+ * compare the fields themselves; otherwise MONGO_KIND_OTHER.
  */
 static MongoTypeKind
 join_key_kind(const MongoField *field)
@@ -385,7 +420,7 @@ join_key_kind(const MongoField *field)
 		mongo_is_key(field->path, field->type, field->typmod) ? kind : MONGO_KIND_OTHER;
 }
 
-/* most_frequent: returns the share of documents with the most common value, or with none. */
+/* Returns the share of documents with the most common value, or with none. */
 static double
 most_frequent(Oid relid, AttrNumber attnum, double rows)
 {
@@ -415,8 +450,8 @@ most_frequent(Oid relid, AttrNumber attnum, double rows)
 }
 
 /*
- * found_documents_fit: does $lookup find no more documents for any key than an array can
- * contain, according to ANALYZE?
+ * Tells whether $lookup finds no more documents for any key than an array can contain, according
+ * to ANALYZE.
  */
 static bool
 found_documents_fit(RelOptInfo *inner, const Var *var)
@@ -430,8 +465,8 @@ found_documents_fit(RelOptInfo *inner, const Var *var)
 }
 
 /*
- * is_found: does an index find documents by the key, either as its first field or after fields
- * for which the table's restrictions are equalities?
+ * Tells whether an index finds documents by the key, either as its first field or after fields for
+ * which the table's restrictions are equalities.
  */
 static bool
 is_found(PlannerInfo *root, RelOptInfo *inner, MongoJoinKey *key)
@@ -446,7 +481,7 @@ is_found(PlannerInfo *root, RelOptInfo *inner, MongoJoinKey *key)
 		 mongo_index_finds(root, inner, list_make1(&condition), &share, &unique));
 }
 
-/* try_key: is the clause "outer field = indexed inner field"? */
+/* Tells whether the clause is "outer field = indexed inner field". */
 static bool
 try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 		Node *left, Node *right, const OpExpr *clause, MongoJoinKey *key)
@@ -478,7 +513,7 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 }
 
 /*
- * is_better: is one key better than the other?  An index without other conditions is better,
+ * Tells whether one key is better than the other.  An index without other conditions is better,
  * one document better than several, numbers better than text.
  */
 static bool
@@ -492,11 +527,8 @@ is_better(const MongoJoinKey *one, const MongoJoinKey *other)
 }
 
 /*
- * mongo_find_join_key
- *		Finds among RestrictInfos the equality that is best for finding documents of 'inner';
- *		false if no index serves any.
- *
- * 'outer' are the columns of the other side.
+ * Finds among RestrictInfos the equality that is best for finding documents of 'inner'; returns
+ * false if no index serves any.  'outer' are the columns of the other side.
  */
 static bool
 mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
@@ -556,9 +588,9 @@ typedef struct HeldStage
 } HeldStage;
 
 /*
- * key_not_null: returns a query filter for outer keys that are not null.  It is an expression,
- * which uses no index: with {$ne: null}, MongoDB would read the whole collection through an
- * index on the key, if there is one.
+ * Returns a query filter for outer keys that are not null.  It is an expression, which uses no
+ * index: with {$ne: null}, MongoDB would read the whole collection through an index on the key, if
+ * there is one.
  */
 static bson_t *
 key_not_null(const MongoJoin *join)
@@ -571,7 +603,7 @@ key_not_null(const MongoJoin *join)
 		bson_from_template("{@1: {$ne: null}}", bson_utf8(path));
 }
 
-/* hold_or_append: holds the stage until after further plain lookups, or appends it at once. */
+/* Holds the stage until after further plain lookups, or appends it at once. */
 static void
 hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
 			   const bson_t *specification)
@@ -589,6 +621,12 @@ hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
 	pipeline->held = lappend(pipeline->held, stage);
 }
 
+/*
+ * mongo_settle_lookups
+ *		Appends the stages that were held so that lookups stand in a row.
+ *
+ * Called before anything else is appended to the pipeline of a join.
+ */
 void
 mongo_settle_lookups(MongoPipeline *pipeline)
 {
@@ -600,7 +638,7 @@ mongo_settle_lookups(MongoPipeline *pipeline)
 	pipeline->arrays = NIL;
 }
 
-/* append_match: appends a stage for clauses; false if one of them is not exact. */
+/* Appends a stage for clauses; returns false if one of them is not exact. */
 static bool
 append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 {
@@ -614,7 +652,7 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 	return true;
 }
 
-/* append_local_key: returns the localField, after appending a stage to compute it if needed. */
+/* Returns the localField, after appending a stage to compute it if needed. */
 static const char *
 append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 {
@@ -630,7 +668,7 @@ append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 	return name;
 }
 
-/* inner_columns: columns of the inner table's own documents, and of the outer tables' Vars. */
+/* Returns columns of the inner table's own documents, and of the outer tables' Vars. */
 static MongoColumns *
 inner_columns(const MongoJoin *join, MongoColumns *outer)
 {
@@ -647,8 +685,8 @@ inner_columns(const MongoJoin *join, MongoColumns *outer)
 }
 
 /*
- * append_inner_match: appends a stage for clauses, of 'baserel' or, if it is NULL, of the join;
- * false if one of them is not exact.
+ * Appends a stage for clauses, of 'baserel' or, if it is NULL, of the join; returns false if one
+ * of them is not exact.
  */
 static bool
 append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *clauses,
@@ -663,9 +701,9 @@ append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *cla
 }
 
 /*
- * translate_outer_vars: translates the outer Vars of the join's clauses to variables {v0:
- * "$x", ...} of the lookup, to fields {v0: "$$v0", ...} of an object 'name' in the inner
- * documents, and to computed values; false if a Var has no translation.
+ * Translates the outer Vars of the join's clauses to variables {v0: "$x", ...} of the lookup, to
+ * fields {v0: "$$v0", ...} of an object 'name' in the inner documents, and to computed values;
+ * returns false if a Var has no translation.
  *
  * MongoDB evaluates an expression of variables alone before it reads any document, even if
  * conditions around the expression would prevent that, and fails if it fails.  The values of
@@ -702,8 +740,8 @@ translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const
 }
 
 /*
- * append_inner_projection: keeps the fields that are read or tested of a semijoin's document, and
- * only the _id of an antijoin's.
+ * Keeps the fields that are read or tested of a semijoin's document, and only the _id of an
+ * antijoin's.
  */
 static void
 append_inner_projection(const MongoJoin *join, BsonArray *stages)
@@ -729,7 +767,7 @@ append_inner_projection(const MongoJoin *join, BsonArray *stages)
 		bson_array_append(stages, bson_document(stage));
 }
 
-/* append_inner_pipeline: {let: {...}, pipeline: [...]}; false if a clause is not exact. */
+/* Appends {let: {...}, pipeline: [...]}; returns false if a clause is not exact. */
 static bool
 append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson_t *lookup)
 {
@@ -770,7 +808,7 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	return exact;
 }
 
-/* append_plain_test: applies the type of join to the array that MONGO_LOOKUP_PLAIN gives. */
+/* Applies the type of join to the array that MONGO_LOOKUP_PLAIN returns. */
 static void
 append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 {
@@ -809,7 +847,7 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 	}
 }
 
-/* joined_columns: copies the columns 'outer', and adds those of the join's inner table. */
+/* Returns a copy of the columns 'outer', with those of the join's inner table. */
 static MongoColumns *
 joined_columns(const MongoJoin *join, MongoColumns *outer)
 {
@@ -825,7 +863,7 @@ joined_columns(const MongoJoin *join, MongoColumns *outer)
 	return all;
 }
 
-/* needs_unwinding: is the outer key in an array of found documents that is not yet unwound? */
+/* Tells whether the outer key is in an array of found documents that is not yet unwound. */
 static bool
 needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 {
@@ -840,7 +878,7 @@ needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 	return false;
 }
 
-/* append_join: appends the stages of the join; false if a clause is not exact. */
+/* Appends the stages of the join; returns false if a clause is not exact. */
 static bool
 append_join(const MongoJoin *join, MongoPipeline *pipeline)
 {

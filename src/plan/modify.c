@@ -3,6 +3,14 @@
  * modify.c
  *		Plans INSERT, UPDATE and DELETE, row by row or as one command.
  *
+ * Row by row, the scan returns a ctid that identifies the document (src/exec/modify.c).  The last
+ * part is about a whole UPDATE or DELETE as one command, which is possible if MongoDB tests all
+ * conditions exactly, and each assigned value is the same for all documents or is added to the
+ * column's own value.
+ *
+ * The callbacks for both ways are at the end of their parts.  Type checks of the fields that
+ * conditions read, which relation.c uses too, come last.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -33,7 +41,8 @@
 
 /*
  * mongo_add_foreign_update_targets
- *		Adds the ctid that identifies the scan's rows; see exec_internal.h.
+ *		Adds the ctid that identifies the scan's rows, and for DELETE ... RETURNING the whole row;
+ *		a callback of PostgreSQL.
  */
 void
 mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
@@ -54,10 +63,8 @@ mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
 }
 
 /*
- * looks_at_rows
- *		Does anything but the statement itself see the rows of this table?
- *
- * Row triggers and transition tables do; generated columns may be computed from any column.
+ * Tells whether anything but the statement itself sees the rows of this table.  Row triggers and
+ * transition tables do; generated columns may be computed from any column.
  */
 static bool
 looks_at_rows(Oid relid, CmdType operation)
@@ -81,8 +88,8 @@ looks_at_rows(Oid relid, CmdType operation)
 }
 
 /*
- * expressions_read_row: does the target list contain the target's whole row, apart from the
- * junk that identifies it?
+ * Tells whether the target list contains the target's whole row, apart from the junk that
+ * identifies it.
  */
 static bool
 expressions_read_row(PlannerInfo *root, Index target)
@@ -97,7 +104,7 @@ expressions_read_row(PlannerInfo *root, Index target)
 	return bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 }
 
-/* assigned_attributes: returns the columns that the UPDATE stores, including generated ones. */
+/* Returns the columns that the UPDATE stores, including generated ones. */
 static List *
 assigned_attributes(PlannerInfo *root, Index rtindex)
 {
@@ -119,10 +126,7 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 	return attributes;
 }
 
-/*
- * mongo_update_may_leave_partition
- *		Does the UPDATE change a column in the bounds of this partition?
- */
+/* Tells whether the UPDATE changes a column in the bounds of this partition. */
 static bool
 mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
 {
@@ -136,6 +140,14 @@ mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
 	return result;
 }
 
+/*
+ * mongo_whole_row_is_junk
+ *		Tells whether this scan returns the whole row only for the UPDATE or DELETE for which
+ *		PostgreSQL adds it, so that columns may read as NULL.
+ *
+ * If so, the columns in RETURNING, which may not, are added to *attributes as pull_varattnos()
+ * counts them.
+ */
 bool
 mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 						Bitmapset **attributes)
@@ -184,10 +196,7 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 	return true;
 }
 
-/*
- * reject_pipeline_table: raises an error for a pipeline table, with a DETAIL that PostgreSQL
- * lacks.
- */
+/* Raises 55000 for a pipeline table, with a DETAIL that PostgreSQL lacks. */
 static void
 reject_pipeline_table(Oid relid, CmdType operation)
 {
@@ -204,6 +213,14 @@ reject_pipeline_table(Oid relid, CmdType operation)
 				 errhint("Write to a foreign table over the collection itself.")));
 }
 
+/*
+ * mongo_plan_foreign_modify
+ *		Returns fdw_private of writes row by row; a callback of PostgreSQL.
+ *
+ * It is a List of the List of attributes that an UPDATE assigns, which is NIL for other
+ * operations.  Raises 55000 for a pipeline table, 0A000 for ON CONFLICT DO UPDATE and for system
+ * columns in RETURNING of an INSERT, and what mongo_check_assignable() raises.
+ */
 List *
 mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 						  Index resultRelation, int subplan_index pg_attribute_unused())
@@ -226,6 +243,10 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	return list_make1(attributes);
 }
 
+/*
+ * mongo_is_foreign_rel_updatable
+ *		Returns the operations that the table allows, as bits; a callback of PostgreSQL.
+ */
 int
 mongo_is_foreign_rel_updatable(Relation rel)
 {
@@ -263,10 +284,7 @@ static const struct
 	{F_INT84MI, MONGO_ASSIGN_DIFFERENCE, 0},
 };
 
-/*
- * scan_below
- *		Returns the scan of the target, if there is only an Append in between.
- */
+/* Returns the scan of the target, if there is only an Append in between; otherwise NULL. */
 static ForeignScan *
 scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
 {
@@ -290,12 +308,11 @@ scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
 }
 
 /*
- * has_multiexpr
- *		Does it contain a column of a subquery that is assigned to several columns, as in
- *		SET (a, b) = (SELECT ...)?
+ * Tells whether the node contains a column of a subquery that is assigned to several columns, as
+ * in SET (a, b) = (SELECT ...); a tree walker.
  *
- * The subquery is elsewhere in the target list, may read columns of the row, and must run
- * before any of its columns has a value.
+ * The subquery is elsewhere in the target list, may read columns of the row, and must run before
+ * any of its columns has a value.
  */
 static bool
 has_multiexpr(Node *node, void *context)
@@ -307,7 +324,7 @@ has_multiexpr(Node *node, void *context)
 	return expression_tree_walker(node, has_multiexpr, context);
 }
 
-/* is_value: can it be computed once, before the command is sent? */
+/* Tells whether the expression can be computed once, before the command is sent. */
 static bool
 is_value(Node *expression)
 {
@@ -316,10 +333,7 @@ is_value(Node *expression)
 		!contain_subplans(expression) && !has_multiexpr(expression, NULL);
 }
 
-/*
- * match_sum
- *		Is this "column + value" for the column that is assigned?
- */
+/* Tells whether this is "column + value" for the column that is assigned. */
 static bool
 match_sum(Expr *expression, Index rtindex, MongoAssignment *assignment, Expr **value)
 {
@@ -352,9 +366,8 @@ match_sum(Expr *expression, Index rtindex, MongoAssignment *assignment, Expr **v
 }
 
 /*
- * translate_assignments
- *		Translates the SET list, and appends its expressions to *expressions; false if an
- *		expression depends on the row in another way than by adding to the column.
+ * Translates the SET list, and appends its expressions to *expressions; returns false if an
+ * expression depends on the row in another way than by adding to the column.
  */
 static bool
 translate_assignments(PlannerInfo *root, Index rtindex, const MongoRelation *relation,
@@ -413,11 +426,8 @@ translate_assignments(PlannerInfo *root, Index rtindex, const MongoRelation *rel
 }
 
 /*
- * checked_filter
- *		Returns the scan's filter, with type checks of the fields that it tests; NULL if there
- *		is no such check.
- *
- * If type mismatches read as NULL, exact filters need no type checks.
+ * Returns the scan's filter, with type checks of the fields that it tests; NULL if there is no
+ * such check.  If type mismatches read as NULL, exact filters need no type checks.
  */
 static Const *
 checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *quals,
@@ -452,7 +462,7 @@ checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 	return mongo_command_to_const(command);
 }
 
-/* at_most_one: does a condition identify one document? */
+/* Tells whether a condition identifies one document. */
 static bool
 at_most_one(MongoColumns *columns, List *quals)
 {
@@ -468,7 +478,7 @@ at_most_one(MongoColumns *columns, List *quals)
 	return false;
 }
 
-/* is_user_function: one that may read tables; an immutable one does not. */
+/* Tells whether a function is one that may read tables; an immutable one does not. */
 static bool
 is_user_function(Oid function, void *context pg_attribute_unused())
 {
@@ -476,8 +486,7 @@ is_user_function(Oid function, void *context pg_attribute_unused())
 }
 
 /*
- * may_read_tables: does an expression have a user's function or, if they count, a sub-select?
- * A tree walker.
+ * Tells whether an expression has a user's function or, if they count, a subquery; a tree walker.
  */
 static bool
 may_read_tables(Node *node, bool *subselects)
@@ -490,10 +499,9 @@ may_read_tables(Node *node, bool *subselects)
 }
 
 /*
- * plan_returning
- *		Plans RETURNING from the one document that the command returns; false if there may be
- *		several, if there is a node between scan and modification, if it may have to show
- *		mismatches, or if it may read tables, in which the change must not be visible yet.
+ * Plans RETURNING from the one document that the command returns; returns false if there may be
+ * several, if there is a node between scan and modification, if it may have to show mismatches, or
+ * if it may read tables, in which the change must not be visible yet.
  */
 static bool
 plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
@@ -527,9 +535,8 @@ plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
 }
 
 /*
- * forget_new_values
- *		Removes from the scan's target list the values that an UPDATE row by row would assign:
- *		the row that the command returns is already changed.
+ * Removes from the scan's target list the values that an UPDATE row by row would assign: the row
+ * that the command returns is already changed.
  */
 static void
 forget_new_values(ForeignScan *scan)
@@ -551,7 +558,7 @@ forget_new_values(ForeignScan *scan)
 	scan->scan.plan.targetlist = targetlist;
 }
 
-/* fires_triggers: does the table have triggers that may write before the statement has ended? */
+/* Tells whether the table has triggers that may write before the statement has ended. */
 static bool
 fires_triggers(Oid relid)
 {
@@ -569,8 +576,8 @@ fires_triggers(Oid relid)
 }
 
 /*
- * count_foreign: counts the tables of a query that may be foreign tables, or that have BEFORE
- * triggers; true at a function that may read some.  A tree walker.
+ * Counts the tables of a query that may be foreign tables, or that have BEFORE triggers; returns
+ * true at a function that may read some.  A tree walker.
  */
 static bool
 count_foreign(Node *node, int *count)
@@ -593,13 +600,11 @@ count_foreign(Node *node, int *count)
 }
 
 /*
- * others_use_foreign_tables
- *		May another target, or another part of the statement than a data-modifying CTE, use
- *		foreign tables?
+ * Tells whether another target, or another part of the statement than a data-modifying CTE, may
+ * use foreign tables.
  *
- * All parts must see the data from before the statement.  The changes of a single command
- * would be visible to the other parts at once; changes row by row wait for the statement's
- * end.
+ * All parts must see the data from before the statement.  The changes of a single command would be
+ * visible to the other parts at once; changes row by row wait for the statement's end.
  */
 static bool
 others_use_foreign_tables(PlannerInfo *root, const ModifyTable *plan)
@@ -618,6 +623,17 @@ others_use_foreign_tables(PlannerInfo *root, const ModifyTable *plan)
 		(count_foreign((Node *) root->parse, &count) || count > 1);
 }
 
+/*
+ * mongo_plan_direct_modify
+ *		Makes an UPDATE or DELETE one command, if it can be; a callback of PostgreSQL.
+ *
+ * Possible if MongoDB tests all conditions exactly, and each assigned value is the same for all
+ * documents or is added to the column's own value.  PostgreSQL cannot read a document whose tested
+ * fields do not fit their columns, so the filter has type checks that exclude it.
+ *
+ * With RETURNING the command is findAndModify, which returns only one document.  So the filter
+ * must match at most one.
+ */
 bool
 mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 						 Index resultRelation, int subplan_index)
@@ -681,11 +697,10 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
  */
 
 /*
- * is_column_equality
- *		Is this "column = value" or "column = ANY (values)"?
+ * Tells whether this is "column = value" or "column = ANY (values)".
  *
- * Equality in MongoDB matches only the value itself, and arrays that contain it.  But the
- * value must be one that the column can represent.
+ * Equality in MongoDB matches only the value itself, and arrays that contain it.  But the value
+ * must be one that the column can represent.
  */
 static bool
 is_column_equality(MongoColumns *columns, Node *qual)
@@ -731,7 +746,7 @@ is_column_equality(MongoColumns *columns, Node *qual)
 							value_type);
 }
 
-/* not_null_columns: returns the columns for which a qual rejects NULL, as strict operators do. */
+/* Returns the columns for which a qual rejects NULL, as strict operators do. */
 static Bitmapset *
 not_null_columns(List *quals)
 {
@@ -755,9 +770,8 @@ not_null_columns(List *quals)
 }
 
 /*
- * append_column_check
- *		Appends type checks of each column that the qual reads and that is not in *checked;
- *		returns -1 if there is no check for one.
+ * Appends type checks of each column that the qual reads and that is not in *checked; returns -1
+ * if there is no check for one.
  */
 static int
 append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
@@ -791,6 +805,17 @@ append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *
 	return index;
 }
 
+/*
+ * mongo_append_column_checks
+ *		Appends to 'conditions', from 'index' on, checks that the columns of 'quals' (a list of
+ *		clauses) fit; once for each column.
+ *
+ * A filter may match a document whose fields do not fit: an array that contains the value, a
+ * number with a fraction.  Reading it raises an error.  But a document that is changed unread, or
+ * that may be hidden, must not be matched at all.  Columns that are only compared by equality need
+ * just a check against arrays.  Returns the next index; or -1 if query predicates, and $expr if
+ * 'use_expressions', cannot test a column; 'conditions' is left in any state then.
+ */
 int
 mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns, List *quals,
 						   bool use_expressions)

@@ -1,7 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * order.c
- *		ORDER BY in MongoDB, where its order is PostgreSQL's.
+ *		Decides whether MongoDB's order is that of ORDER BY.
+ *
+ * MongoDB sorts null and missing fields below every value, and NaN below every number.  PostgreSQL
+ * puts NaN above every number, and NULL where the query specifies, above every value by default.
+ * So a descending key needs NULLS LAST and an ascending one NULLS FIRST, unless the field cannot
+ * be NULL.
+ *
+ * The first part is about a scan, whose sort an index may serve.  If the first key is out of
+ * place, the scan is made of several commands, one after the other (MongoSortPart).  The second
+ * part is ORDER BY as a $sort stage, above groups and joins, by expressions, and if an index could
+ * not have the order of a scan anyway.  There a computed rank goes before a key that is out of
+ * place.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,17 +34,9 @@
 #include "utils/pg_locale.h"
 #include "utils/selfuncs.h"
 
-/*-------------------------------------------------------------------------
- * ORDER BY in MongoDB, where its order is PostgreSQL's.
- *
- * MongoDB sorts null and missing below every value; PostgreSQL puts NULL where
- * the query says, above every value by default.  So a descending key takes
- * NULLS LAST and an ascending one NULLS FIRST, unless the field cannot be NULL.
- * The first key may be out of place: see MongoSortPart.
- *-------------------------------------------------------------------------
- */
+/* ------------------ Scans in an order that MongoDB has ------------------- */
 
-/* The member of an equivalence class that is a field of this relation. */
+/* Returns the member of an equivalence class that is a field of this relation, or NULL. */
 static Expr *
 find_field_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
 				  MongoField *field)
@@ -54,8 +57,8 @@ find_field_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *co
 }
 
 /*
- * cannot_be_null: a column may be declared NOT NULL, and a strict restriction lets no
- * NULL through.  An _id may be null, of one document of a collection and of any of a view.
+ * Tells whether a column is declared NOT NULL, or a strict restriction excludes NULL.  An _id may
+ * be null, of one document of a collection and of any of a view.
  */
 static bool
 cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const Expr *expression)
@@ -76,7 +79,7 @@ cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const E
 	return false;
 }
 
-/* The parts of an order.  That of values is no range: it would pass over type mismatches. */
+/* The parts of an order.  That of values is no range, which would skip type mismatches. */
 static const MongoSortPart all_rows = {NULL, false};
 static const MongoSortPart null_rows = {"{@1: {$eq: null}}", true};
 static const MongoSortPart nan_rows = {"{@1: {$eq: NaN}}", true};
@@ -84,8 +87,8 @@ static const MongoSortPart value_rows = {"{@1: {$ne: null}}", false};
 static const MongoSortPart number_rows = {"{@1: {$nin: [null, NaN]}}", false};
 
 /*
- * set_parts: by the first key, 'pathkey'.  If values that do not fit are NULL, MongoDB has them
- * below and above the others.
+ * Sets the parts by the first key, 'pathkey'.  If values that do not fit are NULL, MongoDB has
+ * them below and above the others.
  */
 static void
 set_parts(MongoOrder *order, const PathKey *pathkey, bool has_null, bool has_nan)
@@ -108,7 +111,7 @@ set_parts(MongoOrder *order, const PathKey *pathkey, bool has_null, bool has_nan
 	order->nparts = nparts;
 }
 
-/* add_order_key: false if MongoDB's order by the key is not PostgreSQL's. */
+/* Adds a key; returns false if MongoDB's order by the key is not PostgreSQL's. */
 static bool
 add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOrder *order)
 {
@@ -164,6 +167,11 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 	return true;
 }
 
+/*
+ * mongo_find_order
+ *		Sets *order to the order of these pathkeys; returns false if MongoDB has none that is
+ *		PostgreSQL's.
+ */
 bool
 mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 {
@@ -190,7 +198,15 @@ mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 	return order->nkeys <= 1 || !relation->has_barrier || relation->all_exact;
 }
 
-/* Only a LIMIT of a query of one table becomes one of the commands. */
+/*
+ * mongo_needs_all_parts
+ *		Tells whether the query is expected to need the rows of all parts of its order, and their
+ *		cursors may be open at the same time.
+ *
+ * Without a LIMIT they may only if a batch has all rows of each, since MongoDB closes a cursor
+ * that is not read for ten minutes.  Only the LIMIT of a query of one table becomes one of the
+ * commands.
+ */
 bool
 mongo_needs_all_parts(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 {
@@ -214,6 +230,11 @@ mongo_needs_all_parts(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 		relation->remote_rows * nulltestsel(root, IS_NULL, key, baserel->relid, JOIN_INNER, NULL);
 }
 
+/*
+ * mongo_append_order
+ *		Appends the conditions of the command for a part to the empty 'match', and the keys by
+ *		which it is sorted, if any, to 'sort'.
+ */
 void
 mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int part,
 				   bson_t *match, bson_t *sort)
@@ -240,15 +261,7 @@ mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int p
 		BSON_APPEND_ARRAY(match, "$and", no_arrays.bson);
 }
 
-/*-------------------------------------------------------------------------
- * ORDER BY as a $sort, above groups and joins, by expressions, and where
- * an index could not give the order of a scan anyway.
- *
- * MongoDB puts null below every value and NaN below every number; PostgreSQL
- * puts NaN above every number and NULL where the query says.  Where that
- * differs, a rank that is computed goes before the key in the $sort.
- *-------------------------------------------------------------------------
- */
+/* --------------------- ORDER BY as a $sort stage ------------------------- */
 
 /* The $sort in the making, and the $set before it. */
 typedef struct SortStage
@@ -272,9 +285,7 @@ append_sort_key(SortStage *stage, const char *path, bool ascending)
 	stage->nkeys++;
 }
 
-/*
- * value_path: a field with the value, which the $set computes unless it is one.
- */
+/* Returns the path of a field with the value, which the $set computes unless it is a field. */
 static const char *
 value_path(SortStage *stage, const MongoValue *value, int number)
 {
@@ -291,9 +302,7 @@ value_path(SortStage *stage, const MongoValue *value, int number)
 	return path;
 }
 
-/*
- * append_rank: where NULLs and NaNs go, if that is not where MongoDB has them.
- */
+/* Appends a rank for NULLs and NaNs that MongoDB has in another place. */
 static void
 append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, int number)
 {
@@ -320,7 +329,10 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 	append_sort_key(stage, path, true);
 }
 
-/* find_sort_value: of a member of the pathkey's class that MongoDB can compute. */
+/*
+ * Finds the value of a member of the pathkey's class that MongoDB can compute; returns false if
+ * there is none.
+ */
 static bool
 find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 {
@@ -338,7 +350,7 @@ find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *v
 
 		if (member->em_is_const || member->em_is_child ||
 			!bms_is_subset(member->em_relids, upper->input->relids) ||
-			!mongo_upper_gives(upper, list_make1(node)))
+			!mongo_upper_has_values(upper, list_make1(node)))
 			continue;
 		if (mongo_default_opfamily(exprType(node)) == pathkey->pk_opfamily &&
 			mongo_group_value(&scope, node, true, value))
@@ -347,7 +359,7 @@ find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *v
 	return false;
 }
 
-/* add_sort appends the stages; false when a key has no translation. */
+/* Appends the stages; returns false if a key has no translation. */
 static bool
 add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 {
@@ -394,8 +406,8 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 }
 
 /*
- * has_sorted_scan: does a scan in this order read nothing twice, as one in several parts does
- * without an index?
+ * Tells whether a scan in this order reads nothing twice, as one in several parts does without an
+ * index.
  */
 static bool
 has_sorted_scan(PlannerInfo *root, RelOptInfo *input_rel)
@@ -408,6 +420,11 @@ has_sorted_scan(PlannerInfo *root, RelOptInfo *input_rel)
 		(order.nparts == 1 || mongo_order_is_indexed(root, input_rel, &order, &examined_rows));
 }
 
+/*
+ * mongo_add_ordered_path
+ *		Adds a path that computes the query's ORDER BY by a $sort, if it is shippable and not
+ *		better left to a scan.
+ */
 void
 mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
@@ -423,7 +440,7 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 	upper = mongo_upper_begin(root, input_rel);
 	if (upper == NULL ||
 		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
-		!mongo_upper_gives(upper, target->exprs) ||
+		!mongo_upper_has_values(upper, target->exprs) ||
 		!add_sort(upper, root->sort_pathkeys, &cost))
 		return;
 

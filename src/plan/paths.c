@@ -1,7 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * paths.c
- *		Paths of a foreign table.
+ *		Adds the paths of a foreign table.
+ *
+ * Considers a scan of the whole table, scans for each outer row by an index, scans in an order
+ * that MongoDB has, and scans that parallel processes share.  relation.c has estimated the table
+ * before; index.c knows what indexes find, order.c which orders MongoDB has.
+ *
+ * The callback is mongo_get_foreign_paths().  Parameterizations stand above it, orders and shared
+ * scans below.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,20 +44,33 @@ typedef struct Parameterization
 								 * parameters have no value without outer rows */
 } Parameterization;
 
+/*
+ * mongo_foreign_path
+ *		Returns a ForeignPath of 'rel' with this target, or with the relation's own if that is
+ *		NULL.
+ *
+ * 'private' is fdw_private, which is one of: NIL; an IntList if LIMIT and OFFSET are pushed down;
+ * a List of one List, of the RestrictInfos by which rows are hashed (see rescan.c); or the
+ * conditions on a batched join's keys, Expr *.  'outer_path' is the second plan, or NULL.
+ */
 Path *
 mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
-				   List *pathkeys, Relids required_outer, Path *outer_path, List *private)
+				   List *pathkeys, Relids required_outer, Path *outer_path, List *fdw_private)
 {
 	return (Path *)
 		(IS_SIMPLE_REL(rel) ?
 		 create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
 								 estimate.startup_cost, estimate.total_cost, pathkeys,
-								 required_outer, outer_path, MONGO_NO_RESTRICTINFO private) :
+								 required_outer, outer_path, MONGO_NO_RESTRICTINFO fdw_private) :
 		 create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
 								   estimate.startup_cost, estimate.total_cost, pathkeys,
-								   outer_path, MONGO_NO_RESTRICTINFO private));
+								   outer_path, MONGO_NO_RESTRICTINFO fdw_private));
 }
 
+/*
+ * mongo_estimate_plain_scan
+ *		Returns the estimate of a scan with nothing but the relation's own restrictions.
+ */
 MongoEstimate
 mongo_estimate_plain_scan(RelOptInfo *baserel)
 {
@@ -59,10 +79,7 @@ mongo_estimate_plain_scan(RelOptInfo *baserel)
 	return mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows);
 }
 
-/*
- * find_parameterization: that by these relations, which is appended to *found if it is
- * not there.
- */
+/* Returns the parameterization by these relations; appends it to *found if it is not there. */
 static Parameterization *
 find_parameterization(Relids required_outer, List **found)
 {
@@ -82,9 +99,9 @@ find_parameterization(Relids required_outer, List **found)
 }
 
 /*
- * try_parameterization: can this join clause be tested by MongoDB once the
- * outer row is known, and found through an index, or only there?  Or may it give
- * a value to a parameter of the table's pipeline?
+ * Returns 'found' with the parameterization by this join clause, if it is of use: MongoDB can test
+ * the clause once the outer row is known, or it may give a value to a parameter of the table's
+ * pipeline.
  */
 static List *
 try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo,
@@ -131,7 +148,7 @@ typedef struct EquivalenceSearch
 	List	   *done;			/* members dealt with before */
 } EquivalenceSearch;
 
-/* is_next_member: a callback: choose one member that has not been dealt with. */
+/* Chooses one member that has not been processed; a callback. */
 static bool
 is_next_member(PlannerInfo *root pg_attribute_unused(),
 			   RelOptInfo *rel pg_attribute_unused(),
@@ -148,7 +165,7 @@ is_next_member(PlannerInfo *root pg_attribute_unused(),
 	return true;
 }
 
-/* Join clauses that are only implied: members of equivalence classes. */
+/* Returns 'found' with parameterizations by join clauses that equivalence classes imply. */
 static List *
 find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 {
@@ -172,7 +189,10 @@ find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 	}
 }
 
-/* with_lists: a copy of the list, with this list of each parameterization by no other relations. */
+/*
+ * Returns a copy of the list, with the member at this offset of each parameterization by no other
+ * relations.
+ */
 static List *
 with_lists(const List *list, List *parameterizations, Relids required_outer, size_t member)
 {
@@ -187,8 +207,8 @@ with_lists(const List *list, List *parameterizations, Relids required_outer, siz
 }
 
 /*
- * add_parameterized_path: a scan for each outer row, by an index.  One of the whole
- * collection for each is never worth it.
+ * Adds a scan for each outer row, by an index.  One of the whole collection for each is never
+ * worth it.
  */
 static void
 add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameterizations,
@@ -233,10 +253,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 /* So many combinations of outer relations are tried for a pipeline's parameters. */
 #define MOST_COMBINATIONS	64
 
-/*
- * combine: adds the unions of ways to give values to parameters, if one way alone may not be
- * enough for all of them.
- */
+/* Adds the unions of parameterizations, since one alone may not give values to all parameters. */
 static List *
 combine(List *parameterizations)
 {
@@ -254,7 +271,7 @@ combine(List *parameterizations)
 	return parameterizations;
 }
 
-/* find_parameterizations: by all join clauses, also those that are only implied. */
+/* Returns the parameterizations by all join clauses, including those that are only implied. */
 static List *
 find_parameterizations(PlannerInfo *root, RelOptInfo *baserel)
 {
@@ -298,6 +315,10 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 	mongo_keep_out_of_workers(baserel);
 }
 
+/*
+ * mongo_get_foreign_paths
+ *		Adds the table's paths; a callback of PostgreSQL.
+ */
 void
 mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 						Oid foreigntableid pg_attribute_unused())
@@ -342,7 +363,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 
 /* ------ Paths over one foreign table that give its rows in an order ------- */
 
-/* add_scan_in_order: by an index that looks at so many documents, or sorted (-1). */
+/* Adds a path by an index, which examines so many documents, or one that is sorted (-1). */
 static void
 add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 				  const MongoOrder *order, double indexed_rows)
@@ -355,7 +376,7 @@ add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 														   false), NIL));
 }
 
-/* add_indexed_order: false if no index has it. */
+/* Adds a path in this order by an index; returns false if no index has it. */
 static bool
 add_indexed_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 {
@@ -370,8 +391,8 @@ add_indexed_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 }
 
 /*
- * add_wanted_order: MongoDB may find the rows by one index and sort them, or go through
- * another that has them in order.  False if no index has it.
+ * Adds paths in this order; returns false if no index has it.  MongoDB may find the rows by one
+ * index and sort them, or go through another that has them in order.
  */
 static bool
 add_wanted_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
@@ -391,7 +412,7 @@ add_wanted_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 	return indexed;
 }
 
-/* add_begun_order: as many of the first keys as an index has, to be sorted by the rest. */
+/* Adds a path by as many of the first keys as an index has, to be sorted by the rest. */
 static void
 add_begun_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 {
@@ -404,7 +425,7 @@ add_begun_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 	}
 }
 
-/* add_merge_orders: by the columns that are equal to those of other tables. */
+/* Adds paths in the order of columns that are equal to those of other tables. */
 static void
 add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
 {
@@ -435,6 +456,14 @@ add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_is_foreign_scan_parallel_safe
+ *		Tells whether parallel workers may read this table; a callback of PostgreSQL.
+ *
+ * They may not if the isolation level requires one snapshot, since a worker's connection is not in
+ * the MongoDB transaction.  If a MongoDB transaction exists for another reason when the scan is
+ * executed, src/exec/shared.c launches no workers.
+ */
 bool
 mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
 									RelOptInfo *rel pg_attribute_unused(),
@@ -443,6 +472,14 @@ mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
 	return !IsolationUsesXactSnapshot();
 }
 
+/*
+ * mongo_keep_out_of_workers
+ *		Marks the relation's foreign paths that are not partial as not parallel safe.
+ *
+ * An Append is asynchronous only if it is not parallel safe, and each worker would run the whole
+ * scan.  Called after paths were added: they compete as parallel safe, so that they win where
+ * costs are equal.
+ */
 void
 mongo_keep_out_of_workers(RelOptInfo *rel)
 {
@@ -467,10 +504,7 @@ add_shared_path(PlannerInfo *root, RelOptInfo *baserel, int workers, List *pathk
 	add_partial_path(baserel, path);
 }
 
-/*
- * order_follows_ranges: who reads ranges of the sort key, in its order and each
- * in order, reads everything in order.
- */
+/* Tells whether a process that reads ranges in the order of this key reads everything in order. */
 static bool
 order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
 {
@@ -482,10 +516,7 @@ order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
 		strcmp(order.keys[0].path, mongo_to_utf8(relation->options->parallel_field)) == 0;
 }
 
-/*
- * mongo_add_parallel_paths
- *		Add partial paths where the table is large enough.
- */
+/* Adds partial paths if the table is large enough. */
 static void
 mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
 {

@@ -3,6 +3,14 @@
  * pipeline.c
  *		Builds pipelines of stages.
  *
+ * A MongoPipeline is a list of stages, and the columns and values that expressions after the last
+ * stage can use.  This file appends single stages, makes the rows of a pipeline table from its
+ * options, and tests conditions at the first stage where their columns are.  Which pipeline is
+ * made, relation.c (tables), join.c and upper.c decide.
+ *
+ * Building stands first, then the rows of one table, then conditions on array elements.
+ * mongo_score(), which needs a stage or a projection of its own, is at the end.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -37,7 +45,7 @@ static List *mongo_elements_end(MongoElements *elements);
 
 /* --------------------------- Building pipelines --------------------------- */
 
-/* is_one_group: is this a $group that makes a single group? */
+/* Tells whether this is a $group that makes a single group. */
 static bool
 is_one_group(const bson_t *specification)
 {
@@ -47,6 +55,12 @@ is_one_group(const bson_t *specification)
 		BSON_ITER_HOLDS_NULL(&key);
 }
 
+/*
+ * mongo_pipeline_append
+ *		Appends the stage {name: specification}.
+ *
+ * The specification of a $match at the beginning is kept as only_match, and must not be freed.
+ */
 void
 mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 					  const bson_t *specification)
@@ -62,6 +76,10 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 						  bson_document(specification));
 }
 
+/*
+ * mongo_pipeline_project
+ *		Appends a $project of these fields (char *), unless one cannot be named.
+ */
 void
 mongo_pipeline_project(MongoPipeline *pipeline, List *paths)
 {
@@ -77,6 +95,10 @@ mongo_pipeline_project(MongoPipeline *pipeline, List *paths)
 	mongo_pipeline_append(pipeline, "$project", projection);
 }
 
+/*
+ * mongo_pipeline_copy
+ *		Returns a copy to which stages can be appended, in the current memory context.
+ */
 MongoPipeline
 mongo_pipeline_copy(const MongoPipeline *source)
 {
@@ -93,6 +115,10 @@ mongo_pipeline_copy(const MongoPipeline *source)
 	return copy;
 }
 
+/*
+ * mongo_has_pseudoconstant
+ *		Tells whether there is a clause without columns, which becomes a Result above the scan.
+ */
 bool
 mongo_has_pseudoconstant(const List *rinfos)
 {
@@ -106,6 +132,13 @@ mongo_has_pseudoconstant(const List *rinfos)
 	return false;
 }
 
+/*
+ * mongo_pipeline_of
+ *		Returns the stages of a foreign table or a join to which others may be appended, or NULL.
+ *
+ * NULL if the relation is lateral, or if PostgreSQL has to test any of its conditions.  The result
+ * is the relation's; mongo_pipeline_copy() makes one to append to.
+ */
 const MongoPipeline *
 mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -126,7 +159,7 @@ mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
  *-------------------------------------------------------------------------
  */
 
-/* append_verbatim: appends stages that contain no placeholders. */
+/* Appends stages that contain no placeholders. */
 static void
 append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 {
@@ -135,7 +168,7 @@ append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 					   "{" MONGO_VERBATIM_KEY ": @1}", bson_array(stages->bson));
 }
 
-/* reads_under: does the query read a column of this field, or of a field inside it? */
+/* Tells whether the query reads a column of this field, or of a field inside it. */
 static bool
 reads_under(const MongoRelation *relation, const Bitmapset *read, const char *field)
 {
@@ -153,9 +186,8 @@ reads_under(const MongoRelation *relation, const Bitmapset *read, const char *fi
 }
 
 /*
- * append_change_stream
- *		Appends $changeStream, which looks up only what the query reads, and starts as the
- *		binding with a value says, or at the present.
+ * Appends $changeStream, which looks up only what the query reads, and starts as the binding with
+ * a value specifies, or at the present.
  */
 static void
 append_change_stream(BsonArray *stages, const MongoRelation *relation,
@@ -192,7 +224,7 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 		bson_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
 }
 
-/* is_after: is the binding's condition "column > value", not tested on the rows? */
+/* Tells whether the binding's condition is "column > value", not tested on the rows. */
 static bool
 is_after(const MongoBinding *binding)
 {
@@ -207,10 +239,9 @@ is_after(const MongoBinding *binding)
 }
 
 /*
- * append_bound
- *		Appends the stages of the option pipeline, with the numbers of its parameters' values.
- *
- * A stage after them makes the values fields, for the columns that the query reads.
+ * Appends the stages of the option pipeline, with the numbers of its parameters' values.  A stage
+ * after them makes the values fields, for the columns that the query reads.  Raises 22023 if two
+ * columns have the same parameter.
  */
 static void
 append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
@@ -277,10 +308,7 @@ append_matches(MongoPipeline *pipeline, const List *matches)
 		mongo_pipeline_append(pipeline, "$match", filter);
 }
 
-/*
- * path_depth: returns how many of the arrays at 'paths' must be unwound to get the field's
- * value.
- */
+/* Returns how many of the arrays at 'paths' must be unwound to get the field's value. */
 static int
 path_depth(const MongoTableOptions *options, const List *paths, const char *path)
 {
@@ -302,6 +330,11 @@ path_depth(const MongoTableOptions *options, const List *paths, const char *path
 	return depth;
 }
 
+/*
+ * mongo_unwound_depth
+ *		Returns how many of the arrays that the options unwind must be unwound before 'expression'
+ *		reads the right values of these columns' table; 0 if none.
+ */
 int
 mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Node *expression)
 {
@@ -317,6 +350,15 @@ mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Nod
 	return depth;
 }
 
+/*
+ * mongo_pipeline_make_rows
+ *		Appends the stages that make the rows of the relation's table, if it is a pipeline table,
+ *		and a $match of the conditions in 'clauses' that MongoDB tests.
+ *
+ * Where arrays are unwound, each condition is tested as soon as its columns are there.  Those on
+ * elements also narrow the documents before, as far as indexes may serve that.  Raises what
+ * mongo_append_pipeline() raises, and 22023 if two columns have the same parameter.
+ */
 void
 mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 						 const MongoScanClauses *clauses)
@@ -390,11 +432,9 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
  */
 
 /*
- * mongo_elements_add
- *		Adds a condition on documents: an element at path number 'number' may satisfy 'clause',
- *		a condition on the rows after unwinding it.
- *
- * It matches a superset of the documents that have such rows.
+ * Adds a condition on documents: an element at path number 'number' may satisfy 'clause', a
+ * condition on the rows after unwinding it.  It matches a superset of the documents that have such
+ * rows.
  */
 static void
 mongo_elements_add(MongoElements *elements, int number, const MongoRelation *relation,
@@ -423,7 +463,7 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 		elements->conditions = lappend(elements->conditions, match);
 }
 
-/* enclosing_array: returns the number of the array whose elements contain this one, or -1. */
+/* Returns the number of the array whose elements contain this one, or -1. */
 static int
 enclosing_array(const List *paths, int number)
 {
@@ -434,10 +474,7 @@ enclosing_array(const List *paths, int number)
 	return outer;
 }
 
-/*
- * mongo_elements_end
- *		Returns the conditions on documents, bson_t *, or NIL.
- */
+/* Returns the conditions on documents, bson_t *, or NIL. */
 static List *
 mongo_elements_end(MongoElements *elements)
 {
@@ -463,7 +500,13 @@ mongo_elements_end(MongoElements *elements)
 	return elements->conditions;
 }
 
-/* -------------- mongo_score(): the text score of a document --------------- */
+/*-------------------------------------------------------------------------
+ * mongo_score(): the text score of a document.
+ *
+ * MongoDB returns it in addition to the document, for {$meta: "textScore"}.  So the scan's tuple
+ * has one attribute more than the table, after its columns.
+ *-------------------------------------------------------------------------
+ */
 
 /* What the walkers search for. */
 typedef struct ScoreSearch
@@ -472,6 +515,7 @@ typedef struct ScoreSearch
 	Expr	   *score;			/* the first call found */
 } ScoreSearch;
 
+/* Finds the first call of mongo_score(); a tree walker. */
 static bool
 find_score(Node *node, ScoreSearch *search)
 {
@@ -485,7 +529,7 @@ find_score(Node *node, ScoreSearch *search)
 	return expression_tree_walker(node, find_score, search);
 }
 
-/* reads_row: does it need anything of the row except columns and the score? */
+/* Tells whether the node needs anything of the row except columns and the score; a tree walker. */
 static bool
 reads_row(Node *node, ScoreSearch *search)
 {
@@ -496,7 +540,7 @@ reads_row(Node *node, ScoreSearch *search)
 	return expression_tree_walker(node, reads_row, search);
 }
 
-/* is_simple: does the query return the rows of the scan? */
+/* Tells whether the query returns the rows of the scan. */
 static bool
 is_simple(const PlannerInfo *root, const RelOptInfo *baserel)
 {
@@ -508,7 +552,7 @@ is_simple(const PlannerInfo *root, const RelOptInfo *baserel)
 		parse->setOperations == NULL && bms_equal(root->all_baserels, baserel->relids);
 }
 
-/* tests_row: does PostgreSQL test anything of the row except columns? */
+/* Tells whether PostgreSQL tests anything of the row except columns. */
 static bool
 tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 {
@@ -523,6 +567,11 @@ tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 	return false;
 }
 
+/*
+ * mongo_reads_score
+ *		Returns the first call of mongo_score() in a query over this table alone, without
+ *		aggregates, that returns nothing else of the row but columns; otherwise NULL.
+ */
 Expr *
 mongo_reads_score(PlannerInfo *root, const RelOptInfo *baserel)
 {
@@ -533,6 +582,13 @@ mongo_reads_score(PlannerInfo *root, const RelOptInfo *baserel)
 		!reads_row((Node *) root->processed_tlist, &search) ? search.score : NULL;
 }
 
+/*
+ * mongo_note_score
+ *		Sets 'score', 'score_field' and 'score_meta' of the MongoRelation for such a query, if it
+ *		tests nothing of the row but columns.
+ *
+ * Otherwise the function is called, and raises an error.
+ */
 void
 mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 {
@@ -552,6 +608,10 @@ mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 	baserel->consider_parallel = false;
 }
 
+/*
+ * mongo_is_score_order
+ *		Tells whether the pathkeys are mongo_score() alone, descending.
+ */
 bool
 mongo_is_score_order(const MongoRelation *relation, const List *pathkeys)
 {
@@ -571,6 +631,10 @@ mongo_is_score_order(const MongoRelation *relation, const List *pathkeys)
 	return false;
 }
 
+/*
+ * mongo_append_score
+ *		Appends the score to a projection or a sort.
+ */
 void
 mongo_append_score(bson_t *document, const MongoRelation *relation)
 {
@@ -582,6 +646,10 @@ mongo_append_score(bson_t *document, const MongoRelation *relation)
 							  bson_utf8(relation->score_meta));
 }
 
+/*
+ * mongo_add_score_column
+ *		Adds the score as a column of the plan and of the scan's tuple.
+ */
 void
 mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *plan, ForeignScan *scan)
 {

@@ -3,6 +3,14 @@
  * relation.c
  *		Estimates a foreign table, and classifies its restrictions.
  *
+ * Decides for each table of a query how many documents MongoDB examines and returns; which
+ * restrictions MongoDB tests, exactly or as a superset, and which PostgreSQL tests; and which of
+ * them may be tested early although others hide rows.  Assumes that src/translate translates one
+ * condition correctly, and that index.c knows which documents an index finds.
+ *
+ * The callback is mongo_get_foreign_rel_size(), and what it calls stands above it.  After it come
+ * the clauses of a scan, which the other files of this folder use, and the rules of security.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -47,8 +55,8 @@ static bool is_below_barrier(const PlannerInfo *root);
 #define DEFAULT_ROWS	1000
 
 /*
- * set_network: the options override what ANALYZE has measured.  Without either, MongoDB is
- * on the same machine.
+ * Sets the network's properties: the options override what ANALYZE has measured.  Without either,
+ * MongoDB is on the same machine.
  */
 static void
 set_network(MongoRelation *relation)
@@ -70,7 +78,7 @@ set_network(MongoRelation *relation)
 		relation->bandwidth = Max(Min(statistics->bandwidth, MONGO_LOCAL_BANDWIDTH), 1000);
 }
 
-/* add_used: adds the attributes that the node uses, without the whole row if it is 'no_row'. */
+/* Adds the attributes that the node uses, but not the whole row if 'no_row'. */
 static void
 add_used(Node *node, const RelOptInfo *baserel, bool no_row, Bitmapset **used)
 {
@@ -83,8 +91,8 @@ add_used(Node *node, const RelOptInfo *baserel, bool no_row, Bitmapset **used)
 }
 
 /*
- * reads_column: does the query read this column?  Whole rows contain it, but not those by which
- * rows are found again to change or lock them, and not the arguments of mongo_match() and
+ * Tells whether the query reads this column.  Whole rows contain it, but not those by which rows
+ * are found again to change or lock them, and not the arguments of mongo_match() and
  * mongo_score().
  */
 static bool
@@ -108,7 +116,7 @@ reads_column(PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attnum)
 		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 }
 
-/* set_mismatches: decides how fields are read that do not fit their columns. */
+/* Decides how fields are read that do not fit their columns. */
 static void
 set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
 {
@@ -152,14 +160,14 @@ create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 
 /*
  * mongo_keeps_collation
- *		Must commands for this table not specify a collation?
+ *		Tells whether commands for this table must not specify a collation.
  *
  * A collation applies to all of a command.  What the user wrote, in the option pipeline or for
  * mongo_match(), is compared by the collection's default collation, which is the simple one if
  * ANALYZE has seen the index of _id without a collation.  Change streams have the simple one.
  *
- * By the simple one, MongoDB 6.0.5 loses documents of a clustered collection that has another
- * one: it searches the keys, which are made by that, for the plain text.
+ * By the simple one, MongoDB 6.0.5 loses documents of a clustered collection that has another one:
+ * it searches the keys, which are made by that, for the plain text.
  */
 bool
 mongo_keeps_collation(const MongoRelation *relation)
@@ -173,6 +181,12 @@ mongo_keeps_collation(const MongoRelation *relation)
 		(id == NULL ? by_user : id->collated && (by_user || id->clustered));
 }
 
+/*
+ * mongo_translation_of
+ *		Returns an empty translation over this table, with what its options allow.
+ *
+ * It points to lists of the relation, and lives as long as this.
+ */
 MongoTranslation
 mongo_translation_of(const MongoRelation *relation)
 {
@@ -188,11 +202,10 @@ mongo_translation_of(const MongoRelation *relation)
 }
 
 /*
- * total_rows: returns the number of documents in the collection, or of rows that its pipeline
- * makes.
+ * Returns the number of documents in the collection, or of rows that its pipeline makes.
  *
- * The option use_remote_estimate takes precedence, then the result of ANALYZE, of which
- * pg_upgrade keeps only the FDW's own statistics, then the option estimated_rows.
+ * The option use_remote_estimate takes precedence, then the result of ANALYZE, of which pg_upgrade
+ * keeps only the FDW's own statistics, then the option estimated_rows.
  */
 static double
 total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
@@ -212,10 +225,7 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	return DEFAULT_ROWS;
 }
 
-/*
- * add_type_checks: adds checks of its columns to a row-hiding restriction; false if that is
- * not possible.
- */
+/* Adds checks of its columns to a row-hiding restriction; returns false if that is not possible. */
 static bool
 add_type_checks(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *match)
 {
@@ -234,7 +244,7 @@ add_type_checks(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t
 	return count > 0;
 }
 
-/* reads_token: does it read a column that is made of a change stream's tokens? */
+/* Tells whether the restriction reads a column that is made of a change stream's tokens. */
 static bool
 reads_token(const MongoRelation *relation, RelOptInfo *baserel, const RestrictInfo *rinfo)
 {
@@ -254,6 +264,15 @@ reads_token(const MongoRelation *relation, RelOptInfo *baserel, const RestrictIn
 	return false;
 }
 
+/*
+ * mongo_translate_restriction
+ *		Translates a restriction of the table, or a clause that a scan is parameterized by, like
+ *		mongo_translate_condition().
+ *
+ * Appends to the empty 'match'.  A clause that MongoDB must not test early, or that reads a change
+ * stream's token, is not shippable; 'translation' is then as before, and 'match' in any state.
+ * One that hides rows gets type checks; it is a superset if there are none.
+ */
 MongoCondition
 mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 							RestrictInfo *rinfo, bson_t *match)
@@ -283,7 +302,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 	return (MongoCondition) {.exactness = MONGO_NOT_SHIPPABLE};
 }
 
-/* clauses_name_match: do any of these RestrictInfos match the table's row by mongo_match()? */
+/* Tells whether any of these RestrictInfos matches the table's row by mongo_match(). */
 static bool
 clauses_name_match(const List *rinfos, RelOptInfo *baserel)
 {
@@ -303,11 +322,11 @@ static Node *value_of_column(const MongoRelation *relation, const List *rinfos, 
 							 const Bitmapset *visited, RestrictInfo **rinfo);
 
 /*
- * gives: does "column operator value" give the column its value?  A change stream's start is
+ * Tells whether "column operator value" gives the column its value.  A change stream's start is
  * given by "__token > value", "__time >= value", and either for __cluster_time.
  */
 static bool
-gives(const MongoRelation *relation, AttrNumber attnum, Oid operator, const MongoField *field)
+gives_value(const MongoRelation *relation, AttrNumber attnum, Oid operator, const MongoField *field)
 {
 	const char *parameter = mongo_column_options(relation->relid, attnum)->parameter;
 	int			strategy = mongo_default_strategy(operator, field->operator_type);
@@ -320,9 +339,9 @@ gives(const MongoRelation *relation, AttrNumber attnum, Oid operator, const Mong
 }
 
 /*
- * clause_value: returns what "column = value" gives to the column, or what 'rinfos' give to the
- * other one of two equal columns, if it is not among the visited ones; or NULL.  Clears *same if
- * the value is converted so that it may differ afterwards, or is not the clause's own.
+ * Returns what "column = value" gives to the column, or what 'rinfos' give to the other one of two
+ * equal columns, if it is not among the visited ones; or NULL.  Clears *same if the value is
+ * converted so that it may differ afterwards, or is not the clause's own.
  */
 static Node *
 clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, const List *rinfos,
@@ -350,7 +369,7 @@ clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, con
 
 		column = mongo_column_of_node(relation->columns, list_nth(operation->args, side), &field);
 		if (column == NULL || column->varattno != attnum || !OidIsValid(operator) ||
-			!gives(relation, attnum, operator, &field))
+			!gives_value(relation, attnum, operator, &field))
 			continue;
 		if (!mongo_is_local_value(&translation, value))
 		{
@@ -375,9 +394,8 @@ clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, con
 }
 
 /*
- * value_of_column: returns what the clauses give to the column, or NULL.  Of several values, that
- * of a policy or a security barrier counts.  *rinfo is the clause that need not be tested; NULL if
- * there is none.
+ * Returns what the clauses give to the column, or NULL.  Of several values, that of a policy or a
+ * security barrier counts.  *rinfo is the clause that need not be tested; NULL if there is none.
  */
 static Node *
 value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber attnum,
@@ -406,7 +424,7 @@ value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber at
 	return found;
 }
 
-/* is_binding: is it the clause of one of the bindings? */
+/* Tells whether the clause is that of one of the bindings. */
 static bool
 is_binding(const List *bindings, const RestrictInfo *rinfo)
 {
@@ -421,8 +439,8 @@ is_binding(const List *bindings, const RestrictInfo *rinfo)
 }
 
 /*
- * find_bindings: returns a MongoBinding for each parameter of the table's pipeline.  A change
- * stream has one start: the first one with a value, if there is one.
+ * Returns a MongoBinding for each parameter of the table's pipeline.  A change stream has one
+ * start: the first one with a value, if there is one.
  */
 static List *
 find_bindings(const MongoRelation *relation, const List *rinfos)
@@ -443,6 +461,12 @@ find_bindings(const MongoRelation *relation, const List *rinfos)
 	return bindings;
 }
 
+/*
+ * mongo_binds_parameters
+ *		Tells whether these RestrictInfos give each parameter of the table's pipeline a value.
+ *
+ * For a change stream, one parameter with a value is enough.
+ */
 bool
 mongo_binds_parameters(const MongoRelation *relation, const List *rinfos)
 {
@@ -456,7 +480,10 @@ mongo_binds_parameters(const MongoRelation *relation, const List *rinfos)
 	return true;
 }
 
-/* bind_parameters: by the restrictions, which then do not narrow the rows of the pipeline. */
+/*
+ * Binds parameters by the restrictions, which then do not narrow the rows of the pipeline.  Raises
+ * 22023 if the table has a parameter but no pipeline.
+ */
 static void
 bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 {
@@ -483,8 +510,8 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 }
 
 /*
- * classify_restrictions: finds the restrictions that MongoDB can test, and from them estimates
- * the number of documents returned and examined.
+ * Finds the restrictions that MongoDB can test, and from them estimates the number of documents
+ * returned and examined.
  */
 static void
 classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
@@ -541,6 +568,14 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 }
 
+/*
+ * mongo_exact_pipeline
+ *		Returns the stages that make the rows of a foreign table and test all restrictions; NULL if
+ *		PostgreSQL has to test one, or if the rows are a change stream's.
+ *
+ * They are made once, in the relation's memory context, and are not to be changed.  Raises what
+ * mongo_pipeline_make_rows() raises.
+ */
 const MongoPipeline *
 mongo_exact_pipeline(RelOptInfo *rel)
 {
@@ -575,7 +610,7 @@ typedef struct SystemColumnSearch
 	AttrNumber	found;
 } SystemColumnSearch;
 
-/* find_system_column: finds a system column of the relids other than tableoid; a tree walker. */
+/* Finds a system column of the relids other than tableoid; a tree walker. */
 static bool
 find_system_column(Node *node, SystemColumnSearch *search)
 {
@@ -606,7 +641,7 @@ find_system_column(Node *node, SystemColumnSearch *search)
 	return result;
 }
 
-/* report_system_column: raises an error if a system column was found. */
+/* Raises 0A000 if a system column was found. */
 static void
 report_system_column(const SystemColumnSearch *search, Oid foreigntableid)
 {
@@ -621,12 +656,11 @@ report_system_column(const SystemColumnSearch *search, Oid foreigntableid)
 }
 
 /*
- * reject_system_columns
- *		Raises an error if the query refers to system columns, because each scan gives its rows
- *		other ctids.
+ * Raises 0A000 if the query refers to system columns, because each scan gives its rows other
+ * ctids.
  *
- * Vars of a partition have its parent's number in the query; for a part of UNION ALL, they are
- * in translated_vars.
+ * Vars of a partition have its parent's number in the query; for a part of UNION ALL, they are in
+ * translated_vars.
  */
 static void
 reject_system_columns(PlannerInfo *root, const RelOptInfo *baserel, Oid foreigntableid)
@@ -648,6 +682,12 @@ reject_system_columns(PlannerInfo *root, const RelOptInfo *baserel, Oid foreignt
 	bms_free(relids);
 }
 
+/*
+ * mongo_refuse_returned_system_columns
+ *		Raises 0A000 for system columns of the table that an INSERT returns, but not for tableoid.
+ *
+ * mongo_get_foreign_rel_size() does so for tables that are scanned.
+ */
 void
 mongo_refuse_returned_system_columns(List *returning, Index target, Oid foreigntableid)
 {
@@ -657,6 +697,13 @@ mongo_refuse_returned_system_columns(List *returning, Index target, Oid foreignt
 	report_system_column(&search, foreigntableid);
 }
 
+/*
+ * mongo_get_foreign_rel_size
+ *		Sets the relation's number of rows, and its MongoRelation; a callback of PostgreSQL.
+ *
+ * Sends nothing to MongoDB unless the option use_remote_estimate is set.  Raises 0A000 for system
+ * columns, and 22023 for a parameter without a pipeline.
+ */
 void
 mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 						   Oid foreigntableid)
@@ -686,6 +733,13 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * mongo_is_declared_not_null
+ *		Tells whether the column is declared NOT NULL, and the query does not read fields that do
+ *		not fit it as NULL.
+ *
+ * A foreign table's declaration is trusted, as by PostgreSQL.
+ */
 bool
 mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum)
 {
@@ -702,6 +756,12 @@ mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum)
 
 /* ---------- The clauses of a scan, classified by who tests them ----------- */
 
+/*
+ * mongo_clause_create
+ *		Returns a MongoClause with a copy of 'condition', palloc'd in the current memory context.
+ *
+ * 'rinfo' and 'match' may be NULL, and are not copied.
+ */
 MongoClause *
 mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition, bson_t *match)
 {
@@ -713,6 +773,10 @@ mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition, bson_t
 	return result;
 }
 
+/*
+ * mongo_known_clause
+ *		Returns the clause's entry in MongoRelation.known, or NULL.
+ */
 const MongoClause *
 mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo)
 {
@@ -726,6 +790,15 @@ mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo)
 	return NULL;
 }
 
+/*
+ * mongo_classify_clauses
+ *		Sets *clauses to these RestrictInfos, by who tests them.
+ *
+ * They are clauses of 'baserel' or, if that is NULL, of a join for which mongo_join_is_secure() is
+ * called too.  Parameters are collected in 'translation'.  Pseudoconstant clauses are left out,
+ * because PostgreSQL tests them above the scan.  The result is in the current memory context, and
+ * points to translations of MongoRelation.known.
+ */
 void
 mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
 					   MongoScanClauses *clauses)
@@ -790,6 +863,10 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 	mongo_append_conjuncts(clauses->filter, conjuncts);
 }
 
+/*
+ * mongo_append_conjuncts
+ *		Appends the conjunction of these filters, bson_t *, to the empty 'filter'; nothing for NIL.
+ */
 void
 mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 {
@@ -801,10 +878,22 @@ mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 
 /*-------------------------------------------------------------------------
  * Row-level security and security barriers: which conditions may be tested early?
+ *
+ * A condition of the query must not see rows that a policy, or a security-barrier view, hides,
+ * if it can reveal them: by an error or in any other way.  MongoDB tests a command's conditions
+ * in an order of its own.  So every condition in a command is tested early, as an index's
+ * conditions are in PostgreSQL, and PostgreSQL's rule applies: a condition that is pushed down
+ * is leakproof, or of no higher security level than any condition on the same table
+ * ("Security-level constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
+ * must not fail where PostgreSQL's leakproof functions do not.
+ *
+ * Nor may an error reveal a document that does not fit its columns, if a restriction hides it
+ * or cannot be tested.  Conditions that MongoDB tests have type checks, which exclude such
+ * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan.c.
  *-------------------------------------------------------------------------
  */
 
-/* is_below_barrier: is a query around this one below a security barrier? */
+/* Tells whether a query around this one is below a security barrier. */
 static bool
 is_below_barrier(const PlannerInfo *root)
 {
@@ -820,9 +909,8 @@ is_below_barrier(const PlannerInfo *root)
 }
 
 /*
- * mongo_hides_rows
- *		Does this restriction of the foreign table hide rows from conditions of the
- *		query, or of one above it?
+ * Tells whether this restriction of the foreign table hides rows from conditions of the query, or
+ * of one above it.
  */
 static bool
 mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo)
@@ -834,6 +922,10 @@ mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo)
 		bms_is_subset(rinfo->clause_relids, baserel->relids);
 }
 
+/*
+ * mongo_is_securely_promotable
+ *		Tells whether MongoDB may test this restriction, whose translation is 'match', early.
+ */
 bool
 mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
 							 const bson_t *match)
@@ -844,6 +936,12 @@ mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
 		(restriction_is_securely_promotable(rinfo, baserel) && mongo_cannot_fail(match));
 }
 
+/*
+ * mongo_join_is_secure
+ *		Tells whether MongoDB may test a join's clauses early.
+ *
+ * 'stages' test these RestrictInfos in addition to the restrictions of its tables.
+ */
 bool
 mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel, List *clauses,
 					 const bson_t *stages)

@@ -1,7 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * rescan.c
- *		Second plans for scans that run too often.
+ *		Plans scans of a correlated subquery that may switch to a hash table.
+ *
+ * Such a scan sends "column = value of the outer row" for each outer row, perhaps with an
+ * aggregate, an ORDER BY or a LIMIT.  The plan does not know the number of outer rows.  So the
+ * scan has a second plan below it, in which PostgreSQL does the same over a hashed scan.  After
+ * many values, that reads the documents for all values once, into a hash table, and finds the rows
+ * of a value there.  It is in src/exec/rescan.c that a scan switches.
+ *
+ * First come the equalities by which rows are hashed, then the hashed scan, then what PostgreSQL
+ * does above it.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,15 +33,15 @@
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 
-/*-------------------------------------------------------------------------
- * Planning scans of a correlated subquery that may switch to a hash table.
- *-------------------------------------------------------------------------
- */
+/* --------------------- Keys, and the hashed scan ------------------------- */
 
 /* The memory that a hashed scan needs for a row: its columns are in a file. */
 #define HASHED_ROW_BYTES	64
 
-/* has_outer_value: does it contain a value of an outer query, which may have many rows? */
+/*
+ * Tells whether the node contains a value of an outer query, which may have many rows; a tree
+ * walker.
+ */
 static bool
 has_outer_value(Node *node, void *root)
 {
@@ -57,7 +66,10 @@ has_outer_value(Node *node, void *root)
 	return false;
 }
 
-/* mongo_has_exec_param: does it contain an executor parameter?  A tree walker. */
+/*
+ * mongo_has_exec_param
+ *		Tells whether the node contains an executor parameter; a tree walker.
+ */
 bool
 mongo_has_exec_param(Node *node, void *context)
 {
@@ -68,6 +80,13 @@ mongo_has_exec_param(Node *node, void *context)
 	return expression_tree_walker(node, mongo_has_exec_param, context);
 }
 
+/*
+ * mongo_split_equality
+ *		Tells whether the clause compares a field of the table and a value of these relations alone
+ *		by a hashable equality; if so, sets *equality.
+ *
+ * If not, *equality is in any state.
+ */
 bool
 mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
 					 const Bitmapset *outer_relids, MongoEquality *equality)
@@ -98,6 +117,11 @@ mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo 
 	return false;
 }
 
+/*
+ * mongo_hashed_keys
+ *		Returns the RestrictInfos by which the path of a hashed scan hashes rows, and which it does
+ *		not send; NIL for any other path.
+ */
 List *
 mongo_hashed_keys(const Path *path)
 {
@@ -108,6 +132,12 @@ mongo_hashed_keys(const Path *path)
 	return linitial(private);
 }
 
+/*
+ * mongo_hashed_conditions
+ *		Returns the RestrictInfos of 'clauses' that the path of a hashed scan sends to MongoDB.
+ *
+ * All clauses are tested for each row that is found in the hash table.
+ */
 List *
 mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 {
@@ -134,7 +164,7 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 	return conditions;
 }
 
-/* correlated_keys: returns the RestrictInfos that compare with values of an outer query. */
+/* Returns the RestrictInfos that compare with values of an outer query. */
 static List *
 correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 {
@@ -152,12 +182,11 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * hashed_path
- *		Returns a path that fetches the documents for all values of the outer rows, with the
- *		target 'target', or the relation's if that is NULL.
+ * Returns a path that fetches the documents for all values of the outer rows, with the target
+ * 'target', or the relation's if that is NULL.
  *
- * Returns NULL if no outer value is compared by equality, or if the documents
- * probably are too many or too large.
+ * Returns NULL if no outer value is compared by equality, or if the documents probably are too
+ * many or too large.
  */
 static Path *
 hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
@@ -188,6 +217,12 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL, list_make1(keys));
 }
 
+/*
+ * mongo_hashed_describe
+ *		Sets how the rows are hashed in 'plan', and appends the expressions for that to 'scan'.
+ *
+ * 'keys' are those of mongo_hashed_keys().
+ */
 void
 mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 					  ForeignScan *scan, MongoScanPlan *plan)
@@ -202,7 +237,7 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 		MongoEquality *equality = palloc0(sizeof(MongoEquality));
 
 		if (!mongo_split_equality(root, baserel, lfirst_node(RestrictInfo, cell), NULL, equality))
-			elog(ERROR, "a key is none any more");
+			elog(ERROR, "hash key of a scan is no longer an equality");
 		plan->hash_keys = lappend(plan->hash_keys, &equality->key);
 		values = lappend(values, equality->value);
 		columns = lappend(columns, equality->field);
@@ -215,6 +250,11 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_local_aggregate
+ *		Returns a path that computes the outputs of 'upper', a group over a table, in PostgreSQL;
+ *		NULL if the table cannot be hashed for the query.
+ */
 Path *
 mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 					  const MongoUpperRelation *upper, const GroupPathExtraData *extra)
@@ -247,6 +287,11 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 									mongo_group_clause(root), having, &costs, upper->estimate.rows);
 }
 
+/*
+ * mongo_local_above
+ *		Returns a path above 'path' of 'rel' that sorts, unless pathkeys is NIL, and limits if
+ *		'limited'; NULL if 'path' is NULL.
+ */
 Path *
 mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys, bool limited)
 {
@@ -260,6 +305,12 @@ mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys
 									  copyObject(parse->limitCount), parse->limitOption, 0, 0);
 }
 
+/*
+ * mongo_local_order
+ *		Returns a path of the table's columns in these expressions, sorted unless pathkeys is NIL,
+ *		and limited by LIMIT and OFFSET if 'limited'; NULL if the table cannot be hashed for the
+ *		query.
+ */
 Path *
 mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, List *pathkeys,
 				  bool limited)
@@ -294,7 +345,7 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 							 pathkeys, limited);
 }
 
-/* place_in_scan: finds the second plan's entry in the scan's tuple; -1 if it is not there. */
+/* Returns the index of the second plan's entry in the scan's tuple; -1 if it is not there. */
 static int
 place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 {
@@ -307,6 +358,11 @@ place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 	return column == NULL ? -1 : column->resno - 1;
 }
 
+/*
+ * mongo_local_describe
+ *		Sets in 'plan' when its scan, of this path, switches to the second plan 'local', and which
+ *		columns of that are those of 'scan'.
+ */
 void
 mongo_local_describe(const ForeignPath *path, const Plan *local, const ForeignScan *scan,
 					 MongoScanPlan *plan)

@@ -3,6 +3,14 @@
  * scan_plan.c
  *		Makes a ForeignScan with its commands from the chosen path.
  *
+ * The path has decided what MongoDB does.  This file decides which fields are read, translates all
+ * clauses again with their parameters, and writes the commands as templates, in which the executor
+ * replaces parameters (src/exec/scan.c).  It describes them in a MongoScanPlan.
+ *
+ * The callback is mongo_get_foreign_plan().  Above it are the commands, then the plan of one
+ * table, and the plan of a join or upper relation, whose command is a pipeline.  Below it are the
+ * parts of columns that a query reads, and the tables by which plans become nodes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -33,7 +41,7 @@ static List *read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns,
 
 /* ------ The ForeignScan node of a table, a join or an upper relation ------ */
 
-/* joined_namespaces: "(db.a) and (db.b)", the collections of a join, for EXPLAIN. */
+/* Returns "(db.a) and (db.b)", the collections of a join, for EXPLAIN. */
 static const char *
 joined_namespaces(const MongoRelation *relation)
 {
@@ -51,7 +59,7 @@ joined_namespaces(const MongoRelation *relation)
 	return psprintf("%s%s", names, inner_names);
 }
 
-/* is_inner: is the plan being created in the inner side of a nested loop? */
+/* Tells whether the plan is being created in the inner side of a nested loop. */
 static bool
 is_inner(const PlannerInfo *root)
 {
@@ -63,7 +71,7 @@ is_inner(const PlannerInfo *root)
 	return false;
 }
 
-/* network_of: "20 ms, 12 MB/s, compressed", for EXPLAIN; NULL within a machine. */
+/* Returns "20 ms, 12 MB/s, compressed", for EXPLAIN; NULL within a machine. */
 static const char *
 network_of(const MongoRelation *relation)
 {
@@ -75,7 +83,7 @@ network_of(const MongoRelation *relation)
 					mongo_is_compressed(relation) ? ", compressed" : "");
 }
 
-/* init_scan_plan: fills in the members that are the same for all scans of the relation. */
+/* Fills in the members that are the same for all scans of the relation. */
 static void
 init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
 {
@@ -111,7 +119,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 
 /* ---------------------------- The commands -------------------------------- */
 
-/* append_hint: appends the hint of the setting mongo_fdw.hint, or otherwise of the option. */
+/* Appends the hint of the setting mongo_fdw.hint, or otherwise of the option. */
 static void
 append_hint(bson_t *command, const MongoTableOptions *options)
 {
@@ -130,7 +138,10 @@ append_hint(bson_t *command, const MongoTableOptions *options)
 	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
 }
 
-/* finish_command: appends fields that any command may have: collation, hint, maxTimeMS, ... */
+/*
+ * Appends the fields that any command may have: collation, hint, maxTimeMS, ...; returns it as a
+ * Const.
+ */
 static Const *
 finish_command(bson_t *command, const MongoRelation *relation,
 			   const MongoTranslation *translation, bool may_need_disk, bool hinted)
@@ -149,7 +160,7 @@ finish_command(bson_t *command, const MongoRelation *relation,
 	return mongo_command_to_const(command);
 }
 
-/* pipeline_command: {aggregate: collection, pipeline: [...], cursor: {}} */
+/* Returns {aggregate: collection, pipeline: [...], cursor: {}}. */
 static Const *
 pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
@@ -166,7 +177,7 @@ pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
 }
 
-/* count_command: {count: collection, query: filter}, for a pipeline that ends with $count. */
+/* Returns {count: collection, query: filter}, for a pipeline that ends with $count. */
 static Const *
 count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
@@ -184,7 +195,10 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
  *-------------------------------------------------------------------------
  */
 
-/* has_list: is there an "= ANY" or "<> ALL", whose values may be too many to send? */
+/*
+ * Tells whether there is an "= ANY" or "<> ALL", whose values may be too many to send; a tree
+ * walker.
+ */
 static bool
 has_list(Node *node, void *context)
 {
@@ -194,12 +208,12 @@ has_list(Node *node, void *context)
 }
 
 /*
- * fetched_columns: returns the columns that the query outputs and that PostgreSQL tests.
+ * Returns the columns that the query outputs and that PostgreSQL tests.
  *
- * If a type mismatch is an error, columns that MongoDB tested are read too.  Query predicates
- * also match inside an array, and "<>" matches other types; such a document must raise an
- * error.  Otherwise they are only added if a long list may widen the command: PostgreSQL then
- * tests all conditions.
+ * If a type mismatch is an error, columns that MongoDB tested are read too.  Query predicates also
+ * match inside an array, and "<>" matches other types; such a document must raise an error.
+ * Otherwise they are only added if a long list may widen the command: PostgreSQL then tests all
+ * conditions.
  */
 static List *
 fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *clauses)
@@ -250,7 +264,7 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 }
 
 /*
- * projection_pays: is it faster if MongoDB selects the fields?
+ * Tells whether it is faster if MongoDB selects the fields.
  *
  * Selecting them takes MongoDB as long as sending some hundred bytes more within a machine.  So
  * whole documents are faster if, according to ANALYZE, they contain little else.  Without ANALYZE,
@@ -283,7 +297,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 		MONGO_COST_PROJECTION_BYTES * relation->bandwidth / MONGO_LOCAL_BANDWIDTH;
 }
 
-/* projection_of: returns the projection for these columns; if empty, whole documents. */
+/* Returns the projection for these columns; if empty, whole documents. */
 static bson_t *
 projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 {
@@ -301,7 +315,7 @@ projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 	return projection;
 }
 
-/* find_command: {find: collection, ...}, for a table whose rows are documents. */
+/* Returns {find: collection, ...}, for a table whose rows are documents. */
 static Const *
 find_command(const MongoRelation *relation, const MongoTranslation *translation,
 			 List *conditions, const bson_t *projection, const bson_t *sort)
@@ -321,8 +335,8 @@ find_command(const MongoRelation *relation, const MongoTranslation *translation,
 }
 
 /*
- * pipeline_table_command: {aggregate: ...} for a pipeline table: the stages that make its
- * rows, then the clauses of a find as stages.  Adds parameters to 'translation'.
+ * Returns {aggregate: ...} for a pipeline table: the stages that make its rows, then the clauses
+ * of a find as stages.  Adds parameters to 'translation'.
  */
 static Const *
 pipeline_table_command(const MongoRelation *relation, MongoTranslation *translation,
@@ -347,8 +361,8 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 }
 
 /*
- * scan_commands: returns a scan's command, or several that run one after another for a split
- * sort (MongoSortPart).
+ * Returns a scan's command, or several that run one after another for a split sort
+ * (MongoSortPart).
  */
 static List *
 scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
@@ -379,8 +393,8 @@ scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 }
 
 /*
- * enough_rows: returns the number of sorted rows that a constant LIMIT needs, if nothing
- * between it and this scan can drop a row; -1 if all may be needed.
+ * Returns the number of sorted rows that a constant LIMIT needs, if nothing between it and this
+ * scan can drop a row; -1 if all may be needed.
  *
  * limit_tuples may be an estimate, from the current result of a stable function.
  */
@@ -400,7 +414,7 @@ enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relatio
 	return (int) root->limit_tuples;
 }
 
-/* hiding_columns: returns the columns that row-hiding conditions read. */
+/* Returns the columns that row-hiding conditions read. */
 static List *
 hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 {
@@ -416,7 +430,7 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 	return columns;
 }
 
-/* plan_table: fills in the plan and the node of a scan of one table. */
+/* Fills in the plan and the node of a scan of one table. */
 static void
 plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List *scan_clauses,
 		   bool limited, MongoScanPlan *plan, MongoTranslation *translation, ForeignScan *scan)
@@ -479,7 +493,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 
 /* ---------- From a path whose command is a pipeline to a ForeignScan ------- */
 
-/* tested_vars: returns the Vars of all conditions that MongoDB tests in this relation. */
+/* Returns the Vars of all conditions that MongoDB tests in this relation. */
 static List *
 tested_vars(const RelOptInfo *rel)
 {
@@ -506,7 +520,7 @@ tested_vars(const RelOptInfo *rel)
 	return vars;
 }
 
-/* has_documents_of: do the joined documents contain this table's, or only test for them? */
+/* Tells whether the joined documents contain this table's, and do not only test for them. */
 static bool
 has_documents_of(const MongoRelation *relation, Index varno)
 {
@@ -521,9 +535,9 @@ has_documents_of(const MongoRelation *relation, Index varno)
 }
 
 /*
- * scan_vars: returns the target list of rows that are not grouped: the output, and Vars that
- * MongoDB has tested, so that a document that does not fit raises an error.  Columns of json
- * are not added, because they read any value.
+ * Returns the target list of rows that are not grouped: the output, and Vars that MongoDB has
+ * tested, so that a document that does not fit raises an error.  Columns of json are not added,
+ * because they read any value.
  */
 static List *
 scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
@@ -544,7 +558,7 @@ scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
 	return tlist;
 }
 
-/* field_columns: returns the columns for these Vars, with their paths. */
+/* Returns the columns for these Vars, with their paths. */
 static List *
 field_columns(MongoColumns *columns, List *scan_tlist)
 {
@@ -574,7 +588,7 @@ field_columns(MongoColumns *columns, List *scan_tlist)
 	return result;
 }
 
-/* paths_wanted: returns the paths of the columns, and of their documents' _ids for errors. */
+/* Returns the paths of the columns, and of their documents' _ids for errors. */
 static List *
 paths_wanted(List *columns)
 {
@@ -589,10 +603,7 @@ paths_wanted(List *columns)
 	return paths;
 }
 
-/*
- * name_column: names a key or an aggregate in messages after the one field that it is computed
- * from.
- */
+/* Names a key or an aggregate in messages after the one field that it is computed from. */
 static void
 name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *column)
 {
@@ -609,8 +620,8 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 }
 
 /*
- * add_outputs: adds a group's outputs as columns and as the scan's target list.  The counts of
- * averages come after all outputs.
+ * Adds a group's outputs as columns and as the scan's target list.  The counts of averages come
+ * after all outputs.
  */
 static void
 add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *scan)
@@ -639,8 +650,8 @@ add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *
 }
 
 /*
- * plan_pipeline: fills in the plan and the node of a join; or, with 'upper', of an upper
- * relation over a join or a table.
+ * Fills in the plan and the node of a join; or, with 'upper', of an upper relation over a join or
+ * a table.
  */
 static void
 plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *upper,
@@ -674,7 +685,7 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 	*translation = pipeline.translation;
 }
 
-/* add_bound: adds LIMIT or OFFSET to fdw_exprs; returns its number there, or -1. */
+/* Adds LIMIT or OFFSET to fdw_exprs; returns its number there, or -1. */
 static int
 add_bound(ForeignScan *scan, Node *bound)
 {
@@ -685,8 +696,8 @@ add_bound(ForeignScan *scan, Node *bound)
 }
 
 /*
- * comes_from_rows: a walker that tells whether a value comes from another row of the query.  A
- * Param is set by an InitPlan, once, or by each row of another plan.
+ * Tells whether a value comes from another row of the query; a tree walker.  A Param is set by an
+ * InitPlan, once, or by each row of another plan.
  */
 static bool
 comes_from_rows(Node *node, void *context)
@@ -710,6 +721,13 @@ comes_from_rows(Node *node, void *context)
 	return true;
 }
 
+/*
+ * mongo_get_foreign_plan
+ *		Returns the ForeignScan of the chosen path; a callback of PostgreSQL.
+ *
+ * Its fdw_private is a MongoScanPlan.  Raises what the translation of clauses and
+ * mongo_pipeline_make_rows() raise.
+ */
 ForeignScan *
 mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 					   Oid foreigntableid pg_attribute_unused(),
@@ -754,6 +772,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 
 /* ------------- The parts of a table's columns that a query reads ---------- */
 
+/* What expressions read of a table. */
 typedef struct Reading
 {
 	MongoColumns *columns;
@@ -764,7 +783,7 @@ typedef struct Reading
 	bool		whole_row;
 } Reading;
 
-/* note_reading: collects the columns and paths that an expression reads; a tree walker. */
+/* Collects the columns and paths that an expression reads; a tree walker. */
 static bool
 note_reading(Node *node, void *context)
 {
@@ -794,11 +813,10 @@ note_reading(Node *node, void *context)
 }
 
 /*
- * is_all_there: do only the target list and the conditions read the table's columns?  Not in a
- * join, nor if rows are locked or changed.
+ * Tells whether only the target list and the conditions read the table's columns.  Not in a join,
+ * nor if rows are locked or changed.
  *
- * With type_mismatch 'null', a String that text cannot represent makes a whole json value
- * NULL.
+ * With type_mismatch 'null', a String that text cannot represent makes a whole json value NULL.
  */
 static bool
 is_all_there(PlannerInfo *root, RelOptInfo *baserel)
@@ -812,13 +830,12 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * read_paths
- *		Returns the paths, char *, to fetch for these columns (MongoScanColumn); NIL if the
- *		whole document is needed.
+ * Returns the paths, char *, to fetch for these columns (MongoScanColumn); NIL if the whole
+ * document is needed.
  *
- * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are
- * enough: accessors return the same without the other keys.  *narrowed is set to the attribute
- * numbers of such columns.
+ * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are enough:
+ * accessors return the same without the other keys.  *narrowed is set to the attribute numbers of
+ * such columns.
  */
 static List *
 read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **narrowed)

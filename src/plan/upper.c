@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * upper.c
- *		Upper relations: groups, orders and limits.
+ *		Plans what is done above a scan or a join in the same command.
+ *
+ * That is GROUP BY, DISTINCT, ORDER BY and LIMIT.  Each upper relation of PostgreSQL that MongoDB
+ * can compute has a MongoUpperRelation, which is made from the one below by adding stages.
+ * PostgreSQL calls mongo_get_foreign_upper_paths() for each step, from the lowest one; costs
+ * decide whether MongoDB or PostgreSQL does it.  group.c makes the stages of a group, order.c
+ * those of a sort.
+ *
+ * Groups come first, then limits, then the callbacks, and last a planner hook for OFFSET $1.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,12 +34,23 @@
 
 /* -------- What is done above a scan or a join in the same command --------- */
 
+/*
+ * mongo_upper_options
+ *		Returns the options of the relation at the bottom.
+ */
 const MongoTableOptions *
 mongo_upper_options(const MongoUpperRelation *upper)
 {
 	return ((MongoRelation *) upper->input->fdw_private)->options;
 }
 
+/*
+ * mongo_upper_begin
+ *		Returns a MongoUpperRelation above 'rel', a foreign table, a join or an upper relation, to
+ *		which the caller may add stages; NULL if MongoDB alone does not compute 'rel'.
+ *
+ * The result is palloc'd in the current memory context, and is a copy.
+ */
 MongoUpperRelation *
 mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -57,6 +76,13 @@ mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 	return upper;
 }
 
+/*
+ * mongo_upper_add_path
+ *		Adds the foreign scan that 'upper' describes as a path of 'output_rel'.
+ *
+ * 'upper' becomes the fdw_private of 'output_rel'.  Its estimate does not include yet what is sent
+ * and what PostgreSQL tests.
+ */
 void
 mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 					 MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
@@ -84,9 +110,9 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 											upper->local, NIL));
 }
 
-/* is_not_given: is there anything that must come from MongoDB and does not? */
+/* Tells whether anything in the expression must come from MongoDB and does not; a tree walker. */
 static bool
-is_not_given(Node *node, MongoUpperRelation *upper)
+lacks_value(Node *node, MongoUpperRelation *upper)
 {
 	MongoColumns *columns = upper->pipeline.translation.columns;
 	ListCell   *cell;
@@ -103,13 +129,18 @@ is_not_given(Node *node, MongoUpperRelation *upper)
 		return columns == NULL || !mongo_field_of_node(columns, node, &field);
 	if (IsA(node, Aggref) || IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
 		return true;
-	return expression_tree_walker(node, is_not_given, upper);
+	return expression_tree_walker(node, lacks_value, upper);
 }
 
+/*
+ * mongo_upper_has_values
+ *		Tells whether all of these expressions can be computed from the columns or outputs that
+ *		'upper' has.
+ */
 bool
-mongo_upper_gives(const MongoUpperRelation *upper, List *expressions)
+mongo_upper_has_values(const MongoUpperRelation *upper, List *expressions)
 {
-	return !is_not_given((Node *) expressions, unconstify(MongoUpperRelation *, upper));
+	return !lacks_value((Node *) expressions, unconstify(MongoUpperRelation *, upper));
 }
 
 /*-------------------------------------------------------------------------
@@ -133,7 +164,7 @@ begin_group(MongoUpperRelation *upper)
 	return group;
 }
 
-/* add_keys: add the target's expressions in GROUP BY; false when one is not shippable. */
+/* Adds the target's expressions in GROUP BY; returns false if one is not shippable. */
 static bool
 add_keys(MongoGroup *group, const Query *parse, PathTarget *target)
 {
@@ -152,7 +183,7 @@ add_keys(MongoGroup *group, const Query *parse, PathTarget *target)
 	return true;
 }
 
-/* add_aggregates: all that are in the expressions; false when one is not shippable. */
+/* Adds all aggregates in the expressions; returns false if one is not shippable. */
 static bool
 add_aggregates(MongoGroup *group, List *expressions)
 {
@@ -171,8 +202,8 @@ add_aggregates(MongoGroup *group, List *expressions)
 }
 
 /*
- * walks_index: does the $group by a field alone go from key to key of an index?  That leads
- * with the field, and tests all conditions as well (DISTINCT_SCAN).
+ * Tells whether the $group by a single field goes from key to key of an index, which begins with
+ * the field and tests all conditions as well (DISTINCT_SCAN).
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  */
@@ -198,11 +229,11 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 }
 
 /*
- * may_count: may the command count do what the group does?  It has less to prepare: over a few
+ * Tells whether the command count may do what the group does.  It has less to prepare: over a few
  * index keys it takes two thirds of the time.
  *
- * Without a condition the command counts by the collection's metadata, which need not be
- * exact, and so is used only under count_from_metadata.
+ * Without a condition the command counts by the collection's metadata, which need not be exact,
+ * and so is used only under count_from_metadata.
  */
 static bool
 may_count(const MongoGroup *group, const MongoUpperRelation *upper)
@@ -226,7 +257,7 @@ may_count(const MongoGroup *group, const MongoUpperRelation *upper)
 	return level == NULL || pg_strcasecmp(level, "snapshot") != 0;
 }
 
-/* append_count: what gives the same as the command count. */
+/* Appends a $count, which returns the same as the command count. */
 static void
 append_count(const MongoGroup *group, MongoPipeline *pipeline)
 {
@@ -238,7 +269,7 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 	pipeline->translation.columns = NULL;
 }
 
-/* add_stages: append the group's stages, all of which are translated, and set the estimate. */
+/* Appends the group's stages, all of which are translated, and sets the estimate. */
 static void
 add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 {
@@ -279,8 +310,8 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 }
 
 /*
- * add_having: append a $match for each exact condition; PostgreSQL tests the others.  It also
- * tests all on aggregates without GROUP BY, whose one row execution may have to make.
+ * Appends a $match for each exact condition; PostgreSQL tests the others.  It also tests all on
+ * aggregates without GROUP BY, whose one row execution may have to make.
  */
 static void
 add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
@@ -309,7 +340,7 @@ add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
 																NULL));
 }
 
-/* may_group: can a $group follow the stages so far? */
+/* Tells whether a $group can follow the stages so far. */
 static bool
 may_group(const MongoUpperRelation *upper)
 {
@@ -346,15 +377,15 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 		upper->estimate.startup_cost = upper->estimate.total_cost =
 			mongo_command_cost(upper->input->fdw_private);
 	add_having(root, upper, having);
-	if (!mongo_upper_gives(upper, target->exprs) ||
-		!mongo_upper_gives(upper, upper->local_quals))
+	if (!mongo_upper_has_values(upper, target->exprs) ||
+		!mongo_upper_has_values(upper, upper->local_quals))
 		return;
 	if (stage == UPPERREL_GROUP_AGG)
 		upper->local = mongo_local_aggregate(root, grouped_rel, upper, extra);
 	mongo_upper_add_path(root, grouped_rel, upper, target, NIL);
 }
 
-/* add_distinct_keys: everything that is selected. */
+/* Adds all that is selected as keys; returns false if one is not shippable. */
 static bool
 add_distinct_keys(MongoGroup *group, PlannerInfo *root)
 {
@@ -387,14 +418,14 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
 		return;
 	upper->local = NULL;
 	add_stages(root, group, upper);
-	if (!mongo_upper_gives(upper, target->exprs))
+	if (!mongo_upper_has_values(upper, target->exprs))
 		return;
 	mongo_upper_add_path(root, distinct_rel, upper, target, NIL);
 }
 
 /* ---- LIMIT and OFFSET in MongoDB, with or without ORDER BY below them ---- */
 
-/* A limit must be the same for the whole scan to be evaluated before it. */
+/* Tells whether a limit is the same for the whole scan, so that it can be evaluated before it. */
 static bool
 is_pushable_bound(Node *bound)
 {
@@ -402,7 +433,7 @@ is_pushable_bound(Node *bound)
 		!contain_var_clause(bound);
 }
 
-/* bounds_are_shippable: is there a LIMIT or OFFSET that MongoDB can do? */
+/* Tells whether there is a LIMIT or OFFSET that MongoDB can do. */
 static bool
 bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 {
@@ -419,7 +450,10 @@ bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 		!contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs);
 }
 
-/* limit_estimate: never worse than a Limit node, which costs the same otherwise. */
+/*
+ * Lowers the estimate to a limited one, never worse than a Limit node, which costs the same
+ * otherwise.
+ */
 static void
 limit_estimate(MongoEstimate *estimate, const FinalPathExtraData *final)
 {
@@ -429,7 +463,7 @@ limit_estimate(MongoEstimate *estimate, const FinalPathExtraData *final)
 	estimate->total_cost *= MONGO_COST_PUSHED_LIMIT;
 }
 
-/* add_limited_scan: with limit and skip. */
+/* Adds a scan with limit and skip. */
 static void
 add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 				 MongoEstimate estimate, const FinalPathExtraData *final)
@@ -443,7 +477,7 @@ add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 											list_make1_int(true)));
 }
 
-/* add_limited_scans: as MongoDB may find the rows, by either of two indexes. */
+/* Adds scans with limit and skip, by either of the two indexes that MongoDB may choose. */
 static void
 add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 				  const FinalPathExtraData *final)
@@ -472,7 +506,7 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 						 mongo_estimate_ordered_scan(baserel, &order, -1), final);
 }
 
-/* table_below: of whose rows the relation gives each, sorted or not; or NULL. */
+/* Returns the table of whose rows the relation returns each, sorted or not; or NULL. */
 static RelOptInfo *
 table_below(RelOptInfo *rel)
 {
@@ -487,7 +521,7 @@ table_below(RelOptInfo *rel)
 	return NULL;
 }
 
-/* A pipeline that ends with $skip and $limit. */
+/* Adds a pipeline that ends with $skip and $limit. */
 static void
 add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
 					 const FinalPathExtraData *final)
@@ -496,7 +530,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 
 	if (upper == NULL || upper->local_quals != NIL ||
-		!mongo_upper_gives(upper, target->exprs))
+		!mongo_upper_has_values(upper, target->exprs))
 		return;
 	if (upper->sorted_rows > 0)
 	{
@@ -530,6 +564,10 @@ add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_re
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_get_foreign_upper_paths
+ *		Adds a path that computes this step in MongoDB, if that is exact; a callback of PostgreSQL.
+ */
 void
 mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 							  RelOptInfo *input_rel, RelOptInfo *output_rel,
@@ -563,8 +601,12 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 }
 
 /*
- * Of one table, or of what is above it in the same command: the groups that an
- * Append of partial or partitionwise aggregates is over.
+ * mongo_is_foreign_path_async_capable
+ *		Tells whether the path may run asynchronously, by the option async_capable; a callback of
+ *		PostgreSQL.
+ *
+ * Scans of one table may, and groups above it, over which an Append of partial or partitionwise
+ * aggregates is.
  */
 bool
 mongo_is_foreign_path_async_capable(ForeignPath *path)
@@ -581,7 +623,7 @@ mongo_is_foreign_path_async_capable(ForeignPath *path)
 
 static planner_hook_type next_planner = NULL;
 
-/* is_zero_parameter: is it computed of parameters, and 0 with their values? */
+/* Tells whether it is computed of parameters, and 0 with their values. */
 static bool
 is_zero_parameter(Node *offset, ParamListInfo values)
 {
@@ -594,11 +636,10 @@ is_zero_parameter(Node *offset, ParamListInfo values)
 }
 
 /*
- * plan_query
- *		The planner_hook.  Removes OFFSET $1 of subqueries over our tables if the parameter is 0.
+ * Removes OFFSET $1 of subqueries over our tables if the parameter is 0; the planner_hook.
  *
- * PostgreSQL plans a subquery with OFFSET by itself, so that an aggregate above it could not
- * run in MongoDB.  A constant 0 stays, as that is how one asks for such a plan.
+ * PostgreSQL plans a subquery with OFFSET by itself, so that an aggregate above it could not run
+ * in MongoDB.  A constant 0 stays, as that is how one asks for such a plan.
  */
 static PlannedStmt *
 plan_query(Query *query, const char *text, int options, ParamListInfo values
@@ -622,6 +663,13 @@ plan_query(Query *query, const char *text, int options, ParamListInfo values
 		standard_planner(query, text, options, values MONGO_EXPLAIN_ARGUMENT);
 }
 
+/*
+ * mongo_install_planner
+ *		Makes the planner treat subqueries with "OFFSET $1" as those without, if the parameter is
+ *		0.
+ *
+ * Called once, by _PG_init().
+ */
 void
 mongo_install_planner(void)
 {
