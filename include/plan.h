@@ -24,53 +24,40 @@
  * use_remote_estimate.
  */
 
-/* -------------------------- src/plan/relation.c --------------------------- */
+/* src/plan/relation.c */
+extern void mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
 
-extern void mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
-									   Oid foreigntableid);
-
-/* ---------------------------- src/plan/join.c ----------------------------- */
-
+/* src/plan/join.c */
 extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
-/* --------------------------- src/plan/rescan.c ---------------------------- */
-
+/* src/plan/rescan.c */
 extern bool mongo_has_exec_param(Node *node, void *context);
 
-/* ---------------------------- src/plan/paths.c ---------------------------- */
-
-extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
-									Oid foreigntableid);
+/* src/plan/paths.c */
+extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
 extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
 												RangeTblEntry *rte);
 
-/* ------------------------- src/plan/batched_join.c ------------------------ */
-
+/* src/plan/batched_join.c */
 extern void mongo_install_batched_joins(const CustomScanMethods *methods);
 
-/* ---------------------------- src/plan/upper.c ---------------------------- */
-
-extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
-										  UpperRelationKind stage,
-										  RelOptInfo *input_rel,
-										  RelOptInfo *output_rel, void *extra);
+/* src/plan/upper.c */
+extern void mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
+										  RelOptInfo *input_rel, RelOptInfo *output_rel,
+										  void *extra);
 extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 extern void mongo_install_planner(void);
 
-/* -------------------------- src/plan/scan_plan.c -------------------------- */
-
+/* src/plan/scan_plan.c */
 extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
-										   Oid foreigntableid,
-										   ForeignPath *best_path, List *tlist,
+										   Oid foreigntableid, ForeignPath *best_path, List *tlist,
 										   List *scan_clauses, Plan *outer_plan);
 
-/* --------------------------- src/plan/modify.c ---------------------------- */
-
+/* src/plan/modify.c */
 extern void mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
-											 RangeTblEntry *target_rte,
-											 Relation target_relation);
+											 RangeTblEntry *target_rte, Relation target_relation);
 extern List *mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 									   Index resultRelation, int subplan_index);
 extern int	mongo_is_foreign_rel_updatable(Relation rel);
@@ -91,8 +78,7 @@ typedef struct MongoScanColumn
 	const char *name;
 	const char *path;			/* NULL: the whole document */
 	const char *collection;		/* NULL: the plan's */
-	const char *prefix;			/* the path at which its document is nested;
-								 * NULL: it is the whole document */
+	const char *prefix;			/* path of its document; NULL: the whole one */
 	int			index;			/* in the scan tuple, from 0 */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
@@ -101,8 +87,7 @@ typedef struct MongoScanColumn
 								 * attributes; else 0 */
 	bson_type_t bson_type;		/* as in MongoColumn */
 	MongoTypeMismatch type_mismatch;
-	bool		zero_if_empty;	/* an aggregate that is 0, not NULL, over no
-								 * rows */
+	bool		zero_if_empty;	/* 0, not NULL, over no rows */
 } MongoScanColumn;
 
 /* A key by which rows of an outer and an inner side are hashed. */
@@ -112,8 +97,7 @@ typedef struct MongoHashKey
 	Oid			outer_hash;		/* functions */
 	Oid			inner_hash;
 	Oid			collation;
-	bool		asked;			/* a batched join requests its values from
-								 * MongoDB */
+	bool		asked;			/* values are requested from MongoDB */
 } MongoHashKey;
 
 /* The field that contains the number in the reply to a count, and in its pipeline's result. */
@@ -135,8 +119,7 @@ typedef struct MongoScanPlan
 {
 	const char *database;
 	const char *collection;
-	List	   *commands;		/* Const *: templates (translate.h), which are
-								 * run one after another */
+	List	   *commands;		/* Const *: templates, run one by one */
 	Const	   *count_command;	/* a count equivalent to the only pipeline,
 								 * and preferred if it may be sent; NULL: none */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
@@ -169,20 +152,16 @@ typedef struct MongoScanPlan
 	bool		canonical_json;
 	const char *network;		/* for EXPLAIN; NULL: the same machine */
 	const char *comment;		/* the table's own option, or NULL */
-	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: not
-								 * a join */
-	const char *split_field;	/* the field by whose ranges parallel
-								 * processes share the scan; NULL: not shared */
+	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; or NULL */
+	const char *split_field;	/* whose ranges processes share; or NULL */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
-	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan
-								 * (exec_internal.h); else NIL */
+	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan, or NIL */
 	List	   *local_columns;	/* for each column of the second plan, its
 								 * index in the scan's tuple, or -1 */
 	List	   *hiding;			/* indexes of the plan's quals that hide rows,
 								 * about which no error may reveal anything
 								 * (scan.c) */
-	List	   *hiding_columns; /* attribute numbers that these quals read; 0:
-								 * all */
+	List	   *hiding_columns; /* attributes that these read; 0: all */
 } MongoScanPlan;
 
 extern const MongoStructType mongo_scan_plan_type;

@@ -8,9 +8,11 @@
  *
  * Over a network the commands of several scans of a query are sent together.  When the first scan
  * of a query begins, the others that the query will read are begun, too, so that their round trips
- * happen at the same time.  The plan tells which these are.  It may be wrong: if the first side of
- * a join is empty, the other one is not read.  So only scans are begun that cost little, and none
- * within a machine, where a round trip takes less than such a command.
+ * happen at the same time.  The plan specifies which these are.  It may be wrong: if the first
+ * side of a join is empty, the other one is not read.  So only scans are begun that cost little,
+ * and none within a machine, where a round trip takes less than such a command.
+ *
+ * The list of scans (mongo_readers) is that of src/remote/order.c, which calls before_write().
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +33,7 @@
 
 /* ------------------------- scans before a write --------------------------- */
 
-/* awaits_value: a walker that tells whether a value is that of an InitPlan that has not run. */
+/* Tells whether a value is that of an InitPlan that has not run; a tree walker. */
 static bool
 awaits_value(Node *node, void *context)
 {
@@ -45,8 +47,7 @@ awaits_value(Node *node, void *context)
 }
 
 /*
- * begin_early
- *		Begins a scan in its own query's snapshot, as the user of that query.
+ * Begins a scan in its own query's snapshot, as the user of that query.
  *
  * Settings that a function in a value of its command changes do not reach the writing statement.
  * Nor may such a function fetch from the scan's own cursor, or close it.  If that fails, the scan
@@ -100,7 +101,7 @@ begin_early(MongoScanState *state)
 	AtEOXact_GUC(false, settings);
 }
 
-/* names_written: is one of the scan's tables of the collection that is written? */
+/* Tells whether one of the scan's tables is of the collection that is written. */
 static bool
 names_written(const MongoScanState *state, const MongoAccessScope *written)
 {
@@ -116,12 +117,11 @@ names_written(const MongoScanState *state, const MongoAccessScope *written)
 }
 
 /*
- * before_write
- *		Begins a scan that has not been read (MongoActiveScan).  Notes if it is too late for the
- *		scan to send further commands.
+ * Begins a scan that has not been read (MongoActiveScan), and records if it is too late for the
+ * scan to send further commands.
  *
- * It is not too late for scans of the query that writes: they see rows that it had to send at once.
- * Nor is it too late if a command might write anywhere, which mostly is elsewhere.
+ * It is not too late for scans of the query that writes: they see rows that it had to send at
+ * once.  Nor is it too late if a command might write anywhere, which mostly is elsewhere.
  */
 static void
 before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryContext statement)
@@ -149,7 +149,9 @@ before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryCon
 /*
  * mongo_check_overtaken
  *		Raises 0A000 if the scan, which is about to send a command, would see a later write of its
- *		own session.  Asks MongoDB whether the scan's tables are of views, if that matters.
+ *		own session.
+ *
+ * Asks MongoDB whether the scan's tables are of views, if that matters.
  */
 void
 mongo_check_overtaken(ForeignScanState *node)
@@ -174,7 +176,7 @@ mongo_check_overtaken(ForeignScanState *node)
 				 errhint("Read all rows of the query before writing, for example into an array or a temporary table, or set enable_nestloop to off.")));
 }
 
-/* may_precede: may the scan be begun when another one is, and does binding it raise no error? */
+/* Tells whether the scan may be begun when another one is, and binding it raises no error. */
 static bool
 may_precede(const ForeignScanState *node)
 {
@@ -230,11 +232,7 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 
 /* -------------------- scans whose commands are sent together ---------------- */
 
-/*
- * needed_scans
- *		Appends the foreign scans that the plan reads from before it returns its second row, in
- *		the order in which they stand.
- */
+/* Appends the foreign scans that the plan reads from before its second row, in their order. */
 static List *
 needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 {
@@ -287,8 +285,10 @@ needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 
 /*
  * mongo_ahead_send
- *		Called when the query's first scan has opened its cursor: starts the others that the query
- *		needs, and sends all their commands.  Raises as starting and sending do.
+ *		Starts the other scans that the query needs, and sends all their commands together.
+ *
+ * Called when the query's first scan has opened its cursor.  Raises what starting and sending
+ * raise.
  */
 void
 mongo_ahead_send(ForeignScanState *first)

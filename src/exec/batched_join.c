@@ -3,6 +3,13 @@
  * batched_join.c
  *		Executes batched joins, which request the documents for many outer rows at a time.
  *
+ * Reads a batch of outer rows with their keys, restarts the foreign scan with these keys as its
+ * condition, and joins both in PostgreSQL by a hash table; then it returns the outer rows without
+ * a document, if the join keeps them.  src/plan/batched_join.c has chosen the keys.
+ *
+ * It is read from top to bottom: the batch and its hash tables, its three phases (next_pair()),
+ * and the callbacks.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -89,13 +96,11 @@ typedef struct BatchedJoinState
 	int			nasked;			/* the first keys, whose values are requested */
 	TupleDesc	record;			/* with an array for each of these keys */
 	TupleTableSlot *outer_slot; /* for a row of the batch */
-	TupleTableSlot *pending;	/* the outer plan's row that begins the next
-								 * batch, or NULL */
+	TupleTableSlot *pending;	/* outer row of the next batch, or NULL */
 	int			largest_batch;
 	uint32		nbuckets;		/* of all hash tables; a power of two */
 
-	MemoryContext batch_context;	/* of the batch's rows and arrays; reset
-									 * for each batch */
+	MemoryContext batch_context;	/* of rows and arrays; reset each time */
 	int			batch_size;
 	OuterRow   *rows;
 	int			nrows;
@@ -115,7 +120,7 @@ typedef struct BatchedJoinState
 
 static const CustomExecMethods exec_methods;
 
-/* create_batched_join_state: makes an empty state (CustomScanMethods). */
+/* Makes an empty state; a callback of CustomScanMethods. */
 static Node *
 create_batched_join_state(CustomScan *scan pg_attribute_unused())
 {
@@ -126,7 +131,7 @@ create_batched_join_state(CustomScan *scan pg_attribute_unused())
 	return (Node *) state;
 }
 
-/* empty_batch: removes all rows, for the next batch. */
+/* Removes all rows, for the next batch. */
 static void
 empty_batch(BatchedJoinState *state)
 {
@@ -138,7 +143,7 @@ empty_batch(BatchedJoinState *state)
 	state->phase = PHASE_FILL;
 }
 
-/* begin_join: resets the state to that before the first outer row. */
+/* Resets the state to that before the first outer row. */
 static void
 begin_join(BatchedJoinState *state)
 {
@@ -148,7 +153,7 @@ begin_join(BatchedJoinState *state)
 	state->batch_size = state->join->all_rows ? state->largest_batch : CAUTIOUS_BATCH;
 }
 
-/* begin_batched_join: begins the join and both children (CustomExecMethods). */
+/* Begins the join and both children; a callback of CustomExecMethods. */
 static void
 begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 {
@@ -197,7 +202,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	begin_join(state);
 }
 
-/* put_row: puts a row of one side into the pair, or NULLs if it is NULL. */
+/* Puts a row of one side into the pair, or NULLs if it is NULL. */
 static void
 put_row(TupleTableSlot *pair, TupleTableSlot *row, int first, int count)
 {
@@ -212,8 +217,8 @@ put_row(TupleTableSlot *pair, TupleTableSlot *row, int first, int count)
 }
 
 /*
- * put_pair: puts both sides into the pair's slot, and returns the context for evaluating clauses
- * on the pair.  Always sets both sides, since the last pair's receiver may have materialized it.
+ * Puts both sides into the pair's slot, and returns the context for evaluating clauses on the
+ * pair.  Always sets both sides, since the last pair's receiver may have materialized it.
  */
 static ExprContext *
 put_pair(BatchedJoinState *state, TupleTableSlot *outer, TupleTableSlot *inner)
@@ -229,7 +234,6 @@ put_pair(BatchedJoinState *state, TupleTableSlot *outer, TupleTableSlot *inner)
 	return econtext;
 }
 
-/* slot_of: stores an outer row in its slot. */
 static TupleTableSlot *
 slot_of(BatchedJoinState *state, const OuterRow *row)
 {
@@ -238,14 +242,13 @@ slot_of(BatchedJoinState *state, const OuterRow *row)
 
 /* ------------------------- reading a batch of rows ------------------------- */
 
-/* key_size: returns the size of the key's last value. */
 static Size
 key_size(const MongoKeyState *key)
 {
 	return datumGetSize(key->value, key->by_value, key->length);
 }
 
-/* ask_for_value: adds the key's last value to the requested values, unless it is there. */
+/* Adds the key's last value to the requested values, unless it is there. */
 static void
 ask_for_value(BatchedJoinState *state, KeyValues *asked, const MongoKeyState *key)
 {
@@ -268,8 +271,8 @@ ask_for_value(BatchedJoinState *state, KeyValues *asked, const MongoKeyState *ke
 }
 
 /*
- * take_row: adds an outer row to the batch, unless the join does not need it.  If its keys would
- * make the command too long, leaves it for the next batch and returns false.
+ * Adds an outer row to the batch, unless the join does not need it.  If its keys would make the
+ * command too long, leaves it for the next batch and returns false.
  */
 static bool
 take_row(BatchedJoinState *state, TupleTableSlot *slot)
@@ -307,7 +310,6 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 	return true;
 }
 
-/* next_outer_row: returns the next outer row, or NULL. */
 static TupleTableSlot *
 next_outer_row(BatchedJoinState *state)
 {
@@ -320,7 +322,6 @@ next_outer_row(BatchedJoinState *state)
 	return state->outer_done ? NULL : slot;
 }
 
-/* is_full: tells whether the batch is full. */
 static bool
 is_full(const BatchedJoinState *state)
 {
@@ -329,7 +330,7 @@ is_full(const BatchedJoinState *state)
 		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
 }
 
-/* fill_batch: reads outer rows into the batch; false if it stays empty. */
+/* Reads outer rows into the batch; returns false if it stays empty. */
 static bool
 fill_batch(BatchedJoinState *state)
 {
@@ -362,9 +363,8 @@ fill_batch(BatchedJoinState *state)
 }
 
 /*
- * ask_for_keys
- *		Restarts the inner plan.  The value of its CaseTestExpr is a record that has, for each
- *		requested key, an array of its distinct values.
+ * Restarts the inner plan.  The value of its CaseTestExpr is a record that has, for each requested
+ * key, an array of its distinct values.
  */
 static void
 ask_for_keys(BatchedJoinState *state)
@@ -393,7 +393,7 @@ ask_for_keys(BatchedJoinState *state)
 
 /* --------------------------------- joining --------------------------------- */
 
-/* next_inner_document: reads the next document whose keys are not NULL; false at the end. */
+/* Reads the next document whose keys are not NULL; returns false at the end. */
 static bool
 next_inner_document(BatchedJoinState *state)
 {
@@ -408,7 +408,7 @@ next_inner_document(BatchedJoinState *state)
 	return true;
 }
 
-/* next_match: puts the next joined pair into the slot; false if there is none. */
+/* Puts the next joined pair into the slot; returns false if there is none. */
 static bool
 next_match(BatchedJoinState *state)
 {
@@ -435,7 +435,9 @@ next_match(BatchedJoinState *state)
 	}
 }
 
-/* next_unmatched: puts the next row without a document, and NULLs, into the slot. */
+/*
+ * Puts the next row without a document, and NULLs, into the slot; returns false if there is none.
+ */
 static bool
 next_unmatched(BatchedJoinState *state)
 {
@@ -451,7 +453,9 @@ next_unmatched(BatchedJoinState *state)
 	return false;
 }
 
-/* next_pair: puts the next pair into the slot, before the node's quals are tested. */
+/*
+ * Puts the next pair into the slot, before the node's quals are tested; returns false at the end.
+ */
 static bool
 next_pair(BatchedJoinState *state)
 {
@@ -483,7 +487,7 @@ next_pair(BatchedJoinState *state)
 	}
 }
 
-/* execute_batched_join: returns the next row that passes the node's quals. */
+/* Returns the next row that passes the node's quals. */
 static TupleTableSlot *
 execute_batched_join(CustomScanState *node)
 {
@@ -515,7 +519,7 @@ end_batched_join(CustomScanState *node)
 	ExecEndNode(state->inner);
 }
 
-/* rescan_batched_join: restarts the outer side; each batch restarts the inner side. */
+/* Restarts the outer side; each batch restarts the inner side. */
 static void
 rescan_batched_join(CustomScanState *node)
 {

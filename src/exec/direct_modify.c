@@ -3,6 +3,12 @@
  * direct_modify.c
  *		Executes UPDATE and DELETE as one command, and TRUNCATE.
  *
+ * The plan (src/plan/modify.c) has a filter that matches exactly the rows to change.  This file
+ * computes the new values once, builds the update, and sends it through a writer (write_queue.c),
+ * which keeps the order of the statement's writes.
+ *
+ * The update's document comes first, then the command, the execution, EXPLAIN and TRUNCATE.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -39,7 +45,7 @@ typedef struct MongoNewValue
 
 /* -------- What an UPDATE that is one command does to each document -------- */
 
-/* append_value: appends the value as the column stores it. */
+/* Appends the value as the column stores it. */
 static void
 append_value(bson_t *document, const char *key, const MongoNewValue *new)
 {
@@ -47,7 +53,7 @@ append_value(bson_t *document, const char *key, const MongoNewValue *new)
 							  new->bson_type);
 }
 
-/* column_value: returns the value as the column stores it, for a template. */
+/* Returns the value as the column stores it, for a template. */
 static bson_value_t
 column_value(const MongoNewValue *new)
 {
@@ -57,7 +63,7 @@ column_value(const MongoNewValue *new)
 	return bson_first(document);
 }
 
-/* null_value: returns the value by which a $set makes the field NULL. */
+/* Returns the value by which a $set makes the field NULL. */
 static bson_value_t
 null_value(bool write_null)
 {
@@ -85,9 +91,8 @@ static const char sum_template[] =
 "  default: {@8: [{@9: @1}, @2]}}}]}";
 
 /*
- * append_sum
- *		Appends column + value, or column - value, as PostgreSQL computes it: an error on
- *		overflow and for a field that does not fit the column, NULL for NULL.
+ * Appends column + value, or column - value, as PostgreSQL computes it: an error on overflow and
+ * for a field that does not fit the column, NULL for NULL.
  */
 static void
 append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
@@ -110,7 +115,7 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
 }
 
-/* build_pipeline: appends {"0": {$set: {...}}}, for values that depend on the document. */
+/* Appends {"0": {$set: {...}}}, for values that depend on the document. */
 static void
 build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
@@ -130,7 +135,7 @@ build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *
 	bson_append_member(update, "0", "{$set: @1}", bson_document(set));
 }
 
-/* build_operators: appends {$set: {...}, $unset: {...}}. */
+/* Appends {$set: {...}, $unset: {...}}. */
 static void
 build_operators(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
@@ -155,9 +160,8 @@ build_operators(const MongoNewValue *values, int count, bool write_null, bson_t 
 }
 
 /*
- * build_update
- *		Returns update operators, or a pipeline {"0": stage} if a value is computed from the
- *		column's own, in the current memory context.  Raises what encoding raises.
+ * Returns update operators, or a pipeline {"0": stage} if a value is computed from the column's
+ * own, in the current memory context.  Raises what encoding raises.
  */
 static bson_t *
 build_update(const MongoNewValue *values, int count, bool write_null)
@@ -174,10 +178,9 @@ build_update(const MongoNewValue *values, int count, bool write_null)
 	return update;
 }
 
-/* describe_assignment: sets the members that do not depend on the value. */
+/* Sets the members that do not depend on the value. */
 static void
-describe_assignment(Relation relation, const MongoAssignment *assignment,
-					MongoNewValue *new)
+describe_assignment(Relation relation, const MongoAssignment *assignment, MongoNewValue *new)
 {
 	const MongoColumnOptions *options;
 
@@ -205,6 +208,10 @@ typedef struct MongoDirectState
 	bson_t	   *update;			/* as sent; NULL for DELETE */
 } MongoDirectState;
 
+/*
+ * mongo_begin_direct_modify
+ *		Begins the modification; a callback of PostgreSQL.  Sends nothing.
+ */
 void
 mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 {
@@ -231,7 +238,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 
 /* ------------------------------ the update --------------------------------- */
 
-/* evaluate_assignments: computes the values, once, before anything is sent. */
+/* Returns the values, computed once, before anything is sent. */
 static MongoNewValue *
 evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 {
@@ -261,14 +268,14 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- executing --------------------------------- */
 
-/* update_value: returns the update as a BSON value: an array (pipeline) or a document. */
+/* Returns the update as a BSON value: an array (pipeline) or a document. */
 static bson_value_t
 update_value(const bson_t *update)
 {
 	return bson_has_field(update, "0") ? bson_array(update) : bson_document(update);
 }
 
-/* append_as: appends a field of the bound filter, if it exists, under another name. */
+/* Appends a field of the bound filter, if it exists, under another name. */
 static void
 append_as(bson_t *document, const char *name, const bson_t *bound, const char *field)
 {
@@ -278,7 +285,7 @@ append_as(bson_t *document, const char *name, const bson_t *bound, const char *f
 		bson_append_iter(document, name, -1, &iter);
 }
 
-/* append_operation: appends the fields of a findAndModify, or of an entry of update or delete. */
+/* Appends the fields of a findAndModify, or of an entry of update or delete. */
 static void
 append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *filter,
 				 const bson_t *update)
@@ -298,10 +305,9 @@ append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *fi
 		bson_append_template(document, "{collation: {locale: 'simple'}}");
 }
 
-/* command_document: returns the command for EXPLAIN and the log; 'update' is NULL for DELETE. */
+/* Returns the command for EXPLAIN and the log; 'update' is NULL for DELETE. */
 static bson_t *
-command_document(const MongoDirectState *state, const bson_t *filter,
-				 const bson_t *update)
+command_document(const MongoDirectState *state, const bson_t *filter, const bson_t *update)
 {
 	const MongoDirectPlan *plan = state->plan;
 	const char *collection = mongo_to_utf8(plan->collection);
@@ -316,7 +322,7 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 						   bson_utf8(collection), bson_document(operation));
 }
 
-/* bound_part: sets *view to the bound filter or projection; false if there is none. */
+/* Sets *view to the bound filter or projection; returns false if there is none. */
 static bool
 bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 {
@@ -338,7 +344,7 @@ bound_part(const MongoDirectState *state, const char *key, bson_t *view)
  *-------------------------------------------------------------------------
  */
 
-/* finds_row: does the bound filter match a document? */
+/* Tells whether the bound filter matches a document, by asking MongoDB. */
 static bool
 finds_row(const MongoDirectState *state)
 {
@@ -371,11 +377,10 @@ finds_row(const MongoDirectState *state)
 }
 
 /*
- * compute_update
- *		Computes state->update; false if that fails, or would run a sub-select, and there is no
- *		row.  Raises the failure if there is one.
+ * Computes state->update; returns false if that fails, or would run a subquery, and there is no
+ * row.  Raises the failure if there is one.
  *
- * A sub-select runs outside of the subtransaction, whose end would release what its plan keeps.
+ * A subquery runs outside of the subtransaction, whose end would release what its plan keeps.
  */
 static bool
 compute_update(ForeignScanState *node, MongoDirectState *state)
@@ -419,7 +424,7 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 	return failure == NULL;
 }
 
-/* bind_plan: evaluates filter and values; false if no document can match. */
+/* Evaluates filter and values; returns false if no document can match. */
 static bool
 bind_plan(ForeignScanState *node, MongoDirectState *state)
 {
@@ -430,7 +435,7 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 	return state->plan->operation != CMD_UPDATE || compute_update(node, state);
 }
 
-/* command_writer: returns a writer that sends the statement as one command. */
+/* Returns a writer that sends the statement as one command. */
 static MongoWriter *
 command_writer(const MongoDirectState *state)
 {
@@ -450,9 +455,7 @@ command_writer(const MongoDirectState *state)
 }
 
 /*
- * execute_plan
- *		Sends the command, and returns the number of documents.  With RETURNING, stores the
- *		document's row in the slot.
+ * Sends the command, and returns the number of documents; stores a row to be returned in the slot.
  */
 static int64
 execute_plan(MongoDirectState *state, TupleTableSlot *slot)
@@ -483,6 +486,13 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	return 1;
 }
 
+/*
+ * mongo_iterate_direct_modify
+ *		Executes the command at the first call, and returns its row if it has RETURNING; otherwise,
+ *		and at further calls, an empty slot.  A callback of PostgreSQL.
+ *
+ * Raises what encoding the values, mongo_writer_send() and mongo_writer_return() raise.
+ */
 TupleTableSlot *
 mongo_iterate_direct_modify(ForeignScanState *node)
 {
@@ -513,6 +523,10 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 	return slot;
 }
 
+/*
+ * mongo_end_direct_modify
+ *		Does nothing: all memory is in the query's context.  A callback of PostgreSQL.
+ */
 void
 mongo_end_direct_modify(ForeignScanState *node pg_attribute_unused())
 {
@@ -521,7 +535,7 @@ mongo_end_direct_modify(ForeignScanState *node pg_attribute_unused())
 
 /* ------------------------------- EXPLAIN ----------------------------------- */
 
-/* expression_text: returns one of fdw_exprs as text, for EXPLAIN. */
+/* Returns one of fdw_exprs as text, for EXPLAIN. */
 static char *
 expression_text(ForeignScanState *node, ExplainState *es, int number)
 {
@@ -531,7 +545,7 @@ expression_text(ForeignScanState *node, ExplainState *es, int number)
 	return deparse_expression(list_nth(plan->fdw_exprs, number), context, false, false);
 }
 
-/* describe_update: returns the update with expressions in place of values. */
+/* Returns the update with expressions in place of values. */
 static bson_t *
 describe_update(ForeignScanState *node, ExplainState *es)
 {
@@ -554,7 +568,7 @@ describe_update(ForeignScanState *node, ExplainState *es)
 	return bson_from_template("{$set: @1}", bson_document(set));
 }
 
-/* describe_filter: returns the bound filter with expressions in place of values. */
+/* Returns the bound filter with expressions in place of values. */
 static bson_t *
 describe_filter(ForeignScanState *node, ExplainState *es)
 {
@@ -569,6 +583,10 @@ describe_filter(ForeignScanState *node, ExplainState *es)
 	return filter;
 }
 
+/*
+ * mongo_explain_direct_modify
+ *		Shows the command, with values only if the user may see them; a callback of PostgreSQL.
+ */
 void
 mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 {
@@ -605,7 +623,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
  *-------------------------------------------------------------------------
  */
 
-/* check_truncatable: raises 55000 if the table's options forbid TRUNCATE. */
+/* Raises 55000 if the table's options forbid TRUNCATE. */
 static void
 check_truncatable(Relation relation)
 {
@@ -632,6 +650,12 @@ truncate_one(Relation relation)
 	mongo_writer_finish(writer);
 }
 
+/*
+ * mongo_exec_foreign_truncate
+ *		Deletes all documents of these tables' collections; a callback of PostgreSQL.
+ *
+ * Raises 55000, before it deletes anything, if one of the tables must not be truncated.
+ */
 void
 mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unused(),
 							bool restart_seqs pg_attribute_unused())

@@ -1,7 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * explain.c
- *		EXPLAIN of foreign scans, and the log of commands.
+ *		Shows foreign scans in EXPLAIN, with MongoDB's own plan.
+ *
+ * Commands are shown as they were sent, or with the text of expressions if a value is unknown or
+ * must not be shown.  MongoDB's plan comes from its command explain, whose reply is read as text:
+ * it is not trusted to have a known form or size.
+ *
+ * First come the plan's commands, then reading the reply, then showing it.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +38,7 @@ typedef struct Examined
 
 /* --------------- EXPLAIN of foreign scans: the plan's commands ------------ */
 
-/* parameter_names: returns the expression of each parameter as text. */
+/* Returns the expression of each parameter as text. */
 static const char **
 parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 {
@@ -62,14 +68,14 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	return names;
 }
 
-/* numbered: returns "label", "label 2" and so on. */
+/* Returns "label", "label 2" and so on. */
 static const char *
 numbered(const char *label, int number)
 {
 	return number == 1 ? label : psprintf("%s %d", label, number);
 }
 
-/* explain_commands: shows the commands that were sent, or would be. */
+/* Shows the commands that were sent, or would be. */
 static void
 explain_commands(ForeignScanState *node, ExplainState *es)
 {
@@ -93,7 +99,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	}
 }
 
-/* is_execution_parameter: tells whether the expression has a value that only execution has. */
+/* Tells whether the expression has a value that only execution has; a tree walker. */
 static bool
 is_execution_parameter(Node *node, void *context)
 {
@@ -107,8 +113,7 @@ is_execution_parameter(Node *node, void *context)
 }
 
 /*
- * explain_remote_commands: shows MongoDB's plans of the commands that were sent, or would be.  If
- * a value is not known, shows that instead.
+ * Shows MongoDB's plans of the commands that were sent, or would be; or that a value is not known.
  */
 static void
 explain_remote_commands(ForeignScanState *node, ExplainState *es)
@@ -137,7 +142,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 	}
 }
 
-/* foreign_namespace: returns the collections of the command, and the operation on them. */
+/* Returns the collections of the command, and the operation on them. */
 static const char *
 foreign_namespace(const MongoScanPlan *plan)
 {
@@ -148,11 +153,7 @@ foreign_namespace(const MongoScanPlan *plan)
 					plan->database, plan->collection);
 }
 
-/*
- * explain_usage
- *		Shows the scan's traffic; bytes and times, which differ from run to run, only with
- *		TIMING.
- */
+/* Shows the scan's traffic; bytes and times, which differ from run to run, only with TIMING. */
 static void
 explain_usage(const MongoUsage *usage, ExplainState *es)
 {
@@ -179,6 +180,12 @@ explain_usage(const MongoUsage *usage, ExplainState *es)
 	appendStringInfoChar(es->str, '\n');
 }
 
+/*
+ * mongo_explain_foreign_scan
+ *		Shows the scan's commands and traffic; a callback of PostgreSQL.
+ *
+ * With mongo_fdw.explain_remote_plans it sends the command explain.
+ */
 void
 mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 {
@@ -253,14 +260,13 @@ typedef struct PlanReader
 
 static void read_plan(PlanReader *reader, const bson_iter_t *plan, int depth);
 
-/* find_field: finds a field of the document that the iterator is at. */
 static bool
 find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
 {
 	return bson_iter_recurse(document, field) && bson_iter_find(field, name);
 }
 
-/* value_text: returns a value of any type as compact text. */
+/* Returns a value of any type as compact text. */
 static char *
 value_text(const bson_iter_t *value)
 {
@@ -272,7 +278,7 @@ value_text(const bson_iter_t *value)
 	return text != NULL ? text : pstrdup("...");
 }
 
-/* add_line: adds a line, indented as by EXPLAIN, unless there are LONGEST_PLAN lines. */
+/* Adds a line, indented as by EXPLAIN, unless there are LONGEST_PLAN lines. */
 static void
 add_line(PlanReader *reader, int depth, const char *text)
 {
@@ -282,8 +288,8 @@ add_line(PlanReader *reader, int depth, const char *text)
 }
 
 /*
- * add_stage: adds a line such as "IXSCAN using a_1, bounds { ... }", or "$group { ... }" for a
- * pipeline's stage; false if the document is no stage.
+ * Adds a line such as "IXSCAN using a_1, bounds { ... }", or "$group { ... }" for a pipeline's
+ * stage; returns false if the document is no stage.
  */
 static bool
 add_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
@@ -321,7 +327,6 @@ add_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
 	return true;
 }
 
-/* add_number: adds a number of the reply, if it is there, to *sum. */
 static void
 add_number(const bson_iter_t *document, const char *name, int64 *sum)
 {
@@ -340,8 +345,8 @@ add_statistics(PlanReader *reader, const bson_iter_t *document)
 }
 
 /*
- * read_pipeline: reads at most 'most' stages, and shows the last one at the top, as PostgreSQL's
- * plans do.  Returns the depth for what is below them.
+ * Reads at most 'most' stages, and shows the last one at the top, as PostgreSQL's plans do.
+ * Returns the depth for what is below them.
  */
 static int
 read_pipeline(PlanReader *reader, bson_iter_t *stages, int depth, int most)
@@ -356,7 +361,6 @@ read_pipeline(PlanReader *reader, bson_iter_t *stages, int depth, int most)
 	return depth + 1;
 }
 
-/* read_shards: reads a plan for each shard, whose name is the field's. */
 static void
 read_shards(PlanReader *reader, bson_iter_t *shards, int depth)
 {
@@ -367,7 +371,7 @@ read_shards(PlanReader *reader, bson_iter_t *shards, int depth)
 	}
 }
 
-/* read_plan: reads a plan, a part of one or an array of these, and the parts below. */
+/* Reads a plan, a part of one or an array of these, and the parts below. */
 static void
 read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
 {
@@ -406,7 +410,7 @@ read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
 	}
 }
 
-/* reply_error: returns the reply's error as one line; NULL if it has none. */
+/* Returns the reply's error as one line; NULL if it has none. */
 static char *
 reply_error(const bson_t *reply)
 {
@@ -426,9 +430,8 @@ reply_error(const bson_t *reply)
 }
 
 /*
- * ask_for_plan
- *		Returns the winning plan of 'command', by MongoDB's command explain: a line (char *) for
- *		each stage, above those that it reads; or one line with the reason why there is none.
+ * Returns the winning plan of 'command', by MongoDB's command explain: a line (char *) for each
+ * stage, above those that it reads; or one line with the reason why there is none.
  *
  * *examined is all -1 if the verbosity does not include it.  Raises a lost connection.
  */
@@ -464,7 +467,7 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 
 /* --------------------- MongoDB's own plan in EXPLAIN ---------------------- */
 
-/* show_lines: shows the lines below a heading, or as a list. */
+/* Shows the lines below a heading, or as a list. */
 static void
 show_lines(ExplainState *es, const char *label, List *lines)
 {
@@ -484,6 +487,13 @@ show_lines(ExplainState *es, const char *label, List *lines)
 	}
 }
 
+/*
+ * mongo_explain_may_show
+ *		Tells whether EXPLAIN may show the values of parameters, and MongoDB's plan of a command.
+ *
+ * PostgreSQL's own EXPLAIN shows no values.  They may come from rows, or from policies, of any
+ * table in the query, so the user must have the privilege to read all of them.
+ */
 bool
 mongo_explain_may_show(const ExplainState *es)
 {
@@ -496,6 +506,15 @@ mongo_explain_may_show(const ExplainState *es)
 	return true;
 }
 
+/*
+ * mongo_explain_remote
+ *		Shows MongoDB's winning plan of 'command', one line for each stage.
+ *
+ * Under ANALYZE also shows what MongoDB examined, for which it runs the command once more (but
+ * changes nothing).  If 'unknown' is not NULL, shows that as the reason why there is no plan.
+ * 'number' counts the commands of a plan from 1, as in "Remote Command 2".  Shows an error in
+ * MongoDB's reply in place of the plan; raises a lost connection.
+ */
 void
 mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *database,
 					 const bson_t *command, const char *unknown, int number)

@@ -3,6 +3,8 @@
  * finalize_agg.c
  *		Computes averages from the sums and counts that MongoDB returns.
  *
+ * MongoDB's own average would have another scale than PostgreSQL's division.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,6 +23,11 @@ struct MongoFinalizer
 	bool	   *isnull;
 };
 
+/*
+ * mongo_finalizer_create
+ *		Returns a finalizer for a plan whose tuple has 'natts' attributes, in the current memory
+ *		context; NULL if the plan has no average.
+ */
 MongoFinalizer *
 mongo_finalizer_create(const MongoScanPlan *plan, int natts)
 {
@@ -42,6 +49,10 @@ mongo_finalizer_create(const MongoScanPlan *plan, int natts)
 	return finalizer;
 }
 
+/*
+ * mongo_finalize_row
+ *		Decodes a document like mongo_row_decode(), and replaces sums by averages.
+ */
 void
 mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder, const uint8_t *data,
 				   uint32 length, Datum *values, bool *isnull)

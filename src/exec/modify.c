@@ -3,6 +3,13 @@
  * modify.c
  *		Executes INSERT, COPY, UPDATE and DELETE row by row.
  *
+ * PostgreSQL passes each row.  This file makes its document, filter or update
+ * (src/translate/row.c), shows triggers, policies and RETURNING the row as it will be stored, and
+ * adds it to a writer, which sends rows in batches (write_queue.c).
+ *
+ * The _ids that identify rows come first, then what INSERT with insert_mode must check, how a
+ * statement begins, and what it does for each row.  EXPLAIN is at the end.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,7 +37,15 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-/* ---- The _ids of the rows that a scan returned to an UPDATE or DELETE ---- */
+/*-------------------------------------------------------------------------
+ * The _ids of the rows that a scan returned to an UPDATE or DELETE.
+ *
+ * The executor passes a row identity of six bytes, a ctid, from the scan to the place where
+ * the row is changed, through any join and sort in between.  An _id may be any BSON value and
+ * need not be a column.  So the scan appends the _ids to a log, and the ctid of a row is the
+ * _id's offset in the log.
+ *-------------------------------------------------------------------------
+ */
 
 #define INITIAL_CAPACITY	(64 * 1024)
 
@@ -43,7 +58,6 @@ struct MongoIdentityLog
 	Size		capacity;
 };
 
-/* create_identity_log: creates an empty log in 'context'. */
 static MongoIdentityLog *
 create_identity_log(MemoryContext context)
 {
@@ -56,9 +70,14 @@ create_identity_log(MemoryContext context)
 	return log;
 }
 
+/*
+ * mongo_identity_note
+ *		Appends the _id of a document to the log, and sets *ctid to its offset.
+ *
+ * Does not trust the document's bytes; raises 08P01 if it finds no _id.
+ */
 void
-mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
-					ItemPointer ctid)
+mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length, ItemPointer ctid)
 {
 	bson_iter_t iter;
 	bson_t		document;
@@ -88,8 +107,8 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 }
 
 /*
- * find_identity: sets *view to the filter by _id at the ctid's offset, valid until the next
- * mongo_identity_note().
+ * Sets *view to the filter by _id at the ctid's offset, valid until mongo_identity_note() is
+ * called.
  */
 static void
 find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
@@ -107,13 +126,6 @@ find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
 		elog(ERROR, "row identity does not stand for an _id");
 }
 
-/*-------------------------------------------------------------------------
- * Executing INSERT, COPY, UPDATE and DELETE row by row.
- *
- * The executor passes rows one by one; they are sent in batches (exec_internal.h).
- *-------------------------------------------------------------------------
- */
-
 /* The most rows that PostgreSQL may collect for one batch; each needs a tuple slot. */
 #define LARGEST_CORE_BATCH	1000
 
@@ -127,8 +139,7 @@ typedef struct MongoModifyState
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
 	bson_t	   *second;			/* its update, if any; reused */
-	WCOKind		policy_check;	/* the kind of policies to check for INSERT
-								 * and UPDATE */
+	WCOKind		policy_check;	/* of policies for INSERT and UPDATE */
 	bool		checks_bounds;	/* of the partition that the table is */
 
 	/* INSERT and COPY */
@@ -147,16 +158,14 @@ typedef struct MongoModifyState
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
 	List	   *seen;			/* attribute numbers, see seen_columns() */
 	List	   *shown;			/* those that differ if only 'assigned' change */
-	MongoRowDecoder **decoders; /* of one column each, by number - 1; NULL:
-								 * not needed yet */
+	MongoRowDecoder **decoders; /* of a column each, by number - 1; or NULL */
 	bool		assigns_nested; /* so their old values matter */
 	bool		compares_rows;	/* a trigger may set other columns */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
 	AttrNumber	row_attribute;	/* in the plan's tuple: the old row, or 0 */
 	MongoIdentityLog *identities;
 	bool		may_come_twice; /* the scan may return a row twice */
-	struct MongoModifyState *routed;	/* for inserts of rows that UPDATE
-										 * moves to this table, or NULL */
+	struct MongoModifyState *routed;	/* for rows UPDATE moves; or NULL */
 } MongoModifyState;
 
 /*-------------------------------------------------------------------------
@@ -168,7 +177,7 @@ typedef struct MongoModifyState
  *-------------------------------------------------------------------------
  */
 
-/* may_update: tells whether the user may update the table, or all columns that are given. */
+/* Tells whether the user may update the table, or all columns that are written. */
 static bool
 may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid userid)
 {
@@ -189,7 +198,7 @@ may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid user
 	return mongo_upsert_updatable(layout) != NIL;
 }
 
-/* check_privileges: checks the statement's views and table as for ON CONFLICT DO UPDATE. */
+/* Checks the statement's views and table as for ON CONFLICT DO UPDATE. */
 static void
 check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 				 const MongoUpsertLayout *layout, Oid userid)
@@ -219,13 +228,11 @@ check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 }
 
 /*
- * begin_upsert
- *		Returns how insert_mode writes rows.  Returns NULL for plain inserts: without the
- *		option, under ON CONFLICT, and for rows that an UPDATE moves to a partition.
+ * Returns how insert_mode writes rows; NULL for plain inserts: without the option, under ON
+ * CONFLICT, and for rows that an UPDATE moves to a partition.
  *
- * 'plan' is NULL for COPY.  Raises what mongo_upsert_layout_create() raises, 42501 if the user
- * may not update the columns, and 0A000 under row-level security and for views with a CHECK
- * OPTION.
+ * 'plan' is NULL for COPY.  Raises what mongo_upsert_layout_create() raises, 42501 if the user may
+ * not update the columns, and 0A000 under row-level security and for views with a CHECK OPTION.
  */
 static MongoUpsertLayout *
 begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
@@ -248,10 +255,7 @@ begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 	return layout;
 }
 
-/*
- * is_row_seen: tells whether RETURNING or an AFTER ROW trigger uses the row.  rinfo's own
- * RETURNING list is not set yet.
- */
+/* Tells whether RETURNING, which rinfo may lack still, or an AFTER ROW trigger uses the row. */
 static bool
 is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
 {
@@ -262,9 +266,8 @@ is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
 /* ------------------------------- beginning --------------------------------- */
 
 /*
- * find_other
- *		Tells whether the statement has another table, or with 'target' another target, that
- *		may have the same collection as this one.
+ * Tells whether the statement has another table, or with 'target' another target, that may have
+ * the same collection as this one.
  */
 static bool
 find_other(EState *estate, const ResultRelInfo *rinfo, const MongoAccessScope *scope, bool target)
@@ -294,7 +297,7 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoAccessScope *s
 	return false;
 }
 
-/* create_modify_state: creates a state, and sets what all operations have in common. */
+/* Creates a state, and sets what all operations have in common. */
 static MongoModifyState *
 create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 {
@@ -328,11 +331,9 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 }
 
 /*
- * bounds_may_break
- *		May a row within these bounds of a partition be outside as it is stored?  A tree walker.
- *
- * Not if times are compared with whole milliseconds: cutting off what is smaller does not lead
- * over such a bound.  Numerics only lose zeros.
+ * Tells whether a row within these bounds of a partition may be outside as it is stored; a tree
+ * walker.  Not if times are compared with whole milliseconds: cutting off what is smaller does not
+ * lead over such a bound.  Numerics only lose zeros.
  */
 static bool
 bounds_may_break(Node *node, void *context)
@@ -373,12 +374,9 @@ bounds_may_break(Node *node, void *context)
 }
 
 /*
- * seen_columns
- *		Returns the numbers of the columns of new rows that RETURNING, policies, a view's CHECK
- *		OPTION or the partition's bounds name; all columns if an AFTER ROW trigger sees the row.
- *		Without 'by_bounds' the bounds count only for an _id that may be generated.
- *
- * 'plan' is NULL for COPY.
+ * Returns the numbers of the columns of new rows that RETURNING, policies, a view's CHECK OPTION
+ * or the partition's bounds name; all columns if an AFTER ROW trigger sees the row.  Without
+ * 'by_bounds' the bounds count only for an _id that may be generated.  'plan' is NULL for COPY.
  */
 static List *
 seen_columns(const MongoModifyState *state, EState *estate, const ModifyTable *plan,
@@ -423,6 +421,10 @@ seen_columns(const MongoModifyState *state, EState *estate, const ModifyTable *p
 	return columns;
 }
 
+/*
+ * mongo_table_decoder_create
+ *		Returns a decoder of these columns of the table's documents, in 'context'.
+ */
 MongoRowDecoder *
 mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes)
 {
@@ -456,7 +458,7 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 									count, options->canonical_json);
 }
 
-/* begin_insert: begins an INSERT, a COPY, or the insertion of rows moved to a partition. */
+/* Begins an INSERT, a COPY, or the insertion of rows moved to a partition. */
 static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
@@ -522,7 +524,6 @@ typedef struct ScanSearch
 	ForeignScanState *found;
 } ScanSearch;
 
-/* find_scan: a walker over plan states that finds the scan. */
 static bool
 find_scan(PlanState *node, ScanSearch *search)
 {
@@ -538,9 +539,8 @@ find_scan(PlanState *node, ScanSearch *search)
 }
 
 /*
- * changed_columns
- *		Returns the numbers of the seen columns that an UPDATE of these may store or leave with
- *		another value than the new row has.
+ * Returns the seen columns that an UPDATE of these may store or leave with another than the new
+ * value.
  */
 static List *
 changed_columns(const MongoModifyState *state, List *attributes)
@@ -557,10 +557,9 @@ changed_columns(const MongoModifyState *state, List *attributes)
 	return list_intersection_int(columns, state->seen);
 }
 
-/* begin_update_or_delete: begins an UPDATE or DELETE, and makes its scan record the _ids. */
+/* Begins an UPDATE or DELETE, and makes its scan record the _ids. */
 static void
-begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-					   List *attributes)
+begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *attributes)
 {
 	EState	   *estate = mtstate->ps.state;
 	MongoModifyState *state = create_modify_state(estate, rinfo, mtstate->operation);
@@ -608,9 +607,15 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	mongo_session_for_write(writer->user);
 }
 
+/*
+ * mongo_begin_foreign_modify
+ *		Begins writes to a target; a callback of PostgreSQL.
+ *
+ * Under EXPLAIN without ANALYZE it does nothing.  UPDATE and DELETE begin MongoDB's transaction
+ * here, so that rows cannot change after the scan.  Raises what begin_upsert() raises.
+ */
 void
-mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-						   List *fdw_private,
+mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
 						   int subplan_index pg_attribute_unused(), int eflags)
 {
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
@@ -621,7 +626,14 @@ mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private));
 }
 
-/* Called for COPY, which has no plan, and for rows routed to a partition. */
+/*
+ * mongo_begin_foreign_insert
+ *		Begins inserts by COPY, which has no plan, or of rows routed to a partition; a callback of
+ *		PostgreSQL.
+ *
+ * Raises 0A000 for ON CONFLICT DO UPDATE and for MERGE with UPDATE, whose inserted rows cannot be
+ * distinguished from moved ones, and what begin_upsert() raises.
+ */
 void
 mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
@@ -654,6 +666,14 @@ mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	}
 }
 
+/*
+ * mongo_get_foreign_modify_batch_size
+ *		Returns the number of rows that PostgreSQL collects for mongo_exec_foreign_batch_insert();
+ *		a callback of PostgreSQL.
+ *
+ * It is 1 unless rows may be refused: other inserts are batched in the queue, without copying
+ * rows.
+ */
 int
 mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 {
@@ -672,8 +692,8 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 /* -------------------------------- inserting -------------------------------- */
 
 /*
- * check_policies: checks the row against WITH CHECK of policies, which PostgreSQL does not do
- * for a foreign table that is a partition of a table with policies.
+ * Checks the row against WITH CHECK of policies, which PostgreSQL does not do for a foreign table
+ * that is a partition of a table with policies.
  */
 static void
 check_policies(const MongoModifyState *state, ResultRelInfo *rinfo,
@@ -683,7 +703,7 @@ check_policies(const MongoModifyState *state, ResultRelInfo *rinfo,
 		ExecWithCheckOptions(state->policy_check, rinfo, slot, estate);
 }
 
-/* row_error_context: adds to CONTEXT the row in which a value cannot be stored. */
+/* Adds to CONTEXT the row in which a value cannot be stored. */
 static void
 row_error_context(void *arg)
 {
@@ -694,7 +714,7 @@ row_error_context(void *arg)
 			   RelationGetRelationName(state->writer->relation));
 }
 
-/* replace_row: stores the slot's values, which the caller has changed, as its row. */
+/* Stores the slot's values, which the caller has changed, as its row. */
 static void
 replace_row(const MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 {
@@ -707,11 +727,9 @@ replace_row(const MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 }
 
 /*
- * show_new_row
- *		Puts the new row into the slot as its document stores it, or if 'filter' is not NULL, as
- *		returned by an upsert by that filter, which is sent now.
- *
- * Raises 0A000 for what MongoDB replaces when it inserts the document.
+ * Puts the new row into the slot as its document stores it, or if 'filter' is not NULL, as
+ * returned by an upsert by that filter, which is sent now.  Raises 0A000 for what MongoDB replaces
+ * when it inserts the document.
  */
 static void
 show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, const bson_t *filter)
@@ -737,10 +755,8 @@ show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, cons
 }
 
 /*
- * queue_insert
- *		Adds the row to the queue as a document, with a generated _id if it has none.
- *
- * What sees the row, policies and bounds included, sees what columns will read.
+ * Adds the row to the queue as a document, with a generated _id if it has none.  What sees the
+ * row, policies and bounds included, sees what columns will read.
  */
 static void
 queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
@@ -786,6 +802,13 @@ queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, Tupl
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * mongo_exec_foreign_insert
+ *		Inserts a row, mostly later and in a batch; a callback of PostgreSQL.
+ *
+ * Returns the slot with the row as stored, or NULL if MongoDB refused the row as a duplicate.
+ * Raises what encoding the row and sending the queue raise.
+ */
 TupleTableSlot *
 mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot pg_attribute_unused())
@@ -801,12 +824,14 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 	return slot;
 }
 
-/* Only used if rows may be refused (see mongo_get_foreign_modify_batch_size()). */
+/*
+ * mongo_exec_foreign_batch_insert
+ *		Inserts rows that may be refused, and moves the slots of those that were not to the front;
+ *		a callback of PostgreSQL.
+ */
 TupleTableSlot **
-mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
-								TupleTableSlot **slots,
-								TupleTableSlot **planSlots pg_attribute_unused(),
-								int *numSlots)
+mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot **slots,
+								TupleTableSlot **planSlots pg_attribute_unused(), int *numSlots)
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
 	Bitmapset  *refused = NULL;
@@ -834,8 +859,8 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 /* --------------------------- updating, deleting ---------------------------- */
 
 /*
- * row_identity: finds the _id of the row to change; false if this statement has changed the row
- * already, since in SQL only the first change counts.
+ * Finds the _id of the row to change; returns false if this statement has changed the row already,
+ * since in SQL only the first change counts.
  */
 static bool
 row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
@@ -851,7 +876,7 @@ row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
 	return !state->may_come_twice || mongo_writer_changes_first(state->writer, filter);
 }
 
-/* old_row: returns the row as the scan read it, or NULL. */
+/* Returns the row as the scan read it, or NULL. */
 static HeapTuple
 old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
 {
@@ -870,8 +895,8 @@ old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
 }
 
 /*
- * changed_attributes: returns the attributes that the UPDATE assigns, and those that a BEFORE
- * trigger has changed in addition; was_null is NULL if there is no old row.
+ * Returns the attributes that the UPDATE assigns, and those that a BEFORE trigger has changed in
+ * addition; was_null is NULL if there is no old row.
  */
 static List *
 changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *was,
@@ -899,9 +924,8 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *w
 }
 
 /*
- * append_update
- *		Appends the update of the row's document, using the old row if that exists and is
- *		needed.  Returns the numbers of the columns that it assigns.
+ * Appends the update of the row's document, using the old row if that exists and is needed.
+ * Returns the numbers of the columns that it assigns.
  */
 static List *
 append_update(MongoModifyState *state, TupleTableSlot *slot,
@@ -930,9 +954,8 @@ append_update(MongoModifyState *state, TupleTableSlot *slot,
 }
 
 /*
- * show_changed_row
- *		Puts the changed row into the slot as the update will store it: columns that are assigned,
- *		and others that read a part of what is assigned, or what contains it.
+ * Puts the changed row into the slot as the update will store it: columns that are assigned, and
+ * others that read a part of what is assigned, or what contains it.
  */
 static void
 show_changed_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, List *attributes,
@@ -974,6 +997,12 @@ show_changed_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, 
 	replace_row(state, estate, slot);
 }
 
+/*
+ * mongo_exec_foreign_update
+ *		Updates a row, later and in a batch; a callback of PostgreSQL.
+ *
+ * Returns the slot with the row as stored, or NULL if the statement has changed the row already.
+ */
 TupleTableSlot *
 mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -1005,6 +1034,13 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 	return is_new ? slot : NULL;
 }
 
+/*
+ * mongo_exec_foreign_delete
+ *		Deletes a row, later and in a batch; a callback of PostgreSQL.
+ *
+ * Returns the slot, with the old row for RETURNING, or NULL if the statement has deleted the row
+ * already.
+ */
 TupleTableSlot *
 mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -1032,6 +1068,12 @@ mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 
 /* --------------------------------- the end --------------------------------- */
 
+/*
+ * mongo_end_foreign_modify
+ *		Sends all writes of a target's queue that are left; a callback of PostgreSQL.
+ *
+ * Raises the errors of these writes.
+ */
 void
 mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *rinfo)
 {
@@ -1046,7 +1088,7 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 
 /* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
 
-/* describe_assignments: returns {path: "<column>", ...} */
+/* Returns {path: "<column>", ...}. */
 static bson_t *
 describe_assignments(Oid relid, const List *attributes)
 {
@@ -1059,10 +1101,9 @@ describe_assignments(Oid relid, const List *attributes)
 	return set;
 }
 
-/* describe_row_command: returns the command for one row. */
+/* Returns the command for one row. */
 static bson_t *
-describe_row_command(Oid relid, const char *collection, CmdType operation,
-					 const List *attributes)
+describe_row_command(Oid relid, const char *collection, CmdType operation, const List *attributes)
 {
 	bson_value_t name = bson_utf8(mongo_to_utf8(collection));
 
@@ -1079,7 +1120,7 @@ describe_row_command(Oid relid, const char *collection, CmdType operation,
 	}
 }
 
-/* describe_upsert: returns the command for one row under the option insert_mode. */
+/* Returns the command for one row under the option insert_mode. */
 static bson_t *
 describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *options, bool returns)
 {
@@ -1094,10 +1135,13 @@ describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *option
 							  bson_document(filter), bson_document(update));
 }
 
+/*
+ * mongo_explain_foreign_modify
+ *		Shows the command for one row, and the size of batches; a callback of PostgreSQL.
+ */
 void
-mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-							 List *fdw_private, int subplan_index pg_attribute_unused(),
-							 ExplainState *es)
+mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
+							 int subplan_index pg_attribute_unused(), ExplainState *es)
 {
 	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);

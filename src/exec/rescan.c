@@ -1,7 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * rescan.c
- *		Repeated scans: cached results, and second plans of correlated subqueries.
+ *		Repeats scans: cached results, and second plans of correlated subqueries.
+ *
+ * Within a statement the same command has the same result, as with one snapshot.  So a restarted
+ * scan reads its earlier rows again.  They are in a tuplestore, which uses work_mem and beyond
+ * that a temporary file, but at most half of temp_file_limit for all of them.  Several results are
+ * kept as long as they fit into work_mem; a result in a file is dropped when the next one begins.
+ *
+ * Each run of a correlated subquery sends a command with the values of its outer row.  After some
+ * runs the hashed scan at the bottom of the second plan fetches all documents, once, into a
+ * temporary file with a hash table.  src/plan/rescan.c plans that; scan.c decides for each run
+ * where its rows come from.
+ *
+ * Hash tables and the accounting of files come first, then the cache, then hashed scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +33,6 @@
 
 /* ------------------------ Hash tables by documents ------------------------ */
 
-/* hash_document: a hash function for hash_create(). */
 static uint32
 hash_document(const void *key, Size keysize pg_attribute_unused())
 {
@@ -30,7 +41,6 @@ hash_document(const void *key, Size keysize pg_attribute_unused())
 	return hash_bytes(document->data, document->length);
 }
 
-/* compare_documents: a match function for hash_create(). */
 static int
 compare_documents(const void *left, const void *right, Size keysize pg_attribute_unused())
 {
@@ -41,6 +51,12 @@ compare_documents(const void *left, const void *right, Size keysize pg_attribute
 		memcmp(one->data, other->data, one->length) == 0 ? 0 : 1;
 }
 
+/*
+ * mongo_document_table_create
+ *		Returns a hash table by documents, in 'context'.
+ *
+ * Its entries have this size, and begin with a MongoDocumentKey.
+ */
 HTAB *
 mongo_document_table_create(MemoryContext context, Size entrysize)
 {
@@ -56,6 +72,13 @@ mongo_document_table_create(MemoryContext context, Size entrysize)
 					   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
 }
 
+/*
+ * mongo_document_table_enter
+ *		Returns the entry of 'document'; adds it if it is not there, and sets *found to whether it
+ *		was.
+ *
+ * A new entry's key is a copy of the document in 'context'.  Its other bytes are not initialized.
+ */
 void *
 mongo_document_table_enter(HTAB *table, MemoryContext context, const bson_t *document, bool *found)
 {
@@ -93,7 +116,7 @@ forget_filed(void *arg)
 	filed->length = 0;
 }
 
-/* begin_filing: begins to count bytes that are in files as long as what is in 'context'. */
+/* Begins to count bytes that are in files as long as what is in 'context'. */
 static void
 begin_filing(FiledBytes *filed, MemoryContext context)
 {
@@ -103,7 +126,7 @@ begin_filing(FiledBytes *filed, MemoryContext context)
 }
 
 /*
- * may_file: counts so many more bytes; false if half of temp_file_limit would be exceeded.  The
+ * Counts so many more bytes; returns false if half of temp_file_limit would be exceeded.  The
  * other half is for files that the session must have.
  */
 static bool
@@ -116,10 +139,7 @@ may_file(FiledBytes *filed, Size length)
 	return true;
 }
 
-/*-------------------------------------------------------------------------
- * A cache of the results of one scan's commands.
- *-------------------------------------------------------------------------
- */
+/* -------------- A cache of the results of one scan's commands --------------- */
 
 typedef struct StoredResult
 {
@@ -141,6 +161,10 @@ struct MongoResultCache
 	int64		position;		/* of the next row in it */
 };
 
+/*
+ * mongo_results_create
+ *		Returns an empty cache in 'context', with its file in CurrentResourceOwner.
+ */
 MongoResultCache *
 mongo_results_create(MemoryContext context)
 {
@@ -158,6 +182,12 @@ mongo_results_create(MemoryContext context)
 	return cache;
 }
 
+/*
+ * mongo_results_forget
+ *		Drops the selected result, because its rows depend on more than the command.
+ *
+ * Does nothing if 'cache' is NULL or no result is selected.
+ */
 void
 mongo_results_forget(MongoResultCache *cache)
 {
@@ -167,6 +197,12 @@ mongo_results_forget(MongoResultCache *cache)
 	cache->current = NULL;
 }
 
+/*
+ * mongo_results_leave
+ *		Deselects the selected result, and drops it unless it is whole.
+ *
+ * Does nothing if 'cache' is NULL or no result is selected.
+ */
 void
 mongo_results_leave(MongoResultCache *cache)
 {
@@ -177,7 +213,6 @@ mongo_results_leave(MongoResultCache *cache)
 	cache->current = NULL;
 }
 
-/* drop_results: drops all results. */
 static void
 drop_results(MongoResultCache *cache)
 {
@@ -190,6 +225,12 @@ drop_results(MongoResultCache *cache)
 	begin_filing(&cache->filed, cache->keys_context);
 }
 
+/*
+ * mongo_results_begin
+ *		Selects the result of 'command', at its first row, and returns how much of it is cached.
+ *
+ * Only the last selected result can be MONGO_RESULT_BEGUN; further rows are then added to it.
+ */
 MongoResultState
 mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 {
@@ -224,6 +265,12 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 	return !found ? MONGO_RESULT_NEW : result->whole ? MONGO_RESULT_WHOLE : MONGO_RESULT_BEGUN;
 }
 
+/*
+ * mongo_results_next
+ *		Stores the next cached row in 'slot', of minimal tuples; returns false after the last row.
+ *
+ * The row is valid until the next call of a function of the cache.
+ */
 bool
 mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot)
 {
@@ -240,7 +287,7 @@ mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot)
 	return true;
 }
 
-/* may_add: tells whether a row stays in memory, or may be written to a file. */
+/* Tells whether a row stays in memory, or may be written to a file. */
 static bool
 may_add(MongoResultCache *cache, TupleTableSlot *slot)
 {
@@ -255,6 +302,13 @@ may_add(MongoResultCache *cache, TupleTableSlot *slot)
 	return may_file(&cache->filed, cache->length - cache->filed.length);
 }
 
+/*
+ * mongo_results_add
+ *		Appends a row to the selected result, if there is one, after all cached rows have been
+ *		read.
+ *
+ * Drops all results if they become too large.
+ */
 void
 mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot)
 {
@@ -271,6 +325,12 @@ mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot)
 	cache->current->nrows++;
 }
 
+/*
+ * mongo_results_finish
+ *		Marks the selected result as whole; at most a row that PostgreSQL makes may follow.
+ *
+ * Does nothing if 'cache' is NULL or no result is selected.
+ */
 void
 mongo_results_finish(MongoResultCache *cache)
 {
@@ -278,12 +338,20 @@ mongo_results_finish(MongoResultCache *cache)
 		cache->current->whole = true;
 }
 
+/*
+ * mongo_results_is_whole
+ *		Tells whether a result is selected and whole.
+ */
 bool
 mongo_results_is_whole(const MongoResultCache *cache)
 {
 	return cache->current != NULL && cache->current->whole;
 }
 
+/*
+ * mongo_results_end
+ *		Frees what the cache uses, except itself; 'cache' may be NULL.
+ */
 void
 mongo_results_end(MongoResultCache *cache)
 {
@@ -295,6 +363,13 @@ mongo_results_end(MongoResultCache *cache)
 
 /* --------------------------- Hash values of keys ---------------------------- */
 
+/*
+ * mongo_hash_keys_create
+ *		Returns the state of a plan's keys (MongoHashKey), in the current memory context.
+ *
+ * From index 'first' on, 'expressions' are the ExprStates of the outer sides, then of the inner
+ * sides.
+ */
 MongoHashKeys *
 mongo_hash_keys_create(const List *plan_keys, const List *expressions, int first)
 {
@@ -318,6 +393,12 @@ mongo_hash_keys_create(const List *plan_keys, const List *expressions, int first
 	return keys;
 }
 
+/*
+ * mongo_hash_keys
+ *		Evaluates all keys of one side, in per-tuple memory, and sets *hash to their hash value.
+ *
+ * Returns false if a key is NULL, which is equal to nothing.
+ */
 bool
 mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint32 *hash)
 {
@@ -374,7 +455,7 @@ struct MongoHashedScan
 	int			next;			/* row of the current outer row, or -1 */
 };
 
-/* add_row: adds a row to the hash table, unless a key is NULL; false if the file is too large. */
+/* Adds a row to the hash table, unless a key is NULL; returns false if the file is too large. */
 static bool
 add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 {
@@ -412,7 +493,7 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	return true;
 }
 
-/* is_too_large: does the table or the file need more than it may? */
+/* Tells whether the table or the file needs more than it may. */
 static bool
 is_too_large(const MongoHashedScan *hashed)
 {
@@ -423,7 +504,7 @@ is_too_large(const MongoHashedScan *hashed)
 		hashed->nrows == PG_INT32_MAX / 2;
 }
 
-/* read_rows: reads all rows into the hash table; false if that is abandoned. */
+/* Reads all rows into the hash table; returns false if that is abandoned. */
 static bool
 read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 {
@@ -453,12 +534,11 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 }
 
 /*
- * fill_hashed_scan
- *		Reads a hashed scan to its end, into a temporary file and a hash table in the query's
- *		memory context; false if that is abandoned, so that the scan cannot be used.
+ * Reads a hashed scan to its end, into a temporary file and a hash table in the query's memory
+ * context; returns false if that is abandoned, so that the scan cannot be used.
  *
- * It is abandoned if the table or the file would be too large, and for a document that does
- * not fit its columns or may raise an error, since perhaps no outer row matches that document.
+ * It is abandoned if the table or the file would be too large, and for a document that does not
+ * fit its columns or may raise an error, since perhaps no outer row matches that document.
  * Otherwise raises what a scan raises.
  */
 static bool
@@ -501,7 +581,6 @@ fill_hashed_scan(ForeignScanState *scan)
 	return filled;
 }
 
-/* read_hashed_row: reads a row of the file into the slot. */
 static void
 read_hashed_row(const MongoHashedScan *hashed, const HashedRow *row, TupleTableSlot *slot)
 {
@@ -518,6 +597,10 @@ read_hashed_row(const MongoHashedScan *hashed, const HashedRow *row, TupleTableS
 	ExecStoreMinimalTuple(tuple, slot, true);
 }
 
+/*
+ * mongo_hashed_row
+ *		Returns the next row of a filled hashed scan; an empty slot at the end.
+ */
 TupleTableSlot *
 mongo_hashed_row(ForeignScanState *scan)
 {
@@ -540,6 +623,10 @@ mongo_hashed_row(ForeignScanState *scan)
 	return state->cached_slot;
 }
 
+/*
+ * mongo_hashed_end
+ *		Closes the file of a hashed scan; 'hashed' may be NULL.
+ */
 void
 mongo_hashed_end(MongoHashedScan *hashed)
 {
@@ -559,12 +646,11 @@ mongo_hashed_end(MongoHashedScan *hashed)
 #define COST_RATIO		4
 
 /*
- * switch_after
- *		Returns the number of runs after which the scan switches; 0: never.
+ * Returns the number of runs after which the scan switches; 0: never.
  *
- * The plan of a subquery lacks the number of outer rows.  So all documents are fetched when
- * single runs have cost as much as that.  At worst, this costs twice as much as the better way.
- * If the planner expects many outer rows, the cost of the whole statement is high.
+ * The plan of a subquery lacks the number of outer rows.  So all documents are fetched when single
+ * runs have cost as much as that.  At worst, this costs twice as much as the better way.  If the
+ * planner expects many outer rows, the cost of the whole statement is high.
  */
 static int
 switch_after(const ForeignScanState *node)
@@ -579,6 +665,12 @@ switch_after(const ForeignScanState *node)
 	return Max(after, FEWEST_RUNS);
 }
 
+/*
+ * mongo_switch_plan
+ *		Tells, at the start of a run, whether its rows come from the second plan.
+ *
+ * Tries once to fill the hash table.  Raises what scans raise.
+ */
 bool
 mongo_switch_plan(ForeignScanState *node)
 {
@@ -603,6 +695,10 @@ mongo_switch_plan(ForeignScanState *node)
 	return true;
 }
 
+/*
+ * mongo_second_plan_row
+ *		Returns the next row of the second plan, in the scan's slot; an empty slot at the end.
+ */
 TupleTableSlot *
 mongo_second_plan_row(ForeignScanState *node)
 {

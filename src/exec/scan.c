@@ -3,6 +3,14 @@
  * scan.c
  *		Executes foreign scans.
  *
+ * Nothing is sent before the first row is requested, unless ahead.c starts the scan earlier.  Then
+ * a run binds the plan's command with the values of its parameters, looks it up in the cache of
+ * results (rescan.c), and otherwise opens a cursor on it.  Rows come from the cursor, the cache or
+ * the second plan (next_row()).
+ *
+ * First come the conditions for the command count, and errors that are deferred; then the command,
+ * a run's cursors, its rows, and the callbacks among these.  The parameters of plans are last.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -23,8 +31,8 @@
 /* ------------- When the command count replaces the pipeline --------------- */
 
 /*
- * is_no_condition: tells whether the filter is {}, or MongoDB simplifies it to that.  Recursion
- * is as deep as the translator's own, which is limited.
+ * Tells whether the filter is {}, or MongoDB simplifies it to that; only as deep as the
+ * translator's.
  */
 static bool
 is_no_condition(const bson_iter_t *match)
@@ -57,9 +65,8 @@ is_no_condition(const bson_iter_t *match)
 }
 
 /*
- * takes_count
- *		Tells whether this command, {count: collection, query: filter}, may replace the
- *		pipeline that counts the same.
+ * Tells whether this command, {count: collection, query: filter}, may replace the pipeline that
+ * counts the same.
  *
  * MongoDB refuses count in transactions and at a cluster time.  Without a condition it would count
  * by the collection's metadata, which may be inexact.
@@ -88,7 +95,7 @@ takes_count(UserMapping *user, const bson_t *command)
  *-------------------------------------------------------------------------
  */
 
-/* hiding_indexes: returns the columns that the row-hiding quals read, as indexes from 0. */
+/* Returns the columns that the row-hiding quals read, as indexes from 0. */
 static Bitmapset *
 hiding_indexes(ForeignScanState *node)
 {
@@ -109,7 +116,7 @@ hiding_indexes(ForeignScanState *node)
 	return columns;
 }
 
-/* defer_errors: makes the decoder defer its errors, or raise them at once. */
+/* Makes the decoder defer its errors, or raise them at once. */
 static void
 defer_errors(MongoScanState *state, bool defer)
 {
@@ -118,7 +125,6 @@ defer_errors(MongoScanState *state, bool defer)
 								   state->hiding_columns);
 }
 
-/* is_visible: tells whether the row passes the plan's row-hiding quals. */
 static bool
 is_visible(ForeignScanState *node, TupleTableSlot *slot)
 {
@@ -141,14 +147,11 @@ is_visible(ForeignScanState *node, TupleTableSlot *slot)
 }
 
 /*
- * is_hidden
- *		Tells whether the last document, read into 'slot', had errors and its row is hidden.
- *
- * Raises the error if the row is visible.  Columns that do not fit are NULL in 'slot'.
+ * Tells whether the last document, read into 'slot', had errors and its row is hidden.  Raises the
+ * error if the row is visible.  Columns that do not fit are NULL in 'slot'.
  */
 static bool
-is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
-		  uint32 length)
+is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document, uint32 length)
 {
 	MongoScanState *state = node->fdw_state;
 	const Bitmapset *mismatches = mongo_row_decoder_mismatches(state->decoder);
@@ -187,7 +190,6 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
 /* Milliseconds; MongoDB closes a cursor after ten minutes without a getMore. */
 #define LONGEST_PAUSE		(5 * 60 * 1000)
 
-/* create_scan_decoder: makes the decoder of documents into the scan's tuples. */
 static MongoRowDecoder *
 create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 {
@@ -224,7 +226,13 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 									plan->canonical_json);
 }
 
-/* The user is that whose permissions ExecCheckRTEPerms() checks. */
+/*
+ * mongo_scan_user_mapping
+ *		Returns the user mapping that the scan uses, palloc'd.
+ *
+ * It is that of the user whose permissions ExecCheckRTEPerms() checks: the current user, or
+ * another one such as a view's owner.
+ */
 UserMapping *
 mongo_scan_user_mapping(ForeignScanState *node)
 {
@@ -236,7 +244,7 @@ mongo_scan_user_mapping(ForeignScanState *node)
 	return mongo_user_mapping(user ? user : GetUserId(), plan->fs_server);
 }
 
-/* scanned_relids: returns the OIDs of the foreign tables that the scan reads. */
+/* Returns the OIDs of the foreign tables that the scan reads. */
 static List *
 scanned_relids(ForeignScanState *node)
 {
@@ -255,7 +263,7 @@ scanned_relids(ForeignScanState *node)
 	return relids;
 }
 
-/* is_correlated: tells whether the scan is in a subquery with parameters, or in a recursion. */
+/* Tells whether the scan is in a subquery with parameters, or in a recursion. */
 static bool
 is_correlated(const EState *estate)
 {
@@ -271,11 +279,11 @@ is_correlated(const EState *estate)
 }
 
 /*
- * may_repeat: tells whether the scan will probably be restarted with the same command, so that
- * its rows should be cached from the first run on.
+ * Tells whether the scan will probably be restarted with the same command, so that its rows should
+ * be cached from the first run on.
  *
- * EXEC_FLAG_REWIND indicates that.  On the inner side of a nested loop, a scan without
- * parameters is mostly below a Material or Hash node, which runs it only once.
+ * EXEC_FLAG_REWIND indicates that.  On the inner side of a nested loop, a scan without parameters
+ * is mostly below a Material or Hash node, which runs it only once.
  */
 static bool
 may_repeat(const ForeignScanState *node, int eflags)
@@ -287,6 +295,10 @@ may_repeat(const ForeignScanState *node, int eflags)
 	return plan->is_inner && (plan->is_batched || !bms_is_empty(node->ss.ps.plan->extParam));
 }
 
+/*
+ * mongo_begin_foreign_scan
+ *		Begins a scan, without sending anything; a callback of PostgreSQL.
+ */
 void
 mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 {
@@ -324,9 +336,8 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 }
 
 /*
- * evaluate_bound
- *		Evaluates LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.
- *		For EXPLAIN, evaluates only constants.
+ * Returns LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.  For EXPLAIN,
+ * evaluates only constants.
  */
 static int64
 evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
@@ -357,9 +368,8 @@ evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
 }
 
 /*
- * append_bounds
- *		Appends limit (-1: none), skip and batchSize to a find command.  With a limit,
- *		batchSize is one more, so that the server closes the cursor with its first reply.
+ * Appends limit (-1: none), skip and batchSize to a find command.  With a limit, batchSize is one
+ * more, so that the server closes the cursor with its first reply.
  */
 static void
 append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
@@ -374,7 +384,7 @@ append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
 	BSON_APPEND_INT32(command, "batchSize", (int32) batch_size);
 }
 
-/* bind_variables: appends "let", whose variables the aggregation expressions use. */
+/* Appends "let", whose variables the aggregation expressions use. */
 static void
 bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 {
@@ -396,6 +406,15 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 	mongo_bind_variables(variables, nvariables, command);
 }
 
+/*
+ * mongo_bind_scan_command
+ *		Evaluates the plan's expressions and appends its command 'number', from 0, to 'command'; or
+ *		the count command, if there is one and 'counts'.
+ *
+ * 'rows' is the number of rows of the commands before it.  'names', if not NULL, replace the
+ * values of parameters and variables, for EXPLAIN.  Returns MONGO_MATCH_NONE if no document can
+ * match, so that nothing need be sent.  Raises 2201W and 2201X for a negative LIMIT or OFFSET.
+ */
 MongoMatch
 mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 rows,
 						const char **names, bson_t *command)
@@ -448,7 +467,6 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-/* close_run: closes the run's cursors. */
 static void
 close_run(MongoScanRun *run)
 {
@@ -461,7 +479,7 @@ close_run(MongoScanRun *run)
 	run->ahead = NIL;
 }
 
-/* empty_run: closes the run's cursors, and resets the run to that of a scan not yet begun. */
+/* Closes the run's cursors, and resets the run to that of a scan not yet begun. */
 static void
 empty_run(MongoScanRun *run)
 {
@@ -473,7 +491,7 @@ empty_run(MongoScanRun *run)
 	run->context = context;
 }
 
-/* bind_next_command: binds the run's command, or the count command if that may replace it. */
+/* Binds the run's command, or the count command if that may replace it. */
 static MongoMatch
 bind_next_command(ForeignScanState *node)
 {
@@ -495,10 +513,7 @@ bind_next_command(ForeignScanState *node)
 	}
 }
 
-/*
- * open_run_cursor: opens a cursor on a command, in the run's context, and with the commands that
- * follow it.
- */
+/* Returns a cursor on a command, in the run's context, and with the commands that follow it. */
 static MongoCursor *
 open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 {
@@ -534,8 +549,8 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 }
 
 /*
- * bind_other_commands: returns the plan's commands after the run's, which do not know how many rows
- * that finds.  They may be needed when the values of their parameters are gone.
+ * Returns the plan's commands after the run's, which do not know how many rows that finds.  They
+ * may be needed when the values of their parameters are gone.
  */
 static List *
 bind_other_commands(ForeignScanState *node, MongoScanState *state)
@@ -558,7 +573,7 @@ bind_other_commands(ForeignScanState *node, MongoScanState *state)
 	return commands;
 }
 
-/* send_together: sends the run's command and the plan's next ones together. */
+/* Sends the run's command and the plan's next ones together. */
 static void
 send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, const List *others)
 {
@@ -577,7 +592,7 @@ send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, con
 	}
 }
 
-/* open_scan_cursor: opens a cursor on the run's command, or on its next range. */
+/* Opens a cursor on the run's command, or on its next range. */
 static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
@@ -602,8 +617,8 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *fir
 }
 
 /*
- * find_result: looks up the run's command in the result cache.  Ranges of a shared scan are not
- * cached, and neither are rows to be modified, each of which has its own ctid.
+ * Looks up the run's command in the result cache.  Ranges of a shared scan are not cached, and
+ * neither are rows to be modified, each of which has its own ctid.
  */
 static MongoResultState
 find_result(ForeignScanState *node, MongoScanState *state)
@@ -622,6 +637,13 @@ find_result(ForeignScanState *node, MongoScanState *state)
 	return known;
 }
 
+/*
+ * mongo_scan_start
+ *		Binds the first command, and opens a cursor on it unless it matches nothing or its result
+ *		is cached.
+ *
+ * 'first' is the cursor of the scan that is read now if this one begins ahead, else NULL.
+ */
 void
 mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 {
@@ -679,10 +701,7 @@ mongo_scan_start(ForeignScanState *node, MongoCursor *first)
 	}
 }
 
-/*
- * go_to_next_command: at a command's end, starts the plan's next command, or the next range of a
- * shared scan; false if there is none.
- */
+/* Starts the plan's next command, or a shared scan's next range; returns false if there is none. */
 static bool
 go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
@@ -713,8 +732,8 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * end_of_documents: returns an empty slot.  But aggregates without GROUP BY have a row even over
- * no documents, in which counts are 0 and everything else is NULL.
+ * Returns an empty slot.  But aggregates without GROUP BY have a row even over no documents, in
+ * which counts are 0 and everything else is NULL.
  */
 static TupleTableSlot *
 end_of_documents(MongoScanState *state, TupleTableSlot *slot)
@@ -738,8 +757,8 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 }
 
 /*
- * read_row: returns the next row of the cursor; an empty slot at the end, and if an asynchronous
- * scan would have to wait.  *document is the document that the row was read from, or NULL.
+ * Returns the next row of the cursor; an empty slot at the end, and if an asynchronous scan would
+ * have to wait.  *document is the document that the row was read from, or NULL.
  */
 static TupleTableSlot *
 read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
@@ -776,7 +795,7 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* fetch_row: returns the next row that is neither left out nor hidden. */
+/* Returns the next row that is neither left out nor hidden. */
 static TupleTableSlot *
 fetch_row(ForeignScanState *node)
 {
@@ -811,7 +830,7 @@ fetch_row(ForeignScanState *node)
 	return slot;
 }
 
-/* cache_row: adds a row to the cached result, which is whole with MongoDB's last document. */
+/* Adds a row to the cached result, which is whole with MongoDB's last document. */
 static void
 cache_row(MongoScanState *state, TupleTableSlot *slot)
 {
@@ -823,7 +842,7 @@ cache_row(MongoScanState *state, TupleTableSlot *slot)
 		mongo_results_finish(state->results);
 }
 
-/* next_row: returns the next row from the second plan, the cached result or MongoDB. */
+/* Returns the next row from the second plan, the cached result or MongoDB. */
 static TupleTableSlot *
 next_row(ForeignScanState *node)
 {
@@ -851,7 +870,7 @@ next_row(ForeignScanState *node)
 	return slot;
 }
 
-/* passes_recheck: tells whether the row meets the conditions that MongoDB was to test. */
+/* Tells whether the row meets the conditions that MongoDB was to test. */
 static bool
 passes_recheck(ForeignScanState *node, TupleTableSlot *slot)
 {
@@ -862,6 +881,13 @@ passes_recheck(ForeignScanState *node, TupleTableSlot *slot)
 	return ExecQual(node->fdw_recheck_quals, econtext);
 }
 
+/*
+ * mongo_iterate_foreign_scan
+ *		Returns the next row of a scan, or an empty slot at the end; a callback of PostgreSQL.
+ *
+ * The slot is valid until the next call.  An asynchronous scan that would have to wait sets
+ * must_wait and returns an empty slot.
+ */
 TupleTableSlot *
 mongo_iterate_foreign_scan(ForeignScanState *node)
 {
@@ -882,8 +908,8 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 }
 
 /*
- * may_continue: tells whether an unfinished run may be continued if the next run has the same
- * command.  It may not if MongoDB may have closed its cursor meanwhile.
+ * Tells whether an unfinished run may be continued if the next run has the same command.  It may
+ * not if MongoDB may have closed its cursor meanwhile.
  */
 static bool
 may_continue(MongoScanState *state)
@@ -901,6 +927,11 @@ may_continue(MongoScanState *state)
 	return !TimestampDifferenceExceeds(run->left_at, now, LONGEST_PAUSE);
 }
 
+/*
+ * mongo_rescan_foreign_scan
+ *		Restarts a scan at its next row request, perhaps with other values; a callback of
+ *		PostgreSQL.
+ */
 void
 mongo_rescan_foreign_scan(ForeignScanState *node)
 {
@@ -920,6 +951,10 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	empty_run(&state->run);
 }
 
+/*
+ * mongo_end_foreign_scan
+ *		Ends a scan, and frees its cursors and files; a callback of PostgreSQL.
+ */
 void
 mongo_end_foreign_scan(ForeignScanState *node)
 {
@@ -935,6 +970,10 @@ mongo_end_foreign_scan(ForeignScanState *node)
 	state->hashed = NULL;
 }
 
+/*
+ * mongo_scan_make_cached_slot
+ *		Makes state->cached_slot, for minimal tuples of the scan, in the query's memory context.
+ */
 void
 mongo_scan_make_cached_slot(ForeignScanState *node)
 {
@@ -951,6 +990,10 @@ mongo_scan_make_cached_slot(ForeignScanState *node)
 
 /* ---------- The parameters of a plan's command, and their values ---------- */
 
+/*
+ * mongo_prepare_parameters
+ *		Sets the template's parameters from a plan's 'predicates', in the current memory context.
+ */
 void
 mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates)
 {
@@ -963,6 +1006,10 @@ mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates)
 			mongo_predicate_from_list(lfirst(cell));
 }
 
+/*
+ * mongo_bind_parameters
+ *		Calls mongo_command_bind() with the values of the first of 'expressions' (ExprStates).
+ */
 MongoMatch
 mongo_bind_parameters(const MongoCommandTemplate *template, const List *expressions,
 					  ExprContext *econtext, bool *widened, bson_t *command)

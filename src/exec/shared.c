@@ -3,6 +3,11 @@
  * shared.c
  *		Executes scans shared among parallel workers, and asynchronous scans.
  *
+ * Two ways in which scans run at the same time, each by PostgreSQL's callbacks: several processes
+ * read ranges of one collection, or one process waits for several servers at once.  See
+ * PostgreSQL's "FDW Routines for Parallel Execution" and "FDW Routines for Asynchronous
+ * Execution".
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -73,6 +78,10 @@ struct MongoSharedScan
 	pg_atomic_uint64 usage[USAGE_COUNTERS];
 };
 
+/*
+ * mongo_estimate_dsm_foreign_scan
+ *		Returns the size of the shared memory; a callback of PostgreSQL.
+ */
 Size
 mongo_estimate_dsm_foreign_scan(ForeignScanState *node pg_attribute_unused(),
 								ParallelContext *pcxt pg_attribute_unused())
@@ -80,10 +89,7 @@ mongo_estimate_dsm_foreign_scan(ForeignScanState *node pg_attribute_unused(),
 	return sizeof(MongoSharedScan);
 }
 
-/*
- * share_scan: shares the leader's scan before each execution; but in a MongoDB transaction
- * launches no workers.
- */
+/* Shares the leader's scan before each execution; in a MongoDB transaction launches no workers. */
 static void
 share_scan(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *shared)
 {
@@ -98,9 +104,15 @@ share_scan(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *share
 	}
 }
 
+/*
+ * mongo_initialize_dsm_foreign_scan
+ *		Initializes the shared memory, in the leader; a callback of PostgreSQL.
+ *
+ * In a MongoDB transaction only the leader's connection can read the transaction's snapshot, so no
+ * worker is launched, and the leader reads everything.
+ */
 void
-mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
-								  void *coordinate)
+mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	MongoSharedScan *shared = coordinate;
 
@@ -114,7 +126,12 @@ mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 	share_scan(node, pcxt, shared);
 }
 
-/* Keeps the points and the snapshot, which belong to the same query. */
+/*
+ * mongo_reinitialize_dsm_foreign_scan
+ *		Shares the scan again for a restart; a callback of PostgreSQL.
+ *
+ * Keeps the points and the snapshot, which belong to the same query.
+ */
 void
 mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 									void *coordinate)
@@ -125,18 +142,18 @@ mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcx
 	share_scan(node, pcxt, shared);
 }
 
+/*
+ * mongo_initialize_worker_foreign_scan
+ *		Attaches a worker to the shared memory; a callback of PostgreSQL.
+ */
 void
-mongo_initialize_worker_foreign_scan(ForeignScanState *node,
-									 shm_toc *toc pg_attribute_unused(),
+mongo_initialize_worker_foreign_scan(ForeignScanState *node, shm_toc *toc pg_attribute_unused(),
 									 void *coordinate)
 {
 	((MongoScanState *) node->fdw_state)->shared = coordinate;
 }
 
-/*
- * share_usage
- *		Adds a worker's traffic to the shared counts, or the shared counts to the leader's.
- */
+/* Adds a worker's traffic to the shared counts, or the shared counts to the leader's. */
 static void
 share_usage(MongoScanState *state)
 {
@@ -151,6 +168,11 @@ share_usage(MongoScanState *state)
 	}
 }
 
+/*
+ * mongo_shutdown_foreign_scan
+ *		Adds up the traffic, and detaches from the shared memory, which ends before the scan; a
+ *		callback of PostgreSQL.
+ */
 void
 mongo_shutdown_foreign_scan(ForeignScanState *node)
 {
@@ -167,10 +189,7 @@ mongo_shutdown_foreign_scan(ForeignScanState *node)
 
 /* ------------------------------- splitting --------------------------------- */
 
-/*
- * append_split_command: builds the command that samples the collection.  It has the collation of
- * the ranges, which determines their order.
- */
+/* Appends the command that samples the collection, with the collation that orders the ranges. */
 static void
 append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 					 int sample_size, bson_t *command)
@@ -186,10 +205,10 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 }
 
 /*
- * note_snapshot: records the cluster time of the reply, as of which all ranges are to be read.
+ * Records the cluster time of the reply, as of which all ranges are to be read.
  *
- * A standalone server has no such time, and a capped collection has no snapshots.  If the user
- * has set a read concern other than majority or snapshot, the ranges use that instead.
+ * A standalone server has no such time, and a capped collection has no snapshots.  If the user has
+ * set a read concern other than majority or snapshot, the ranges use that instead.
  */
 static void
 note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
@@ -215,7 +234,7 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 	}
 }
 
-/* split_collection: computes the split points, and puts them into shared memory. */
+/* Computes the split points, and puts them into shared memory. */
 static void
 split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
 				 const bson_t *scan_command)
@@ -247,10 +266,8 @@ split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 }
 
 /*
- * ensure_split
- *		Splits the collection, or waits for the participant that does.
- *
- * If that participant fails, its error ends the whole query, and so the others' waits.
+ * Splits the collection, or waits for the participant that does.  If that participant fails, its
+ * error ends the whole query, and so the others' waits.
  */
 static void
 ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
@@ -284,7 +301,6 @@ ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *us
 
 /* --------------------------------- ranges ---------------------------------- */
 
-/* is_descending: tells whether the scan is in descending order of the split field. */
 static bool
 is_descending(const bson_t *command)
 {
@@ -296,9 +312,9 @@ is_descending(const bson_t *command)
 		bson_iter_as_int64(&first) < 0;
 }
 
-/* both: returns the conjunction of two query filters, the first of which may be NULL. */
+/* Returns the conjunction of two query filters, the first of which may be NULL. */
 static bson_value_t
-both(const bson_iter_t *filter, const bson_t *range)
+conjunction(const bson_iter_t *filter, const bson_t *range)
 {
 	bson_t	   *result;
 
@@ -311,7 +327,7 @@ both(const bson_iter_t *filter, const bson_t *range)
 	return bson_document(result);
 }
 
-/* range_condition: returns the next range's condition, {} for all; NULL if there are no more. */
+/* Returns the next range's condition, {} for all; NULL if there are no more. */
 static bson_t *
 range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descending)
 {
@@ -331,6 +347,15 @@ range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descend
 	return condition;
 }
 
+/*
+ * mongo_take_range
+ *		Returns the plan's 'command' with the condition of the next range of the shared scan, in
+ *		the current memory context; NULL if all ranges have been taken.
+ *
+ * Sets *at to the cluster time of the snapshot that all ranges are read in; 0: there is none.
+ * First splits the collection, by a command, or waits until another participant has done that.
+ * Raises what mongo_run_command() raises.
+ */
 bson_t *
 mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
 				 const bson_t *command, uint64 *at)
@@ -355,11 +380,11 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 			bson_append_iter(result, NULL, 0, &field);
 			continue;
 		}
-		bson_append_member(result, "filter", "@1", both(&field, condition));
+		bson_append_member(result, "filter", "@1", conjunction(&field, condition));
 		done = true;
 	}
 	if (!done)
-		bson_append_member(result, "filter", "@1", both(NULL, condition));
+		bson_append_member(result, "filter", "@1", conjunction(NULL, condition));
 	*at = shared->at;
 	return result;
 }
@@ -374,7 +399,7 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
  *-------------------------------------------------------------------------
  */
 
-/* produce: returns the next row or the end to Append, or makes Append wait. */
+/* Returns the next row or the end to Append, or makes Append wait. */
 static void
 produce(AsyncRequest *request)
 {
@@ -390,7 +415,7 @@ produce(AsyncRequest *request)
 		ExecAsyncRequestDone(request, slot);
 }
 
-/* complete: returns a row to Append, which has neither requested it now nor been notified. */
+/* Returns a row to Append, which has neither requested it now nor been notified. */
 static void
 complete(AsyncRequest *request)
 {
@@ -402,13 +427,17 @@ complete(AsyncRequest *request)
 							  TupIsNull(request->result) ? 0.0 : 1.0);
 }
 
+/*
+ * mongo_foreign_async_request
+ *		Returns a row to Append, or makes it wait; a callback of PostgreSQL.
+ */
 void
 mongo_foreign_async_request(AsyncRequest *request)
 {
 	produce(request);
 }
 
-/* pending_request: returns a request if it is ours and Append waits for it, else NULL. */
+/* Returns a request if it is ours and Append waits for it, else NULL. */
 static AsyncRequest *
 pending_request(const AppendState *append, int index)
 {
@@ -425,7 +454,7 @@ scan_of_request(const AsyncRequest *request)
 	return ((ForeignScanState *) request->requestee)->fdw_state;
 }
 
-/* comes_after: tells whether the scan is queued behind another one that Append waits for. */
+/* Tells whether the scan is queued after another one that Append waits for. */
 static bool
 comes_after(const AppendState *append, const MongoScanState *state)
 {
@@ -445,9 +474,8 @@ comes_after(const AppendState *append, const MongoScanState *state)
 }
 
 /*
- * advance
- *		Returns a row that is ready to Append, or sends a request for whose reply Append can
- *		wait; false if neither is possible.
+ * Returns a row that is ready to Append, or sends a request for whose reply Append can wait;
+ * returns false if neither is possible.
  *
  * A request may not have been sent for lack of a connection, or its reply may have been saved
  * because another scan needed the connection.  Append must always have a socket to wait for.  So
@@ -475,9 +503,8 @@ advance(AppendState *append, AsyncRequest *request)
 }
 
 /*
- * advance_all
- *		Calls advance() until each request has a socket or comes after one that has, or
- *		until there is a row to return.
+ * Calls advance() until each request has a socket, comes after one that has, or has a row to
+ * return.
  */
 static void
 advance_all(AppendState *append)
@@ -501,7 +528,7 @@ advance_all(AppendState *append)
 
 /*
  * mongo_foreign_async_configure_wait
- *		Adds the socket of a request whose reply is outstanding.
+ *		Adds the socket of a request whose reply is outstanding; a callback of PostgreSQL.
  *
  * Advancing one request may receive and save the reply to another one, and then use that
  * connection: a function in a filter, for example, may use the same server.  So all requests are
@@ -530,6 +557,11 @@ mongo_foreign_async_configure_wait(AsyncRequest *request)
 		AddWaitEventToSet(append->as_eventset, WL_SOCKET_READABLE, socket, NULL, request);
 }
 
+/*
+ * mongo_foreign_async_notify
+ *		Returns a row to Append after its socket was ready, or makes it wait again; a callback of
+ *		PostgreSQL.
+ */
 void
 mongo_foreign_async_notify(AsyncRequest *request)
 {

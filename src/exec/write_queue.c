@@ -3,6 +3,15 @@
  * write_queue.c
  *		Sends a statement's writes to one collection, in order and in batches.
  *
+ * Each target of a statement (a table of a ModifyTable node) has a writer.  Writers of one
+ * collection share a queue, which sends their writes in the order in which they were added.  The
+ * queue either sends each batch when it is full, or defers all batches to the end of the
+ * statement, since its scans might read what it wrote.  It keeps one deferred batch in memory, and
+ * the others on disk.  Deferred writes are sent earlier if another command writes to the
+ * collection, or reads it in a snapshot that shows them (src/remote/order.c).
+ *
+ * Queues and writers come first, then sending a batch, then what writers do with the queue.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -33,8 +42,7 @@ typedef struct MongoWriteQueue
 	bool		deferred;
 	MongoWriteBatch batch;		/* being filled */
 	MongoWriter *writer;		/* the writer of 'batch' */
-	MongoWriteBatch flying;		/* the batch in flight, if 'flight' is not
-								 * NULL */
+	MongoWriteBatch flying;		/* in flight, if 'flight' is not NULL */
 	MongoWriter *flying_writer;
 	MongoWriteFlight *flight;
 	HTAB	   *changed;		/* _ids of changed rows; NULL: none yet */
@@ -59,7 +67,7 @@ static dlist_head queues = DLIST_STATIC_INIT(queues);
 
 static void send_for_others(MongoUnsent *unsent);
 
-/* forget_queue: removes the queue of a statement that has ended or failed. */
+/* Removes the queue of a statement that has ended or failed. */
 static void
 forget_queue(void *arg)
 {
@@ -69,6 +77,10 @@ forget_queue(void *arg)
 	dlist_delete(&queue->node);
 }
 
+/*
+ * mongo_scope_written
+ *		Returns the scope of writes to a foreign table with these options.
+ */
 MongoAccessScope
 mongo_scope_written(Oid serverid, const MongoTableOptions *options)
 {
@@ -77,6 +89,11 @@ mongo_scope_written(Oid serverid, const MongoTableOptions *options)
 	};
 }
 
+/*
+ * mongo_scope_read
+ *		Returns the scope of reads of a foreign table, which has no collection if it reads
+ *		several.
+ */
 MongoAccessScope
 mongo_scope_read(Oid relid)
 {
@@ -88,7 +105,7 @@ mongo_scope_read(Oid relid)
 	return scope;
 }
 
-/* get_queue: finds or creates the queue of the statement that has this memory context. */
+/* Finds or creates the queue of the statement that has this memory context. */
 static MongoWriteQueue *
 get_queue(MemoryContext context, const MongoAccessScope *scope)
 {
@@ -112,6 +129,14 @@ get_queue(MemoryContext context, const MongoAccessScope *scope)
 	return queue;
 }
 
+/*
+ * mongo_writer_create
+ *		Returns a writer to the table, with the table's batch_size, in 'context', which must be the
+ *		statement's.
+ *
+ * 'message' is the message of an error, with "%s" for the table.  'command' is the statement's
+ * CommandId.  The caller sets form.kind and other members before it adds an operation.
+ */
 MongoWriter *
 mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 					const char *message, CommandId command)
@@ -137,13 +162,17 @@ mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 	return writer;
 }
 
+/*
+ * mongo_writer_defer
+ *		Makes the queue defer its batches until mongo_writer_finish(), or until another command
+ *		requires them to be sent.
+ */
 void
 mongo_writer_defer(MongoWriter *writer)
 {
 	writer->queue->deferred = true;
 }
 
-/* log_remote_write: logs a batch (mongo_fdw.log_remote_query). */
 static void
 log_remote_write(const MongoWriteBatch *batch)
 {
@@ -163,7 +192,7 @@ clear_batch(MongoWriteBatch *batch)
 	batch->length = 0;
 }
 
-/* begin_batch: starts an empty batch of the writer, in the memory of the last one. */
+/* Starts an empty batch of the writer, in the memory of the last one. */
 static void
 begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
 {
@@ -175,7 +204,6 @@ begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
 	queue->batch.capacity = last.capacity;
 }
 
-/* count_batch: adds a sent batch to its writer's counts. */
 static void
 count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteResult *result)
 {
@@ -183,14 +211,14 @@ count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteR
 	writer->written += result->written;
 }
 
-/* push_error_source: lets errors quote documents of the writer's table. */
+/* Lets errors quote documents of the writer's table. */
 static void
 push_error_source(MongoErrorSource *source, const MongoWriter *writer)
 {
 	mongo_push_error_source(source, list_make1_oid(RelationGetRelid(writer->relation)));
 }
 
-/* finish_flight: waits for the batch in flight, if there is one. */
+/* Waits for the batch in flight, if there is one. */
 static void
 finish_flight(MongoWriteQueue *queue)
 {
@@ -208,7 +236,7 @@ finish_flight(MongoWriteQueue *queue)
 	clear_batch(&queue->flying);
 }
 
-/* prepare_to_send: does what must precede a batch, to keep SQL's order in MongoDB. */
+/* Does what must precede a batch, to keep SQL's order in MongoDB. */
 static MongoSession *
 prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 {
@@ -218,7 +246,7 @@ prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 							 queue->context);
 }
 
-/* send_batch: sends a batch, waits, and returns the indexes of refused rows. */
+/* Sends a batch, waits, and returns the indexes of refused rows. */
 static Bitmapset *
 send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
@@ -238,11 +266,7 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 	return result.refused;
 }
 
-/*
- * launch_batch
- *		Sends a batch without waiting for the reply, and empties *batch, so that it can be
- *		filled meanwhile.
- */
+/* Sends a batch without waiting for the reply, and empties *batch, to be filled meanwhile. */
 static void
 launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
@@ -264,7 +288,6 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	clear_batch(batch);
 }
 
-/* file_batch: appends the current batch to a temporary file. */
 static void
 file_batch(MongoWriteQueue *queue)
 {
@@ -283,7 +306,7 @@ file_batch(MongoWriteQueue *queue)
 	clear_batch(&queue->batch);
 }
 
-/* pass_batch: sends or files the current batch, if it is full or another writer's begins. */
+/* Sends or files the current batch, if it is full or another writer's begins. */
 static void
 pass_batch(MongoWriteQueue *queue)
 {
@@ -302,7 +325,7 @@ pass_batch(MongoWriteQueue *queue)
 	}
 }
 
-/* check_failure: raises this statement's error again, if another statement has caught it. */
+/* Raises this statement's error again, if another statement has caught it. */
 static void
 check_failure(MongoWriteQueue *queue)
 {
@@ -310,6 +333,13 @@ check_failure(MongoWriteQueue *queue)
 		ReThrowError(queue->failure);
 }
 
+/*
+ * mongo_writer_add
+ *		Adds an operation of one document, or of two if 'second' is not NULL.
+ *
+ * The documents are copied.  Sends or files the batch if that is full, so raises errors of earlier
+ * operations.
+ */
 void
 mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
 {
@@ -334,6 +364,10 @@ mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
 		pass_batch(queue);
 }
 
+/*
+ * mongo_read_temporary_file
+ *		Reads so many bytes of a temporary file.  Raises XX000 if there are fewer.
+ */
 void
 mongo_read_temporary_file(BufFile *file, void *bytes, Size length)
 {
@@ -341,7 +375,6 @@ mongo_read_temporary_file(BufFile *file, void *bytes, Size length)
 		elog(ERROR, "could not read a temporary file");
 }
 
-/* send_file: sends the filed batches in their order. */
 static void
 send_file(MongoWriteQueue *queue)
 {
@@ -384,7 +417,7 @@ send_file(MongoWriteQueue *queue)
 	queue->filed = 0;
 }
 
-/* send_queue: sends all unsent writes, in the order in which they were added. */
+/* Sends all unsent writes, in the order in which they were added. */
 static void
 send_queue(MongoWriteQueue *queue)
 {
@@ -399,9 +432,8 @@ send_queue(MongoWriteQueue *queue)
 }
 
 /*
- * send_for_others
- *		Sends the queue before another statement reads or writes the collection.  That
- *		statement may catch an error, so a copy of the error is kept for check_failure().
+ * Sends the queue before another statement reads or writes the collection.  That statement may
+ * catch an error, so a copy of the error is kept for check_failure().
  */
 static void
 send_for_others(MongoUnsent *unsent)
@@ -424,12 +456,24 @@ send_for_others(MongoUnsent *unsent)
 	PG_END_TRY();
 }
 
+/*
+ * mongo_writer_finish
+ *		Sends all unsent writes of the queue, and waits.  The writer may be used again.
+ *
+ * Raises the errors of these writes.
+ */
 void
 mongo_writer_finish(MongoWriter *writer)
 {
 	send_queue(writer->queue);
 }
 
+/*
+ * mongo_writer_send
+ *		Sends deferred batches, then the added operations, at once.
+ *
+ * Returns the indexes of refused rows (see MongoWriteResult), in the current memory context.
+ */
 Bitmapset *
 mongo_writer_send(MongoWriter *writer)
 {
@@ -445,6 +489,12 @@ mongo_writer_send(MongoWriter *writer)
 	return refused;
 }
 
+/*
+ * mongo_writer_return
+ *		Changes or deletes one document, at once, and decodes it; returns false if there is none.
+ *
+ * 'update' is NULL for DELETE.  'fields' is NULL to read the whole document.
+ */
 bool
 mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,
 					const bson_t *fields, MongoRowDecoder *decoder, Datum *values, bool *isnull)
@@ -469,6 +519,10 @@ mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *upd
 	return found;
 }
 
+/*
+ * mongo_writer_changes_first
+ *		Records a change of the document {_id: value}; tells whether it is the statement's first.
+ */
 bool
 mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter)
 {

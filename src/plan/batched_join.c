@@ -193,10 +193,7 @@ indexed_cost(const Search *search, const Choice *choice, double examined)
 		mongo_transfer_cost(inner, choice->found, search->innerrel->reltarget);
 }
 
-/*
- * Returns the cost of searching all documents that satisfy the table's conditions for the keys, in
- * fewer and larger batches.
- */
+/* Returns the cost of searching all documents of the table for the keys, in larger batches. */
 static Cost
 unindexed_cost(const Search *search, const Choice *choice)
 {
@@ -268,7 +265,6 @@ choose_one(const Search *search, const List *candidates)
 	return best;
 }
 
-/* Tells whether the choice contains a key of the same field. */
 static bool
 has_field(const Choice *choice, const Key *key)
 {
@@ -308,10 +304,7 @@ extend(const Search *search, const List *candidates, Choice *choice)
 	return false;
 }
 
-/*
- * Tells whether the query is in a correlated subquery or a recursion, which may run many times
- * with different keys.
- */
+/* Tells whether the query is in a correlated subquery or a recursion, with other keys each time. */
 static bool
 may_run_again(const PlannerInfo *root)
 {
@@ -411,10 +404,8 @@ same_output(const List *outputs, Node *node)
 
 /*
  * Gives each Var and PlaceHolderVar the nulling relids of the same one among the 'outputs', or
- * none.
- *
- * The clauses refer to the inner side's Vars before this join, the target list refers to them
- * after it.  Both must match the columns of the scan.
+ * none.  The clauses refer to the inner side's Vars before this join, the target list refers to
+ * them after it.  Both must match the columns of the scan.
  */
 static bool
 unify_nulling(Node *node, void *outputs)
@@ -434,8 +425,7 @@ unify_nulling(Node *node, void *outputs)
 
 /* Makes the CustomScan; the callback of CustomPathMethods. */
 static Plan *
-plan_batched_join(PlannerInfo *root pg_attribute_unused(),
-				  RelOptInfo *joinrel, CustomPath *path,
+plan_batched_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *joinrel, CustomPath *path,
 				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
 {
 	CustomScan *scan = makeNode(CustomScan);
@@ -479,7 +469,6 @@ typedef struct OrderedClause
 	int			number;
 } OrderedClause;
 
-/* Compares two clauses for qsort(). */
 static int
 compare_clauses(const void *left, const void *right)
 {
@@ -524,7 +513,6 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_batched_join,
 };
 
-/* Adds the path that looks up these keys. */
 static void
 add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Choice *choice,
 			 const List *other_keys, List *join_clauses, List *other_clauses,

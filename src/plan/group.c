@@ -83,11 +83,9 @@ typedef struct MongoRecipe
 	const char *guarded;		/* instead, with the guard, which is @3 */
 	const char *not_null;		/* instead of 'result' if no value is NULL;
 								 * then the first accumulator is enough */
-	Oid			sum_type;		/* of an average, of which the second
-								 * accumulator is the count */
+	Oid			sum_type;		/* of an average, whose count is the second */
 	bool		distinct_is_same;	/* repeated values make no difference */
-	bool		has_state;		/* the result is PostgreSQL's own partial
-								 * state */
+	bool		has_state;		/* it is PostgreSQL's own partial state */
 	bool		zero_if_empty;
 	bool		is_approximate; /* only with the option float_sums */
 } MongoRecipe;
@@ -95,8 +93,7 @@ typedef struct MongoRecipe
 typedef struct MongoAggregateRow
 {
 	const MongoRecipe *recipe;
-	const MongoRecipe *with_nan;	/* where the argument may be NaN; NULL:
-									 * the same */
+	const MongoRecipe *with_nan;	/* if it may be NaN; NULL: the same */
 	Oid			functions[MONGO_MAX_FUNCTIONS]; /* ends with InvalidOid,
 												 * unless full */
 } MongoAggregateRow;
@@ -158,14 +155,12 @@ fit_test(Oid typid, bson_type_t bson_type, bool *has_lower)
 
 /*
  * Returns an expression for 'result' that raises the error of MONGO_MISMATCH (HV004, see remote.h)
- * if the value, which is atomic, does not fit 'column'.
- *
- * The error is raised only if the expression is evaluated, because the value's type is not a
- * constant.
+ * if the value, which is atomic, does not fit 'column'.  The error is raised only if the
+ * expression is evaluated, because the value's type is not a constant.
  */
 static bson_t *
-fits_or_raise(const char *test, const Var *column, const MongoField *field,
-			  const MongoValue *value, bson_t *result)
+raise_unless_fits(const char *test, const Var *column, const MongoField *field,
+				  const MongoValue *value, bson_t *result)
 {
 	const MongoTableOptions *options = mongo_table_options(field->columns->relid);
 	const char *path = field->path;
@@ -189,10 +184,8 @@ fits_or_raise(const char *test, const Var *column, const MongoField *field,
 /* ------------------------- The stages of a group -------------------------- */
 
 /*
- * Tells whether this is a column that is declared NOT NULL.
- *
- * A foreign table's declaration is trusted, as by PostgreSQL; but rows of a table that is joined
- * to the first one may be missing.
+ * Tells whether this is a column that is declared NOT NULL.  A foreign table's declaration is
+ * trusted, as by PostgreSQL; but rows of a table that is joined to the first one may be missing.
  */
 static bool
 is_never_null(const MongoTranslation *translation, Node *node)
@@ -281,10 +274,7 @@ key_path(const MongoGroup *group, int number, bool alone)
 	return alone && list_length(group->keys) == 1 ? "_id" : psprintf("_id.k%d", number);
 }
 
-/*
- * Returns a column's text as a String, or an error if it is none: MongoDB would convert numbers to
- * texts as well.
- */
+/* Returns a column's text as a String, or an error if it is none: MongoDB would convert numbers. */
 static MongoValue
 normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 {
@@ -297,15 +287,12 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 		elog(ERROR, "text has no normal form");
 	column = mongo_column_of_node(group->scope.translation->columns, node, &field);
 	if (raw->raw && column != NULL && field.type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		value.expression = fits_or_raise(fit_test(TEXTOID, field.bson_type, &has_lower), column,
-										 &field, raw, value.expression);
+		value.expression = raise_unless_fits(fit_test(TEXTOID, field.bson_type, &has_lower), column,
+											 &field, raw, value.expression);
 	return value;
 }
 
-/*
- * Appends a key to the specification's _id; 'final' makes those equal that are equal in
- * PostgreSQL.
- */
+/* Appends a key to the specification's _id; if 'final', equal values of PostgreSQL become equal. */
 static void
 append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
 				 MongoValue value, bool final)
@@ -371,10 +358,9 @@ path_of_field(const bson_t *expression)
 }
 
 /*
- * Tells whether MongoDB would leave out some accumulators over a time series.
- *
- * If all are $min or $max, and the keys metadata, MongoDB 6.0.5 takes the values from what each
- * bucket has of its fields, and leaves out expressions and what is metadata itself.
+ * Tells whether MongoDB would leave out some accumulators over a time series.  If all are $min or
+ * $max, and the keys metadata, MongoDB 6.0.5 takes the values from what each bucket has of its
+ * fields, and leaves out expressions and what is metadata itself.
  */
 static bool
 loses_accumulators(const MongoGroup *group)
@@ -552,10 +538,8 @@ keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipelin
 
 /*
  * Appends stages that leave one document for each value of the field that all aggregates are over
- * by DISTINCT, as its _id.
- *
- * MongoDB takes the values from the keys of an index.  The stages of the group, which follow, find
- * values equal that are equal only in PostgreSQL.
+ * by DISTINCT, as its _id.  MongoDB takes the values from the keys of an index.  The stages of the
+ * group, which follow, find values equal that are equal only in PostgreSQL.
  */
 static void
 append_values(MongoGroup *group, MongoPipeline *pipeline)
@@ -601,10 +585,7 @@ mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pip
 	begin_computed(group, pipeline);
 }
 
-/*-------------------------------------------------------------------------
- * Aggregates as accumulators of $group, after the rows of the table below.
- *-------------------------------------------------------------------------
- */
+/* -- Aggregates as accumulators of $group, after the rows of the table below -- */
 
 /* Digits that the sum of any number of rows has beyond those of one. */
 #define COUNT_DIGITS	15
@@ -656,10 +637,7 @@ needs_guard(const MongoRecipe *recipe, MongoDigits digits)
 	return recipe->guarded != NULL && !mongo_digits_fit(digits);
 }
 
-/*
- * Makes what DISTINCT is over a key of the first stage.  All DISTINCT aggregates must be over the
- * same.
- */
+/* Makes what DISTINCT is over a key of the first stage; it must be the same for all aggregates. */
 static bool
 set_distinct(Translation *translation)
 {
@@ -839,12 +817,10 @@ begin_fit(Translation *translation)
 }
 
 /*
- * Adds a field to the $set, made of accumulators, and returns its path.  Without a template it is
- * the first of them.
+ * Adds a field to the $set, and returns its path.  Without a template it is the first accumulator.
  */
 static const char *
-add_result(const Translation *translation, const char *template,
-		   const MongoValue *accumulators)
+add_result(const Translation *translation, const char *template, const MongoValue *accumulators)
 {
 	MongoGroup *group = translation->group;
 	const char *path = psprintf("r%d", group->nresults++);
@@ -852,11 +828,11 @@ add_result(const Translation *translation, const char *template,
 		mongo_expand_template(template, accumulators, MONGO_MAX_ACCUMULATORS + 1);
 
 	if (translation->fits != NULL)
-		result = fits_or_raise(translation->fits, translation->column, &translation->field,
-							   &translation->greatest, result);
+		result = raise_unless_fits(translation->fits, translation->column, &translation->field,
+								   &translation->greatest, result);
 	if (translation->fits != NULL && translation->has_lower)
-		result = fits_or_raise(translation->fits, translation->column, &translation->field,
-							   &translation->least, result);
+		result = raise_unless_fits(translation->fits, translation->column, &translation->field,
+								   &translation->least, result);
 	mongo_append_expression(group->results, path, result);
 	return path;
 }
@@ -1000,7 +976,7 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
  * a Decimal128 for short integers alone.
  *
  * An average has the scale of PostgreSQL's own division, so MongoDB adds up and
- * PostgreSQL divides (exec_internal.h).
+ * PostgreSQL divides (src/exec/finalize_agg.c).
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  *-------------------------------------------------------------------------

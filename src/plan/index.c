@@ -66,8 +66,7 @@ mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condi
  * in one range and another in the next.  A wildcard index has one field of a query.
  */
 static MongoSeek
-bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
-			  List **rinfos)
+bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought, List **rinfos)
 {
 	const MongoClause *best = NULL;
 
@@ -92,10 +91,7 @@ bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
 	return MONGO_SEEK_RANGE;
 }
 
-/*
- * Returns the conditions that an index tests: equality on its first fields, and a range on the
- * next.
- */
+/* Returns the conditions that an index tests: equality on the first fields, a range on the next. */
 static IndexBounds
 bounds_of_index(const MongoIndex *index, List *sought)
 {
@@ -118,7 +114,6 @@ bounds_of_index(const MongoIndex *index, List *sought)
 	return bounds;
 }
 
-/* Returns the estimated number of documents that satisfy the conditions. */
 static double
 rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 {

@@ -9,8 +9,8 @@
  *
  * https://www.mongodb.com/docs/v6.0/reference/operator/aggregation/lookup/
  *
- * The callback is mongo_get_foreign_join_paths(), at the end of the first part.  The second part
- * finds the equality by which documents are looked up, the third appends the stages.
+ * The first part finds the equality by which documents are looked up, the second makes the stages,
+ * the third decides.  The callback mongo_get_foreign_join_paths() is at the end.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,367 +30,6 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-
-static bool mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
-								List *clauses, MongoJoinKey *key);
-static bool append_join(const MongoJoin *join, MongoPipeline *pipeline);
-
-/*-------------------------------------------------------------------------
- * Which joins MongoDB can compute exactly, and what that costs.
- *
- * Array elements need no join with their own document, because they come with it.  Otherwise a
- * $lookup is considered only if an index finds the inner documents: without one, MongoDB would
- * read the whole collection for every outer document.  Even with an index it takes many times
- * as long as fetching the documents and a hash join.  So it pays only for few outer documents
- * or far more inner ones, as the costs show.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_is_plain_query
- *		Tells whether the rows of the query's joins are never made again one by one, as an UPDATE
- *		or SELECT FOR UPDATE does for rows that were locked.
- */
-bool
-mongo_is_plain_query(const PlannerInfo *root)
-{
-	return (root->parse->commandType == CMD_SELECT ||
-			root->parse->commandType == CMD_INSERT) &&
-		root->parse->rowMarks == NIL && root->rowMarks == NIL;
-}
-
-/*
- * mongo_join_type_is_known
- *		Tells whether the join is inner, left, semi or anti, which MongoDB or a batched join can
- *		make.
- */
-bool
-mongo_join_type_is_known(JoinType type)
-{
-	return type == JOIN_INNER || type == JOIN_LEFT ||
-		type == JOIN_SEMI || type == JOIN_ANTI;
-}
-
-/* Tells whether a PlaceHolderVar must be evaluated within this join. */
-static bool
-has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
-{
-	foreach_ptr(PlaceHolderInfo, info, root->placeholder_list)
-	{
-		if (bms_overlap(info->ph_eval_at, joinrel->relids))
-			return true;
-	}
-	return false;
-}
-
-/* Tells whether the join's output consists of fields of its documents. */
-static bool
-output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
-{
-	ListCell   *cell;
-
-	foreach(cell, joinrel->reltarget->exprs)
-	{
-		MongoField	field;
-
-		/* a domain's constraints are tested when its value is read */
-		if (!IsA(lfirst(cell), Var) ||
-			!mongo_field_of_node(columns, lfirst(cell), &field) ||
-			!mongo_path_is_addressable(field.path))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Tells whether a $lookup can join the tables.  Only collections of one database, with the same
- * read preference and json format, and only stored documents.
- */
-static bool
-may_look_up(const MongoRelation *outer, const MongoRelation *inner)
-{
-	return mongo_feature_enabled(outer->options, MONGO_FEATURE_LOOKUP) &&
-		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
-		outer->serverid == inner->serverid && !mongo_is_pipeline_table(inner->options) &&
-		strcmp(outer->options->database, inner->options->database) == 0 &&
-		outer->options->canonical_json == inner->options->canonical_json &&
-		outer->options->read_mode == inner->options->read_mode;
-}
-
-/*
- * mongo_split_join_clauses
- *		Splits a join's RestrictInfos into 'clauses', which decide what is joined, and 'filters',
- *		which are tested above an outer join.
- */
-void
-mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *restrictlist,
-						 List **clauses, List **filters)
-{
-	*clauses = *filters = NIL;
-	foreach_node(RestrictInfo, rinfo, restrictlist)
-	{
-		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
-			*filters = lappend(*filters, rinfo);
-		else
-			*clauses = lappend(*clauses, rinfo);
-	}
-}
-
-/* Tells whether an expression reads a field that unwinding replaces, or a parent of it. */
-static bool
-reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *expressions)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-
-	return mongo_unwound_depth(unwound, inner->columns, (Node *) expressions) > 0;
-}
-
-/*
- * Tells whether the outer rows are elements of the inner table's documents, joined by their _id,
- * and the query reads no field that unwinding replaces.
- */
-static bool
-is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-	const MongoField *outer_key = &join->key.outer;
-	const MongoTableOptions *unwound = outer_key->columns->derivation;
-	List	   *rinfos = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
-
-	return join->type == JOIN_INNER && unwound != NULL && unwound->unwind != NULL &&
-		unwound->pipeline == NULL && outer_key->columns->prefix == NULL &&
-		strcmp(unwound->collection, inner->options->collection) == 0 && !inner->has_barrier &&
-		strcmp(outer_key->path, "_id") == 0 && join->key.unique &&
-		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
-		outer_key->bson_type == join->key.inner.bson_type &&
-	/* a text _id can be a String and an ObjectId */
-		(!join->key.is_text || outer_key->bson_type != BSON_TYPE_EOD) &&
-		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
-		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
-}
-
-/* Chooses the cheapest form that applies all conditions at the right stage. */
-static void
-choose_form(MongoJoin *join)
-{
-	const MongoRelation *outer = join->outer->fdw_private;
-	const MongoRelation *inner = join->inner->fdw_private;
-	bool		only_key = join->clauses == NIL && join->inner->baserestrictinfo == NIL;
-
-	/* conditions that hide rows are tested with type checks, as in a scan */
-	if (join->key.needs_restrictions ||
-		(inner->has_barrier && join->inner->baserestrictinfo != NIL) ||
-		(join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text)))
-		join->form = MONGO_LOOKUP_PIPELINE;
-	else if (!join->key.fits || join->key.is_text)
-		join->form = MONGO_LOOKUP_UNWOUND;
-	else
-		join->form = MONGO_LOOKUP_PLAIN;
-
-	join->in_engine = join->form == MONGO_LOOKUP_PLAIN &&
-		(outer->join == NULL ||
-		 (outer->join->in_engine &&
-		  (outer->join->key.unique || join->key.outer.columns->prefix == NULL)));
-}
-
-/*
- * mongo_join_key_selectivity
- *		Returns the share of all pairs of an outer row and an inner document that have equal keys.
- */
-Selectivity
-mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
-						   RestrictInfo *key)
-{
-	SpecialJoinInfo inner_join = {
-		.type = T_SpecialJoinInfo,
-		.min_lefthand = outer->relids,
-		.min_righthand = inner->relids,
-		.syn_lefthand = outer->relids,
-		.syn_righthand = inner->relids,
-		.jointype = JOIN_INNER
-	};
-
-	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
-}
-
-/* Fills in the costs. */
-static void
-estimate_join(PlannerInfo *root, MongoJoin *join)
-{
-	const MongoRelation *outer = join->outer->fdw_private;
-	const MongoTableOptions *options = outer->options;
-	double		outer_rows = join->outer->rows;
-	double		found = outer_rows * join->inner->tuples *
-		mongo_join_key_selectivity(root, join->outer, join->inner, join->key.rinfo);
-
-	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
-		found = Min(found, outer_rows);
-
-	if (outer->join != NULL)
-	{
-		join->setup_cost = outer->join->setup_cost;
-		join->cost = outer->join->cost;
-	}
-	else
-		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
-	if (join->form != MONGO_LOOKUP_PARENT)
-	{
-		join->setup_cost += MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
-		join->cost += outer_rows * options->fdw_lookup_cost *
-			(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
-			Max(found - outer_rows, 0) * MONGO_COST_UNIT * MONGO_COST_FOUND_DOCUMENT;
-	}
-	else if (outer->join == NULL)
-	{
-		/*
-		 * nothing is looked up, and conditions on the documents are tested
-		 * before unwinding, so that indexes serve them too
-		 */
-		const MongoRelation *inner = join->inner->fdw_private;
-		double		share = inner->examined_rows / Max(join->inner->tuples, 1);
-
-		join->cost = mongo_examined_cost(join->outer, outer->examined_rows * Min(share, 1));
-	}
-}
-
-/*
- * Makes the stages; returns false unless all clauses have exact translations, and MongoDB may test
- * them together with those of the tables.
- */
-static bool
-make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-	MongoPipeline settled;
-
-	join->pipeline = mongo_pipeline_copy(mongo_pipeline_of(root, join->outer));
-
-	/*
-	 * the command's collation, not that of the inner collection, counts in
-	 * $lookup
-	 */
-	join->pipeline.translation.compares_text |= inner->names_match;
-	if (mongo_keeps_collation(inner) || !append_join(join, &join->pipeline) ||
-		(join->pipeline.translation.keeps_collation && join->pipeline.translation.compares_text) ||
-		(join->pipeline.translation.variables != NIL &&
-		 mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)))
-		return false;
-	settled = mongo_pipeline_copy(&join->pipeline);
-	mongo_settle_lookups(&settled);
-	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
-}
-
-/* Returns the join; NULL if it cannot be pushed down. */
-static MongoJoin *
-create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
-{
-	const MongoRelation *outer = outerrel->fdw_private;
-	const MongoRelation *inner = innerrel->fdw_private;
-	MongoJoin  *join = palloc0(sizeof(MongoJoin));
-
-	join->type = jointype;
-	join->outer = outerrel;
-	join->inner = innerrel;
-	mongo_split_join_clauses(joinrel, jointype, extra->restrictlist, &join->clauses,
-							 &join->filters);
-	if (mongo_has_pseudoconstant(extra->restrictlist) ||
-		!mongo_find_join_key(root, outer->columns, innerrel, join->clauses, &join->key))
-		return NULL;
-	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
-	if (is_with_parent(joinrel, join))
-	{
-		join->form = MONGO_LOOKUP_PARENT;
-		join->columns = mongo_columns_under(inner->columns, NULL);
-	}
-	else
-	{
-		join->columns = mongo_columns_under(inner->columns,
-											mongo_unused_field(outer->columns,
-															   psprintf("t%u", innerrel->relid)));
-		choose_form(join);
-	}
-	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
-}
-
-/* Returns the join's MongoRelation, with the columns of both sides. */
-static MongoRelation *
-create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
-{
-	const MongoRelation *outer = join->outer->fdw_private;
-	MongoRelation *relation = palloc(sizeof(MongoRelation));
-
-	*relation = *outer;
-	relation->columns = join->pipeline.translation.columns;
-	relation->pipeline = &join->pipeline;
-	relation->known = NIL;
-	relation->all_exact = true;
-	relation->analyzed_rows = 0;
-	relation->remote_rows = joinrel->rows;
-	relation->examined_rows = joinrel->rows;
-	relation->join = join;
-	return relation;
-}
-
-/* Tells whether the inner side is a base relation, and MongoDB can join the sides at all. */
-static bool
-is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-			 RelOptInfo *innerrel, JoinType jointype)
-{
-	return mongo_join_type_is_known(jointype) && mongo_is_plain_query(root) &&
-		innerrel->reloptkind == RELOPT_BASEREL &&
-		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
-		mongo_pipeline_of(root, outerrel) != NULL &&
-		mongo_pipeline_of(root, innerrel) != NULL &&
-		mongo_mismatches_are(outerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
-		mongo_mismatches_are(innerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
-		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
-}
-
-/* Adds a path with one command, if it is exact and the cheapest so far. */
-static void
-offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-		   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
-{
-	const MongoRelation *earlier = joinrel->fdw_private;
-	MongoRelation *relation;
-	MongoJoin  *join;
-
-	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (join == NULL)
-		return;
-	estimate_join(root, join);
-	if (earlier != NULL && earlier->join->cost <= join->cost)
-		return;
-	relation = create_join_relation(joinrel, join);
-	if (!output_is_fields(joinrel, relation->columns))
-		return;
-	joinrel->fdw_private = relation;
-
-	add_path(joinrel, mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel),
-										 NIL, NULL, NULL, NIL));
-}
-
-/*
- * mongo_get_foreign_join_paths
- *		Adds a path that executes the join as one command, if that returns exactly PostgreSQL's
- *		result; a callback of PostgreSQL.
- *
- * If there are several such paths for a join relation, its fdw_private describes the cheapest.
- */
-void
-mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
-							 RelOptInfo *outerrel, RelOptInfo *innerrel,
-							 JoinType jointype, JoinPathExtraData *extra)
-{
-	MemoryContext old_context = mongo_enter_planning(joinrel);
-
-	if (!mongo_has_partial_results(joinrel) &&
-		is_left_deep(root, joinrel, outerrel, innerrel, jointype))
-		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
-	mongo_keep_out_of_workers(joinrel);
-	MemoryContextSwitchTo(old_context);
-}
 
 /*-------------------------------------------------------------------------
  * The equality by which $lookup finds documents through an index.
@@ -449,10 +88,7 @@ most_frequent(Oid relid, AttrNumber attnum, double rows)
 	return Min(share, 1);
 }
 
-/*
- * Tells whether $lookup finds no more documents for any key than an array can contain, according
- * to ANALYZE.
- */
+/* Tells whether an array can contain the documents found for any key, according to ANALYZE. */
 static bool
 found_documents_fit(RelOptInfo *inner, const Var *var)
 {
@@ -685,8 +321,8 @@ inner_columns(const MongoJoin *join, MongoColumns *outer)
 }
 
 /*
- * Appends a stage for clauses, of 'baserel' or, if it is NULL, of the join; returns false if one
- * of them is not exact.
+ * Appends a stage for clauses of 'baserel', or of the join if NULL; returns false unless all are
+ * exact.
  */
 static bool
 append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *clauses,
@@ -740,7 +376,7 @@ translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const
 }
 
 /*
- * Keeps the fields that are read or tested of a semijoin's document, and only the _id of an
+ * Keeps the fields of a semijoin's document that are read or tested; only the _id of an
  * antijoin's.
  */
 static void
@@ -924,4 +560,359 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 							  bson_from_template("{@1: {$exists: false}}", bson_utf8(prefix)));
 	return append_match(join, pipeline, join->type == JOIN_INNER && !is_pipeline ?
 						inner_clauses : join->filters);
+}
+
+/*-------------------------------------------------------------------------
+ * Which joins MongoDB can compute exactly, and what that costs.
+ *
+ * Array elements need no join with their own document, because they come with it.  Otherwise a
+ * $lookup is considered only if an index finds the inner documents: without one, MongoDB would
+ * read the whole collection for every outer document.  Even with an index it takes many times
+ * as long as fetching the documents and a hash join.  So it pays only for few outer documents
+ * or far more inner ones, as the costs show.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_is_plain_query
+ *		Tells whether the rows of the query's joins are never made again one by one, as an UPDATE
+ *		or SELECT FOR UPDATE does for rows that were locked.
+ */
+bool
+mongo_is_plain_query(const PlannerInfo *root)
+{
+	return (root->parse->commandType == CMD_SELECT ||
+			root->parse->commandType == CMD_INSERT) &&
+		root->parse->rowMarks == NIL && root->rowMarks == NIL;
+}
+
+/*
+ * mongo_join_type_is_known
+ *		Tells whether the join is inner, left, semi or anti, which MongoDB or a batched join can
+ *		make.
+ */
+bool
+mongo_join_type_is_known(JoinType type)
+{
+	return type == JOIN_INNER || type == JOIN_LEFT ||
+		type == JOIN_SEMI || type == JOIN_ANTI;
+}
+
+/* Tells whether a PlaceHolderVar must be evaluated within this join. */
+static bool
+has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
+{
+	foreach_ptr(PlaceHolderInfo, info, root->placeholder_list)
+	{
+		if (bms_overlap(info->ph_eval_at, joinrel->relids))
+			return true;
+	}
+	return false;
+}
+
+/* Tells whether the join's output consists of fields of its documents. */
+static bool
+output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
+{
+	ListCell   *cell;
+
+	foreach(cell, joinrel->reltarget->exprs)
+	{
+		MongoField	field;
+
+		/* a domain's constraints are tested when its value is read */
+		if (!IsA(lfirst(cell), Var) ||
+			!mongo_field_of_node(columns, lfirst(cell), &field) ||
+			!mongo_path_is_addressable(field.path))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Tells whether a $lookup can join the tables.  Only collections of one database, with the same
+ * read preference and json format, and only stored documents.
+ */
+static bool
+may_look_up(const MongoRelation *outer, const MongoRelation *inner)
+{
+	return mongo_feature_enabled(outer->options, MONGO_FEATURE_LOOKUP) &&
+		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
+		outer->serverid == inner->serverid && !mongo_is_pipeline_table(inner->options) &&
+		strcmp(outer->options->database, inner->options->database) == 0 &&
+		outer->options->canonical_json == inner->options->canonical_json &&
+		outer->options->read_mode == inner->options->read_mode;
+}
+
+/*
+ * mongo_split_join_clauses
+ *		Splits a join's RestrictInfos into 'clauses', which decide what is joined, and 'filters',
+ *		which are tested above an outer join.
+ */
+void
+mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *restrictlist,
+						 List **clauses, List **filters)
+{
+	*clauses = *filters = NIL;
+	foreach_node(RestrictInfo, rinfo, restrictlist)
+	{
+		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+			*filters = lappend(*filters, rinfo);
+		else
+			*clauses = lappend(*clauses, rinfo);
+	}
+}
+
+/* Tells whether an expression reads a field that unwinding replaces, or a parent of it. */
+static bool
+reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *expressions)
+{
+	const MongoRelation *inner = join->inner->fdw_private;
+
+	return mongo_unwound_depth(unwound, inner->columns, (Node *) expressions) > 0;
+}
+
+/*
+ * Tells whether the outer rows are elements of the inner table's documents, joined by their _id,
+ * and the query reads no field that unwinding replaces.
+ */
+static bool
+is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
+{
+	const MongoRelation *inner = join->inner->fdw_private;
+	const MongoField *outer_key = &join->key.outer;
+	const MongoTableOptions *unwound = outer_key->columns->derivation;
+	List	   *rinfos = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
+
+	return join->type == JOIN_INNER && unwound != NULL && unwound->unwind != NULL &&
+		unwound->pipeline == NULL && outer_key->columns->prefix == NULL &&
+		strcmp(unwound->collection, inner->options->collection) == 0 && !inner->has_barrier &&
+		strcmp(outer_key->path, "_id") == 0 && join->key.unique &&
+		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
+		outer_key->bson_type == join->key.inner.bson_type &&
+	/* a text _id can be a String and an ObjectId */
+		(!join->key.is_text || outer_key->bson_type != BSON_TYPE_EOD) &&
+		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
+		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
+}
+
+/* Chooses the cheapest form that applies all conditions at the right stage. */
+static void
+choose_form(MongoJoin *join)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	const MongoRelation *inner = join->inner->fdw_private;
+	bool		only_key = join->clauses == NIL && join->inner->baserestrictinfo == NIL;
+
+	/* conditions that hide rows are tested with type checks, as in a scan */
+	if (join->key.needs_restrictions ||
+		(inner->has_barrier && join->inner->baserestrictinfo != NIL) ||
+		(join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text)))
+		join->form = MONGO_LOOKUP_PIPELINE;
+	else if (!join->key.fits || join->key.is_text)
+		join->form = MONGO_LOOKUP_UNWOUND;
+	else
+		join->form = MONGO_LOOKUP_PLAIN;
+
+	join->in_engine = join->form == MONGO_LOOKUP_PLAIN &&
+		(outer->join == NULL ||
+		 (outer->join->in_engine &&
+		  (outer->join->key.unique || join->key.outer.columns->prefix == NULL)));
+}
+
+/*
+ * mongo_join_key_selectivity
+ *		Returns the share of all pairs of an outer row and an inner document that have equal keys.
+ */
+Selectivity
+mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
+						   RestrictInfo *key)
+{
+	SpecialJoinInfo inner_join = {
+		.type = T_SpecialJoinInfo,
+		.min_lefthand = outer->relids,
+		.min_righthand = inner->relids,
+		.syn_lefthand = outer->relids,
+		.syn_righthand = inner->relids,
+		.jointype = JOIN_INNER
+	};
+
+	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
+}
+
+static void
+estimate_join(PlannerInfo *root, MongoJoin *join)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	const MongoTableOptions *options = outer->options;
+	double		outer_rows = join->outer->rows;
+	double		found = outer_rows * join->inner->tuples *
+		mongo_join_key_selectivity(root, join->outer, join->inner, join->key.rinfo);
+
+	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
+		found = Min(found, outer_rows);
+
+	if (outer->join != NULL)
+	{
+		join->setup_cost = outer->join->setup_cost;
+		join->cost = outer->join->cost;
+	}
+	else
+		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
+	if (join->form != MONGO_LOOKUP_PARENT)
+	{
+		join->setup_cost += MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
+		join->cost += outer_rows * options->fdw_lookup_cost *
+			(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
+			Max(found - outer_rows, 0) * MONGO_COST_UNIT * MONGO_COST_FOUND_DOCUMENT;
+	}
+	else if (outer->join == NULL)
+	{
+		/*
+		 * nothing is looked up, and conditions on the documents are tested
+		 * before unwinding, so that indexes serve them too
+		 */
+		const MongoRelation *inner = join->inner->fdw_private;
+		double		share = inner->examined_rows / Max(join->inner->tuples, 1);
+
+		join->cost = mongo_examined_cost(join->outer, outer->examined_rows * Min(share, 1));
+	}
+}
+
+/*
+ * Makes the stages; returns false unless all clauses have exact translations, and MongoDB may test
+ * them together with those of the tables.
+ */
+static bool
+make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
+{
+	const MongoRelation *inner = join->inner->fdw_private;
+	MongoPipeline settled;
+
+	join->pipeline = mongo_pipeline_copy(mongo_pipeline_of(root, join->outer));
+
+	/*
+	 * the command's collation, not that of the inner collection, counts in
+	 * $lookup
+	 */
+	join->pipeline.translation.compares_text |= inner->names_match;
+	if (mongo_keeps_collation(inner) || !append_join(join, &join->pipeline) ||
+		(join->pipeline.translation.keeps_collation && join->pipeline.translation.compares_text) ||
+		(join->pipeline.translation.variables != NIL &&
+		 mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)))
+		return false;
+	settled = mongo_pipeline_copy(&join->pipeline);
+	mongo_settle_lookups(&settled);
+	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
+}
+
+/* Returns the join; NULL if it cannot be pushed down. */
+static MongoJoin *
+create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	const MongoRelation *outer = outerrel->fdw_private;
+	const MongoRelation *inner = innerrel->fdw_private;
+	MongoJoin  *join = palloc0(sizeof(MongoJoin));
+
+	join->type = jointype;
+	join->outer = outerrel;
+	join->inner = innerrel;
+	mongo_split_join_clauses(joinrel, jointype, extra->restrictlist, &join->clauses,
+							 &join->filters);
+	if (mongo_has_pseudoconstant(extra->restrictlist) ||
+		!mongo_find_join_key(root, outer->columns, innerrel, join->clauses, &join->key))
+		return NULL;
+	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
+	if (is_with_parent(joinrel, join))
+	{
+		join->form = MONGO_LOOKUP_PARENT;
+		join->columns = mongo_columns_under(inner->columns, NULL);
+	}
+	else
+	{
+		join->columns = mongo_columns_under(inner->columns,
+											mongo_unused_field(outer->columns,
+															   psprintf("t%u", innerrel->relid)));
+		choose_form(join);
+	}
+	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
+}
+
+/* Returns the join's MongoRelation, with the columns of both sides. */
+static MongoRelation *
+create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	MongoRelation *relation = palloc(sizeof(MongoRelation));
+
+	*relation = *outer;
+	relation->columns = join->pipeline.translation.columns;
+	relation->pipeline = &join->pipeline;
+	relation->known = NIL;
+	relation->all_exact = true;
+	relation->analyzed_rows = 0;
+	relation->remote_rows = joinrel->rows;
+	relation->examined_rows = joinrel->rows;
+	relation->join = join;
+	return relation;
+}
+
+/* Tells whether the inner side is a base relation, and MongoDB can join the sides at all. */
+static bool
+is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			 RelOptInfo *innerrel, JoinType jointype)
+{
+	return mongo_join_type_is_known(jointype) && mongo_is_plain_query(root) &&
+		innerrel->reloptkind == RELOPT_BASEREL &&
+		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
+		mongo_pipeline_of(root, outerrel) != NULL &&
+		mongo_pipeline_of(root, innerrel) != NULL &&
+		mongo_mismatches_are(outerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
+		mongo_mismatches_are(innerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
+		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
+}
+
+/* Adds a path with one command, if it is exact and the cheapest so far. */
+static void
+offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+		   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	const MongoRelation *earlier = joinrel->fdw_private;
+	MongoRelation *relation;
+	MongoJoin  *join;
+
+	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (join == NULL)
+		return;
+	estimate_join(root, join);
+	if (earlier != NULL && earlier->join->cost <= join->cost)
+		return;
+	relation = create_join_relation(joinrel, join);
+	if (!output_is_fields(joinrel, relation->columns))
+		return;
+	joinrel->fdw_private = relation;
+
+	add_path(joinrel, mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel),
+										 NIL, NULL, NULL, NIL));
+}
+
+/*
+ * mongo_get_foreign_join_paths
+ *		Adds a path that executes the join as one command, if that returns exactly PostgreSQL's
+ *		result; a callback of PostgreSQL.
+ *
+ * If there are several such paths for a join relation, its fdw_private describes the cheapest.
+ */
+void
+mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+							 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	MemoryContext old_context = mongo_enter_planning(joinrel);
+
+	if (!mongo_has_partial_results(joinrel) &&
+		is_left_deep(root, joinrel, outerrel, innerrel, jointype))
+		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
+	mongo_keep_out_of_workers(joinrel);
+	MemoryContextSwitchTo(old_context);
 }

@@ -88,8 +88,8 @@ looks_at_rows(Oid relid, CmdType operation)
 }
 
 /*
- * Tells whether the target list contains the target's whole row, apart from the junk that
- * identifies it.
+ * Tells whether the target list contains the target's whole row, apart from junk that identifies
+ * it.
  */
 static bool
 expressions_read_row(PlannerInfo *root, Index target)
@@ -149,8 +149,7 @@ mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
  * counts them.
  */
 bool
-mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
-						Bitmapset **attributes)
+mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel, Bitmapset **attributes)
 {
 	Query	   *parse = root->parse;
 	Index		target = parse->resultRelation;
@@ -263,8 +262,7 @@ static const struct
 {
 	Oid			function;
 	MongoAssignmentKind kind;
-	int			column_argument;	/* argument that may be the column; -1:
-									 * either */
+	int			column_argument;	/* may be the column; -1: either */
 }			sums[] =
 {
 	{F_INT2PL, MONGO_ASSIGN_SUM, -1},
@@ -691,10 +689,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	return true;
 }
 
-/*-------------------------------------------------------------------------
- * Type checks of the fields that conditions read, as a part of a filter.
- *-------------------------------------------------------------------------
- */
+/* -- Type checks of the fields that conditions read, as a part of a filter --- */
 
 /*
  * Tells whether this is "column = value" or "column = ANY (values)".
@@ -770,8 +765,8 @@ not_null_columns(List *quals)
 }
 
 /*
- * Appends type checks of each column that the qual reads and that is not in *checked; returns -1
- * if there is no check for one.
+ * Appends type checks of the columns that the qual reads, except *checked; returns -1 if one has
+ * none.
  */
 static int
 append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *qual,

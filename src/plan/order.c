@@ -87,8 +87,8 @@ static const MongoSortPart value_rows = {"{@1: {$ne: null}}", false};
 static const MongoSortPart number_rows = {"{@1: {$nin: [null, NaN]}}", false};
 
 /*
- * Sets the parts by the first key, 'pathkey'.  If values that do not fit are NULL, MongoDB has
- * them below and above the others.
+ * Sets the parts by the first key.  Misfits that are NULL are below and above MongoDB's other
+ * values.
  */
 static void
 set_parts(MongoOrder *order, const PathKey *pathkey, bool has_null, bool has_nan)
@@ -329,10 +329,7 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 	append_sort_key(stage, path, true);
 }
 
-/*
- * Finds the value of a member of the pathkey's class that MongoDB can compute; returns false if
- * there is none.
- */
+/* Finds a value of the pathkey's class that MongoDB can compute; returns false if there is none. */
 static bool
 find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 {
@@ -405,10 +402,7 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 	return true;
 }
 
-/*
- * Tells whether a scan in this order reads nothing twice, as one in several parts does without an
- * index.
- */
+/* Tells whether a scan in this order reads nothing twice, as several parts without an index do. */
 static bool
 has_sorted_scan(PlannerInfo *root, RelOptInfo *input_rel)
 {

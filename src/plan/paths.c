@@ -7,8 +7,7 @@
  * that MongoDB has, and scans that parallel processes share.  relation.c has estimated the table
  * before; index.c knows what indexes find, order.c which orders MongoDB has.
  *
- * The callback is mongo_get_foreign_paths().  Parameterizations stand above it, orders and shared
- * scans below.
+ * The callback mongo_get_foreign_paths() is at the end, below the parts that add these paths.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,11 +24,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
-
-static void mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel);
-static bool add_wanted_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys);
-static void add_begun_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys);
-static void add_merge_orders(PlannerInfo *root, RelOptInfo *baserel);
 
 /* ------------ Paths over one foreign table, and what they cost ------------ */
 
@@ -104,8 +98,7 @@ find_parameterization(Relids required_outer, List **found)
  * pipeline.
  */
 static List *
-try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo,
-					 List *found)
+try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo, List *found)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	MongoTranslation translation = {.columns = relation->columns};
@@ -150,10 +143,8 @@ typedef struct EquivalenceSearch
 
 /* Chooses one member that has not been processed; a callback. */
 static bool
-is_next_member(PlannerInfo *root pg_attribute_unused(),
-			   RelOptInfo *rel pg_attribute_unused(),
-			   EquivalenceClass *ec pg_attribute_unused(),
-			   EquivalenceMember *em, void *arg)
+is_next_member(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel pg_attribute_unused(),
+			   EquivalenceClass *ec pg_attribute_unused(), EquivalenceMember *em, void *arg)
 {
 	EquivalenceSearch *search = arg;
 
@@ -189,10 +180,7 @@ find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 	}
 }
 
-/*
- * Returns a copy of the list, with the member at this offset of each parameterization by no other
- * relations.
- */
+/* Returns a copy of the list, with this member of each parameterization by no other relations. */
 static List *
 with_lists(const List *list, List *parameterizations, Relids required_outer, size_t member)
 {
@@ -206,10 +194,7 @@ with_lists(const List *list, List *parameterizations, Relids required_outer, siz
 	return result;
 }
 
-/*
- * Adds a scan for each outer row, by an index.  One of the whole collection for each is never
- * worth it.
- */
+/* Adds a scan for each outer row, by an index; one of the whole collection is never worth it. */
 static void
 add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameterizations,
 					   const Parameterization *parameterization)
@@ -315,52 +300,6 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 	mongo_keep_out_of_workers(baserel);
 }
 
-/*
- * mongo_get_foreign_paths
- *		Adds the table's paths; a callback of PostgreSQL.
- */
-void
-mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
-						Oid foreigntableid pg_attribute_unused())
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	MongoEstimate plain = mongo_estimate_plain_scan(baserel);
-	List	   *parameterizations = NIL;
-	Path	   *path;
-	ListCell   *cell;
-
-	if (relation->unbound)
-	{
-		add_bound_paths(root, baserel);
-		return;
-	}
-	path = mongo_foreign_path(root, baserel, NULL, plain, NIL, baserel->lateral_relids,
-							  mongo_enable_pushdown ?
-							  mongo_local_order(root, baserel, baserel->reltarget->exprs,
-												NIL, false) : NULL, NIL);
-	/* only the row of the other table lets MongoDB test mongo_match() */
-	if (relation->matches_outer)
-		mongo_disable_path(path);
-	add_path(baserel, path);
-	if (!mongo_enable_pushdown)
-	{
-		mongo_keep_out_of_workers(baserel);
-		return;
-	}
-	if (!relation->matches_outer)
-	{
-		if (!add_wanted_order(root, baserel, root->query_pathkeys))
-			add_begun_order(root, baserel, root->query_pathkeys);
-		add_merge_orders(root, baserel);
-	}
-	parameterizations = find_parameterizations(root, baserel);
-	foreach(cell, parameterizations)
-		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
-	mongo_keep_out_of_workers(baserel);
-	if (!relation->matches_outer)
-		mongo_add_parallel_paths(root, baserel);
-}
-
 /* ------ Paths over one foreign table that give its rows in an order ------- */
 
 /* Adds a path by an index, which examines so many documents, or one that is sorted (-1). */
@@ -451,10 +390,7 @@ add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
 	}
 }
 
-/*-------------------------------------------------------------------------
- * Scans that several processes share, each reading ranges of its own.
- *-------------------------------------------------------------------------
- */
+/* ---- Scans that several processes share, each reading ranges of its own ---- */
 
 /*
  * mongo_is_foreign_scan_parallel_safe
@@ -539,4 +475,52 @@ mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
 	add_shared_path(root, baserel, workers, NIL);
 	if (order_follows_ranges(baserel, root->query_pathkeys))
 		add_shared_path(root, baserel, workers, root->query_pathkeys);
+}
+
+/* ------------------------ All paths of a foreign table --------------------- */
+
+/*
+ * mongo_get_foreign_paths
+ *		Adds the table's paths; a callback of PostgreSQL.
+ */
+void
+mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
+						Oid foreigntableid pg_attribute_unused())
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	MongoEstimate plain = mongo_estimate_plain_scan(baserel);
+	List	   *parameterizations = NIL;
+	Path	   *path;
+	ListCell   *cell;
+
+	if (relation->unbound)
+	{
+		add_bound_paths(root, baserel);
+		return;
+	}
+	path = mongo_foreign_path(root, baserel, NULL, plain, NIL, baserel->lateral_relids,
+							  mongo_enable_pushdown ?
+							  mongo_local_order(root, baserel, baserel->reltarget->exprs,
+												NIL, false) : NULL, NIL);
+	/* only the row of the other table lets MongoDB test mongo_match() */
+	if (relation->matches_outer)
+		mongo_disable_path(path);
+	add_path(baserel, path);
+	if (!mongo_enable_pushdown)
+	{
+		mongo_keep_out_of_workers(baserel);
+		return;
+	}
+	if (!relation->matches_outer)
+	{
+		if (!add_wanted_order(root, baserel, root->query_pathkeys))
+			add_begun_order(root, baserel, root->query_pathkeys);
+		add_merge_orders(root, baserel);
+	}
+	parameterizations = find_parameterizations(root, baserel);
+	foreach(cell, parameterizations)
+		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
+	mongo_keep_out_of_workers(baserel);
+	if (!relation->matches_outer)
+		mongo_add_parallel_paths(root, baserel);
 }

@@ -5,10 +5,10 @@
  *
  * A MongoPipeline is a list of stages, and the columns and values that expressions after the last
  * stage can use.  This file appends single stages, makes the rows of a pipeline table from its
- * options, and tests conditions at the first stage where their columns are.  Which pipeline is
- * made, relation.c (tables), join.c and upper.c decide.
+ * options, and tests conditions at the first stage where their columns are.  relation.c (tables),
+ * join.c and upper.c decide which pipeline is made.
  *
- * Building stands first, then the rows of one table, then conditions on array elements.
+ * Building stands first, then conditions on array elements, then the rows of one table.
  * mongo_score(), which needs a stage or a projection of its own, is at the end.
  *
  *-------------------------------------------------------------------------
@@ -30,19 +30,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* Conditions on documents before their arrays are unwound. */
-typedef struct MongoElements
-{
-	MongoTranslation *translation;	/* collects the parameters */
-	List	   *paths;			/* char *, in the order of unwinding */
-	List	  **within;			/* for each: conditions of one element, bson_t * */
-	List	   *conditions;		/* of the document, bson_t * */
-} MongoElements;
-
-static void mongo_elements_add(MongoElements *elements, int number,
-							   const MongoRelation *relation, Expr *clause);
-static List *mongo_elements_end(MongoElements *elements);
-
 /* --------------------------- Building pipelines --------------------------- */
 
 /* Tells whether this is a $group that makes a single group. */
@@ -62,8 +49,7 @@ is_one_group(const bson_t *specification)
  * The specification of a $match at the beginning is kept as only_match, and must not be freed.
  */
 void
-mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
-					  const bson_t *specification)
+mongo_pipeline_append(MongoPipeline *pipeline, const char *name, const bson_t *specification)
 {
 	/* these stages store rows or groups until they have read all input */
 	if (strcmp(name, "$sort") == 0 ||
@@ -155,9 +141,93 @@ mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
 }
 
 /*-------------------------------------------------------------------------
- * The first stages of a pipeline over one table: they make its rows and test them.
+ * Conditions on the elements of arrays, as conditions on the documents that contain them.
+ *
+ * {lines.product: 5} on a row is {lines: {$elemMatch: {product: 5}}} on its document.  All
+ * conditions on one element are in one $elemMatch, so that MongoDB can use an index on several
+ * of its fields, and both bounds of a range.
  *-------------------------------------------------------------------------
  */
+
+/* Conditions on documents before their arrays are unwound. */
+typedef struct MongoElements
+{
+	MongoTranslation *translation;	/* collects the parameters */
+	List	   *paths;			/* char *, in the order of unwinding */
+	List	  **within;			/* for each: conditions of one element, bson_t * */
+	List	   *conditions;		/* of the document, bson_t * */
+} MongoElements;
+
+/*
+ * Adds a condition on documents: an element at path number 'number' may satisfy 'clause', a
+ * condition on the rows after unwinding it.  It matches a superset of the documents that have such
+ * rows.
+ */
+static void
+mongo_elements_add(MongoElements *elements, int number, const MongoRelation *relation,
+				   Expr *clause)
+{
+	const char *path = list_nth(elements->paths, number);
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	/* elements of elements, at the same path */
+	foreach(cell, elements->paths)
+	{
+		if (foreach_current_index(cell) != number && strcmp(lfirst(cell), path) == 0)
+			return;
+	}
+	if (mongo_translate_for_element(elements->translation, relation->columns, path, 0, clause,
+									match).exactness != MONGO_NOT_SHIPPABLE)
+	{
+		elements->within[number] = lappend(elements->within[number], match);
+		return;
+	}
+	bson_reinit(match);
+	if (mongo_translate_for_element(elements->translation, relation->columns, path,
+									MONGO_UNWOUND_ELEMENT, clause,
+									match).exactness != MONGO_NOT_SHIPPABLE)
+		elements->conditions = lappend(elements->conditions, match);
+}
+
+/* Returns the number of the array whose elements contain this one, or -1. */
+static int
+enclosing_array(const List *paths, int number)
+{
+	int			outer = number - 1;
+
+	while (outer >= 0 && !mongo_path_is_under(list_nth(paths, number), list_nth(paths, outer)))
+		outer--;
+	return outer;
+}
+
+/* Returns the conditions on documents, bson_t *, or NIL. */
+static List *
+mongo_elements_end(MongoElements *elements)
+{
+	for (int i = list_length(elements->paths) - 1; i >= 0; i--)
+	{
+		const char *path = list_nth(elements->paths, i);
+		int			outer = enclosing_array(elements->paths, i);
+		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		bson_t	   *condition;
+
+		if (elements->within[i] == NIL)
+			continue;
+		mongo_append_conjuncts(match, elements->within[i]);
+		if (outer >= 0)
+			path += strlen(list_nth(elements->paths, outer)) + 1;
+		condition = bson_from_template("{@1: {$elemMatch: @2}}", bson_utf8(path),
+									   bson_document(match));
+		if (outer >= 0)
+			elements->within[outer] = lappend(elements->within[outer], condition);
+		else
+			elements->conditions = lappend(elements->conditions, condition);
+	}
+	return elements->conditions;
+}
+
+/* -- The first stages of a pipeline over one table: they make its rows and test them -- */
 
 /* Appends stages that contain no placeholders. */
 static void
@@ -420,84 +490,6 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		append_verbatim(pipeline, &stages);
 		append_matches(pipeline, at_depth[i + 1]);
 	}
-}
-
-/*-------------------------------------------------------------------------
- * Conditions on the elements of arrays, as conditions on the documents that contain them.
- *
- * {lines.product: 5} on a row is {lines: {$elemMatch: {product: 5}}} on its document.  All
- * conditions on one element are in one $elemMatch, so that MongoDB can use an index on several
- * of its fields, and both bounds of a range.
- *-------------------------------------------------------------------------
- */
-
-/*
- * Adds a condition on documents: an element at path number 'number' may satisfy 'clause', a
- * condition on the rows after unwinding it.  It matches a superset of the documents that have such
- * rows.
- */
-static void
-mongo_elements_add(MongoElements *elements, int number, const MongoRelation *relation,
-				   Expr *clause)
-{
-	const char *path = list_nth(elements->paths, number);
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-	ListCell   *cell;
-
-	/* elements of elements, at the same path */
-	foreach(cell, elements->paths)
-	{
-		if (foreach_current_index(cell) != number && strcmp(lfirst(cell), path) == 0)
-			return;
-	}
-	if (mongo_translate_for_element(elements->translation, relation->columns, path, 0, clause,
-									match).exactness != MONGO_NOT_SHIPPABLE)
-	{
-		elements->within[number] = lappend(elements->within[number], match);
-		return;
-	}
-	bson_reinit(match);
-	if (mongo_translate_for_element(elements->translation, relation->columns, path,
-									MONGO_UNWOUND_ELEMENT, clause,
-									match).exactness != MONGO_NOT_SHIPPABLE)
-		elements->conditions = lappend(elements->conditions, match);
-}
-
-/* Returns the number of the array whose elements contain this one, or -1. */
-static int
-enclosing_array(const List *paths, int number)
-{
-	int			outer = number - 1;
-
-	while (outer >= 0 && !mongo_path_is_under(list_nth(paths, number), list_nth(paths, outer)))
-		outer--;
-	return outer;
-}
-
-/* Returns the conditions on documents, bson_t *, or NIL. */
-static List *
-mongo_elements_end(MongoElements *elements)
-{
-	for (int i = list_length(elements->paths) - 1; i >= 0; i--)
-	{
-		const char *path = list_nth(elements->paths, i);
-		int			outer = enclosing_array(elements->paths, i);
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
-		bson_t	   *condition;
-
-		if (elements->within[i] == NIL)
-			continue;
-		mongo_append_conjuncts(match, elements->within[i]);
-		if (outer >= 0)
-			path += strlen(list_nth(elements->paths, outer)) + 1;
-		condition = bson_from_template("{@1: {$elemMatch: @2}}", bson_utf8(path),
-									   bson_document(match));
-		if (outer >= 0)
-			elements->within[outer] = lappend(elements->within[outer], condition);
-		else
-			elements->conditions = lappend(elements->conditions, condition);
-	}
-	return elements->conditions;
 }
 
 /*-------------------------------------------------------------------------

@@ -56,22 +56,18 @@ typedef struct MongoRelation
 	MongoColumns *columns;
 	uint32		mismatches;		/* values of type_mismatch that apply to the
 								 * columns, as bits 1 << MongoTypeMismatch */
-	const bson_t *fit;			/* what documents must match that 'skip' does
-								 * not leave out; NULL: nothing */
+	const bson_t *fit;			/* of documents not skipped; or NULL */
 	bool		skips_locally;	/* PostgreSQL has to leave out some, too */
 	const List *subplans;		/* Plan *, of the subqueries in restrictions */
 	List	   *known;			/* MongoClause *, of restrictions without
 								 * parameters, whose translation for the
 								 * estimate the plan uses again */
-	List	   *sought;			/* MongoClause *, of restrictions that an
-								 * index may serve */
+	List	   *sought;			/* MongoClause *, that an index may serve */
 	List	   *restrictions;	/* RestrictInfo *, a copy of baserestrictinfo */
 	bool		below_barrier;	/* the query is below a security barrier */
-	bool		has_barrier;	/* restrictions hide rows from the query or
-								 * from what is above it */
+	bool		has_barrier;	/* restrictions hide rows from conditions */
 	Index		query_level;	/* PlannerInfo.qual_security_level */
-	bool		all_exact;		/* PostgreSQL has no base restriction left to
-								 * test */
+	bool		all_exact;		/* PostgreSQL has no restriction to test */
 	const struct MongoPipeline *pipeline;	/* makes the rows exactly; NULL:
 											 * PostgreSQL has to test some */
 	bool		asked_for_pipeline; /* 'pipeline' has been set */
@@ -124,10 +120,8 @@ typedef struct MongoScanClauses
 	Bitmapset  *read;			/* columns that are read but for the bindings,
 								 * as pull_varattnos() counts them */
 	List	   *bound;			/* clauses that bind parameters */
-	List	   *local;			/* tested by PostgreSQL: not shippable, or a
-								 * superset */
-	List	   *hiding;			/* numbers, from 0, of those in 'local' that
-								 * hide rows */
+	List	   *local;			/* tested by PostgreSQL, perhaps again */
+	List	   *hiding;			/* those of 'local' that hide rows, by index */
 	List	   *exact;			/* tested by MongoDB alone */
 	List	   *sent;			/* MongoClause *, of what MongoDB tests */
 	bson_t	   *filter;			/* ... as one filter; empty: none */
@@ -198,8 +192,7 @@ typedef struct MongoOutput
 {
 	Expr	   *expression;		/* a group's key or an aggregate */
 	MongoScanColumn *column;	/* without name and index */
-	MongoScanColumn *count;		/* of an average, whose sum is in 'column'; or
-								 * NULL */
+	MongoScanColumn *count;		/* of an average, with its sum; or NULL */
 } MongoOutput;
 
 /* fdw_private of an upper relation. */
@@ -224,8 +217,7 @@ typedef struct MongoUpperRelation
 extern const MongoTableOptions *mongo_upper_options(const MongoUpperRelation *upper);
 extern MongoUpperRelation *mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel);
 extern void mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
-								 MongoUpperRelation *upper, PathTarget *target,
-								 List *pathkeys);
+								 MongoUpperRelation *upper, PathTarget *target, List *pathkeys);
 extern bool mongo_upper_has_values(const MongoUpperRelation *upper, List *expressions);
 
 /* --------------------------------- group.c ---------------------------------- */
@@ -235,8 +227,7 @@ typedef struct MongoAccumulator
 {
 	const char *operator;		/* "$sum", "$min" or "$max" */
 	bson_t	   *operand;
-	bool		distinct;		/* over the distinct values, in the second
-								 * stage */
+	bool		distinct;		/* over distinct values, in the second stage */
 } MongoAccumulator;
 
 /* A key; its field is "_id.k0" and so on, or "_id" when it is the only one. */
@@ -254,8 +245,7 @@ typedef struct MongoGroup
 	List	   *accumulators;	/* MongoAccumulator * */
 	Node	   *distinct;		/* what DISTINCT aggregates are over, or NULL */
 	MongoValue	distinct_value; /* the same; its field is "_id.d" */
-	bson_t	   *results;		/* specification of the $set; its fields are
-								 * "r0" and so on */
+	bson_t	   *results;		/* of the $set, with fields "r0", "r1" */
 	int			nresults;
 	List	   *outputs;		/* MongoOutput *, as in MongoUpperRelation */
 	List	   *computed;		/* MongoComputed *: those but averages */
@@ -265,8 +255,7 @@ extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
 							  MongoValue *value);
 extern bool mongo_group_add_key(MongoGroup *group, Expr *expression);
 extern Node *mongo_group_lone_key(const MongoGroup *group);
-extern void mongo_group_append(MongoGroup *group, bool walks, bool merge,
-							   MongoPipeline *pipeline);
+extern void mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline);
 extern bool mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate);
 
 /* --------------------------------- order.c ---------------------------------- */
@@ -279,8 +268,7 @@ typedef struct MongoOrderKey
 {
 	const char *path;			/* UTF-8 */
 	bool		ascending;
-	bool		indexed;		/* an index on it alone has an order,
-								 * by an option or ANALYZE */
+	bool		indexed;		/* an index on it alone has an order */
 	bool		excludes_arrays;	/* they do not fit; MongoDB's sort would
 									 * fail for those of two keys */
 } MongoOrderKey;
@@ -405,8 +393,7 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 #define MONGO_COST_BATCHED_FIND		0.98	/* - share of a find's startup;
 											 * less than a nested loop's */
 
-extern List *mongo_note_sought(List *sought, RestrictInfo *rinfo,
-							   const MongoCondition *condition);
+extern List *mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condition);
 extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought);
 extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 							  double *share, bool *unique);
@@ -426,8 +413,7 @@ extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shar
 extern Cost mongo_sort_stage_cost(double rows, double wanted);
 extern double mongo_expression_cost(const bson_t *expression);
 extern double mongo_group_cost(const MongoGroup *group, double groups);
-extern double mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows,
-								 double batches);
+extern double mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows, double batches);
 
 /* ---------------------------------- join.c ---------------------------------- */
 
@@ -437,8 +423,7 @@ typedef struct MongoJoinKey
 	RestrictInfo *rinfo;
 	MongoField	outer;
 	MongoField	inner;
-	bool		is_text;		/* Strings and ObjectIds may be equal in
-								 * PostgreSQL */
+	bool		is_text;		/* may equal both a String and an ObjectId */
 	bool		unique;			/* finds one document at most */
 	bool		needs_restrictions; /* the index has fields before the key
 									 * that these set equal to values */
@@ -481,8 +466,7 @@ typedef struct MongoJoin
 	bool		in_engine;		/* see MONGO_LOOKUP_PLAIN */
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */
-	MongoPipeline pipeline;		/* with that of the outer side; lookups are
-								 * not settled */
+	MongoPipeline pipeline;		/* with the outer side; lookups not settled */
 	Cost		setup_cost;		/* before the first document comes */
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
@@ -490,8 +474,7 @@ typedef struct MongoJoin
 extern bool mongo_is_plain_query(const PlannerInfo *root);
 extern bool mongo_join_type_is_known(JoinType type);
 extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
-									 const List *restrictlist,
-									 List **clauses, List **filters);
+									 const List *restrictlist, List **clauses, List **filters);
 extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,
 											  RelOptInfo *inner, RestrictInfo *key);
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
@@ -507,9 +490,8 @@ typedef struct MongoEquality
 	MongoHashKey key;
 } MongoEquality;
 
-extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel,
-								 const RestrictInfo *rinfo, const Bitmapset *outer_relids,
-								 MongoEquality *equality);
+extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
+								 const Bitmapset *outer_relids, MongoEquality *equality);
 extern List *mongo_hashed_keys(const Path *path);
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
 extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,

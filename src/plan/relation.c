@@ -8,8 +8,8 @@
  * them may be tested early although others hide rows.  Assumes that src/translate translates one
  * condition correctly, and that index.c knows which documents an index finds.
  *
- * The callback is mongo_get_foreign_rel_size(), and what it calls stands above it.  After it come
- * the clauses of a scan, which the other files of this folder use, and the rules of security.
+ * The rules of security come first, then what mongo_get_foreign_rel_size(), the callback, needs.
+ * The clauses of a scan, which other files of this folder use, are at the end.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,20 +43,100 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-static bool mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo);
-static bool is_below_barrier(const PlannerInfo *root);
-
 /*-------------------------------------------------------------------------
- * A foreign table at planning: its size, and the restrictions that MongoDB can test.
+ * Row-level security and security barriers: which conditions may be tested early?
+ *
+ * A condition of the query must not see rows that a policy, or a security-barrier view, hides,
+ * if it can reveal them: by an error or in any other way.  MongoDB tests a command's conditions
+ * in an order of its own.  So every condition in a command is tested early, as an index's
+ * conditions are in PostgreSQL, and PostgreSQL's rule applies: a condition that is pushed down
+ * is leakproof, or of no higher security level than any condition on the same table
+ * ("Security-level constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
+ * must not fail where PostgreSQL's leakproof functions do not.
+ *
+ * Nor may an error reveal a document that does not fit its columns, if a restriction hides it
+ * or cannot be tested.  Conditions that MongoDB tests have type checks, which exclude such
+ * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan.c.
  *-------------------------------------------------------------------------
  */
+
+/* Tells whether a query around this one is below a security barrier. */
+static bool
+is_below_barrier(const PlannerInfo *root)
+{
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		foreach_node(RangeTblEntry, entry, root->parse->rtable)
+		{
+			if (entry->rtekind == RTE_SUBQUERY && entry->security_barrier)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Tells whether this restriction hides rows from conditions of the query, or of one above it. */
+static bool
+mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return relation->has_barrier &&
+		(relation->below_barrier || rinfo->security_level < relation->query_level) &&
+		bms_is_subset(rinfo->clause_relids, baserel->relids);
+}
+
+/*
+ * mongo_is_securely_promotable
+ *		Tells whether MongoDB may test this restriction, whose translation is 'match', early.
+ */
+bool
+mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo, const bson_t *match)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return !relation->has_barrier ||
+		(restriction_is_securely_promotable(rinfo, baserel) && mongo_cannot_fail(match));
+}
+
+/*
+ * mongo_join_is_secure
+ *		Tells whether MongoDB may test a join's clauses early.
+ *
+ * 'stages' test these RestrictInfos in addition to the restrictions of its tables.
+ */
+bool
+mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel, List *clauses, const bson_t *stages)
+{
+	bool		has_barrier = false;
+	int			relid = -1;
+
+	while ((relid = bms_next_member(joinrel->relids, relid)) >= 0)
+	{
+		RelOptInfo *baserel = root->simple_rel_array[relid];
+		ListCell   *cell;
+
+		/* the number of an outer join is not a table */
+		if (baserel == NULL || !((MongoRelation *) baserel->fdw_private)->has_barrier)
+			continue;
+		has_barrier = true;
+		foreach(cell, clauses)
+		{
+			if (!restriction_is_securely_promotable(lfirst_node(RestrictInfo, cell), baserel))
+				return false;
+		}
+	}
+	return !has_barrier || mongo_cannot_fail(stages);
+}
+
+/* -- A foreign table at planning: its size, and the restrictions that MongoDB can test -- */
 
 /* The estimate for a collection of unknown size. */
 #define DEFAULT_ROWS	1000
 
 /*
- * Sets the network's properties: the options override what ANALYZE has measured.  Without either,
- * MongoDB is on the same machine.
+ * Sets the network's properties by options, or else by ANALYZE; by default the machine is the
+ * same.
  */
 static void
 set_network(MongoRelation *relation)
@@ -510,12 +590,11 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 }
 
 /*
- * Finds the restrictions that MongoDB can test, and from them estimates the number of documents
- * returned and examined.
+ * Finds the restrictions that MongoDB can test, and estimates what it returns and examines by
+ * them.
  */
 static void
-classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
-					  MongoRelation *relation)
+classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 {
 	MongoTranslation translation;
 	List	   *remote = NIL;
@@ -657,10 +736,8 @@ report_system_column(const SystemColumnSearch *search, Oid foreigntableid)
 
 /*
  * Raises 0A000 if the query refers to system columns, because each scan gives its rows other
- * ctids.
- *
- * Vars of a partition have its parent's number in the query; for a part of UNION ALL, they are in
- * translated_vars.
+ * ctids.  Vars of a partition have its parent's number in the query; for a part of UNION ALL, they
+ * are in translated_vars.
  */
 static void
 reject_system_columns(PlannerInfo *root, const RelOptInfo *baserel, Oid foreigntableid)
@@ -705,8 +782,7 @@ mongo_refuse_returned_system_columns(List *returning, Index target, Oid foreignt
  * columns, and 22023 for a parameter without a pipeline.
  */
 void
-mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
-						   Oid foreigntableid)
+mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
 	MemoryContext old_context = mongo_enter_planning(baserel);
 	MongoRelation *relation = create_table_relation(root, baserel, foreigntableid);
@@ -874,95 +950,4 @@ mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 		bson_concat(filter, linitial(conjuncts));
 	if (list_length(conjuncts) > 1)
 		mongo_append_branches(filter, conjuncts, true);
-}
-
-/*-------------------------------------------------------------------------
- * Row-level security and security barriers: which conditions may be tested early?
- *
- * A condition of the query must not see rows that a policy, or a security-barrier view, hides,
- * if it can reveal them: by an error or in any other way.  MongoDB tests a command's conditions
- * in an order of its own.  So every condition in a command is tested early, as an index's
- * conditions are in PostgreSQL, and PostgreSQL's rule applies: a condition that is pushed down
- * is leakproof, or of no higher security level than any condition on the same table
- * ("Security-level constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
- * must not fail where PostgreSQL's leakproof functions do not.
- *
- * Nor may an error reveal a document that does not fit its columns, if a restriction hides it
- * or cannot be tested.  Conditions that MongoDB tests have type checks, which exclude such
- * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan.c.
- *-------------------------------------------------------------------------
- */
-
-/* Tells whether a query around this one is below a security barrier. */
-static bool
-is_below_barrier(const PlannerInfo *root)
-{
-	for (root = root->parent_root; root != NULL; root = root->parent_root)
-	{
-		foreach_node(RangeTblEntry, entry, root->parse->rtable)
-		{
-			if (entry->rtekind == RTE_SUBQUERY && entry->security_barrier)
-				return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Tells whether this restriction of the foreign table hides rows from conditions of the query, or
- * of one above it.
- */
-static bool
-mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return relation->has_barrier &&
-		(relation->below_barrier || rinfo->security_level < relation->query_level) &&
-		bms_is_subset(rinfo->clause_relids, baserel->relids);
-}
-
-/*
- * mongo_is_securely_promotable
- *		Tells whether MongoDB may test this restriction, whose translation is 'match', early.
- */
-bool
-mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
-							 const bson_t *match)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return !relation->has_barrier ||
-		(restriction_is_securely_promotable(rinfo, baserel) && mongo_cannot_fail(match));
-}
-
-/*
- * mongo_join_is_secure
- *		Tells whether MongoDB may test a join's clauses early.
- *
- * 'stages' test these RestrictInfos in addition to the restrictions of its tables.
- */
-bool
-mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel, List *clauses,
-					 const bson_t *stages)
-{
-	bool		has_barrier = false;
-	int			relid = -1;
-
-	while ((relid = bms_next_member(joinrel->relids, relid)) >= 0)
-	{
-		RelOptInfo *baserel = root->simple_rel_array[relid];
-		ListCell   *cell;
-
-		/* the number of an outer join is not a table */
-		if (baserel == NULL || !((MongoRelation *) baserel->fdw_private)->has_barrier)
-			continue;
-		has_barrier = true;
-		foreach(cell, clauses)
-		{
-			if (!restriction_is_securely_promotable(lfirst_node(RestrictInfo, cell), baserel))
-				return false;
-		}
-	}
-	return !has_barrier || mongo_cannot_fail(stages);
 }

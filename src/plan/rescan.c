@@ -39,8 +39,7 @@
 #define HASHED_ROW_BYTES	64
 
 /*
- * Tells whether the node contains a value of an outer query, which may have many rows; a tree
- * walker.
+ * Tells whether the node contains a value of an outer query, of many rows perhaps; a tree walker.
  */
 static bool
 has_outer_value(Node *node, void *root)
@@ -182,11 +181,9 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * Returns a path that fetches the documents for all values of the outer rows, with the target
- * 'target', or the relation's if that is NULL.
- *
- * Returns NULL if no outer value is compared by equality, or if the documents probably are too
- * many or too large.
+ * Returns a path with this target, or the relation's if NULL, that fetches the documents for all
+ * values of the outer rows; NULL if no outer value is compared by equality, or if the documents
+ * probably are too many or too large.
  */
 static Path *
 hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
@@ -245,10 +242,7 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 	scan->fdw_exprs = list_concat(scan->fdw_exprs, list_concat(values, columns));
 }
 
-/*-------------------------------------------------------------------------
- * Second plans, in which PostgreSQL computes what MongoDB computes for single values.
- *-------------------------------------------------------------------------
- */
+/* -- Second plans, in which PostgreSQL computes what MongoDB computes for single values -- */
 
 /*
  * mongo_local_aggregate

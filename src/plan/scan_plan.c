@@ -7,9 +7,9 @@
  * clauses again with their parameters, and writes the commands as templates, in which the executor
  * replaces parameters (src/exec/scan.c).  It describes them in a MongoScanPlan.
  *
- * The callback is mongo_get_foreign_plan().  Above it are the commands, then the plan of one
- * table, and the plan of a join or upper relation, whose command is a pipeline.  Below it are the
- * parts of columns that a query reads, and the tables by which plans become nodes.
+ * The fields that are read come first, then the commands, the plan of one table, and the plan of a
+ * join or upper relation, whose command is a pipeline.  The callback mongo_get_foreign_plan()
+ * follows.  At the end are the tables by which plans become nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,8 +36,109 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-static List *read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns,
-						Bitmapset **narrowed);
+/* ------------- The parts of a table's columns that a query reads ---------- */
+
+/* What expressions read of a table. */
+typedef struct Reading
+{
+	MongoColumns *columns;
+	Bitmapset  *whole;			/* attribute numbers of columns read whole */
+	Bitmapset  *inside;			/* and of columns that accessors read */
+	List	   *paths;			/* paths of these accessors, char * */
+	bool		whole_row;
+} Reading;
+
+/* Collects the columns and paths that an expression reads; a tree walker. */
+static bool
+note_reading(Node *node, void *context)
+{
+	Reading    *reading = context;
+	const Var  *var = (const Var *) node;
+	MongoField	field;
+
+	if (node == NULL)
+		return false;
+	if ((IsA(node, OpExpr) || IsA(node, FuncExpr) || IsA(node, SubscriptingRef)) &&
+		mongo_field_of_node(reading->columns, node, &field))
+	{
+		reading->paths = lappend(reading->paths, unconstify(char *, field.path));
+		reading->inside = bms_add_member(reading->inside,
+										 linitial_node(Var, pull_var_clause(node, 0))->varattno);
+		return false;
+	}
+	if (IsA(node, Var) && var->varlevelsup == 0 && var->varno == (int) reading->columns->varno)
+	{
+		if (var->varattno > 0)
+			reading->whole = bms_add_member(reading->whole, var->varattno);
+		else
+			reading->whole_row = true;
+		return false;
+	}
+	return expression_tree_walker(node, note_reading, context);
+}
+
+/*
+ * Tells whether only the target list and the conditions read the table's columns.  Not in a join,
+ * nor if rows are locked or changed.  With type_mismatch 'null', a String that text cannot
+ * represent makes a whole json value NULL.
+ */
+static bool
+is_all_there(PlannerInfo *root, RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return root->parse->commandType == CMD_SELECT && root->parse->rowMarks == NIL &&
+		baserel->reloptkind == RELOPT_BASEREL &&
+		bms_equal(root->all_baserels, baserel->relids) &&
+		mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_ERROR);
+}
+
+/*
+ * Returns the paths, char *, to fetch for these columns (MongoScanColumn); NIL if the whole
+ * document is needed.
+ *
+ * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are enough:
+ * accessors return the same without the other keys.  *narrowed is set to the attribute numbers of
+ * such columns.
+ */
+static List *
+read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **narrowed)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	Reading		reading = {.columns = relation->columns};
+	List	   *paths = NIL;
+	bool		knows_all = is_all_there(root, baserel);
+	ListCell   *cell;
+
+	*narrowed = NULL;
+	if (knows_all)
+	{
+		note_reading((Node *) root->processed_tlist, &reading);
+		note_reading(root->parse->havingQual, &reading);
+		foreach(cell, baserel->baserestrictinfo)
+			note_reading((Node *) lfirst_node(RestrictInfo, cell)->clause, &reading);
+	}
+	foreach_ptr(const MongoScanColumn, column, columns)
+	{
+		int			attribute = column->index + 1;
+
+		if (column->path == NULL)
+			return NIL;
+		if (knows_all && !reading.whole_row && !bms_is_member(attribute, reading.whole) &&
+			bms_is_member(attribute, reading.inside))
+			*narrowed = bms_add_member(*narrowed, attribute);
+		else
+			paths = lappend(paths, unconstify(char *, column->path));
+	}
+	if (*narrowed != NULL)
+		paths = list_concat(paths, reading.paths);
+	foreach(cell, paths)
+	{
+		if (!mongo_path_is_addressable(lfirst(cell)))
+			return NIL;
+	}
+	return paths;
+}
 
 /* ------ The ForeignScan node of a table, a join or an upper relation ------ */
 
@@ -139,8 +240,7 @@ append_hint(bson_t *command, const MongoTableOptions *options)
 }
 
 /*
- * Appends the fields that any command may have: collation, hint, maxTimeMS, ...; returns it as a
- * Const.
+ * Appends the fields that any command may have: collation, hint, maxTimeMS; returns it as a Const.
  */
 static Const *
 finish_command(bson_t *command, const MongoRelation *relation,
@@ -190,15 +290,9 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 	return finish_command(command, relation, &pipeline->translation, false, filter != NULL);
 }
 
-/*-------------------------------------------------------------------------
- * From the chosen path of a foreign table to its commands.
- *-------------------------------------------------------------------------
- */
+/* --------- From the chosen path of a foreign table to its commands ---------- */
 
-/*
- * Tells whether there is an "= ANY" or "<> ALL", whose values may be too many to send; a tree
- * walker.
- */
+/* Tells whether there is an "= ANY" or "<> ALL", perhaps of too many values; a tree walker. */
 static bool
 has_list(Node *node, void *context)
 {
@@ -360,10 +454,7 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 	return pipeline_command(relation, &pipeline);
 }
 
-/*
- * Returns a scan's command, or several that run one after another for a split sort
- * (MongoSortPart).
- */
+/* Returns a scan's command, or several for a split sort (MongoSortPart), which run one by one. */
 static List *
 scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 			  const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys)
@@ -394,13 +485,11 @@ scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 
 /*
  * Returns the number of sorted rows that a constant LIMIT needs, if nothing between it and this
- * scan can drop a row; -1 if all may be needed.
- *
- * limit_tuples may be an estimate, from the current result of a stable function.
+ * scan can drop a row; -1 if all may be needed.  limit_tuples may be an estimate, from the current
+ * result of a stable function.
  */
 static int
-enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
-			List *pathkeys)
+enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation, List *pathkeys)
 {
 	if (pathkeys == NIL || root->limit_tuples < 1 || root->limit_tuples >= PG_INT32_MAX ||
 		root->parse->limitCount == NULL || !IsA(root->parse->limitCount, Const) ||
@@ -414,7 +503,6 @@ enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relatio
 	return (int) root->limit_tuples;
 }
 
-/* Returns the columns that row-hiding conditions read. */
 static List *
 hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 {
@@ -619,10 +707,7 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 	column->collection = mongo_table_options(relid)->collection;
 }
 
-/*
- * Adds a group's outputs as columns and as the scan's target list.  The counts of averages come
- * after all outputs.
- */
+/* Adds a group's outputs as columns and as the scan's target list; counts of averages come last. */
 static void
 add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *scan)
 {
@@ -649,10 +734,7 @@ add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *
 	}
 }
 
-/*
- * Fills in the plan and the node of a join; or, with 'upper', of an upper relation over a join or
- * a table.
- */
+/* Fills in the plan and the node of a join; or, with 'upper', of an upper relation over 'input'. */
 static void
 plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *upper,
 			  List *expressions, MongoScanPlan *plan, MongoTranslation *translation,
@@ -730,9 +812,8 @@ comes_from_rows(Node *node, void *context)
  */
 ForeignScan *
 mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
-					   Oid foreigntableid pg_attribute_unused(),
-					   ForeignPath *best_path, List *tlist,
-					   List *scan_clauses, Plan *outer_plan)
+					   Oid foreigntableid pg_attribute_unused(), ForeignPath *best_path,
+					   List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	const MongoUpperRelation *upper = IS_UPPER_REL(foreignrel) ? foreignrel->fdw_private : NULL;
 	RelOptInfo *input = upper == NULL ? foreignrel : upper->input;
@@ -770,116 +851,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	return scan;
 }
 
-/* ------------- The parts of a table's columns that a query reads ---------- */
-
-/* What expressions read of a table. */
-typedef struct Reading
-{
-	MongoColumns *columns;
-	Bitmapset  *whole;			/* attribute numbers of columns that are read
-								 * as a whole */
-	Bitmapset  *inside;			/* and of columns that accessors read */
-	List	   *paths;			/* paths of these accessors, char * */
-	bool		whole_row;
-} Reading;
-
-/* Collects the columns and paths that an expression reads; a tree walker. */
-static bool
-note_reading(Node *node, void *context)
-{
-	Reading    *reading = context;
-	const Var  *var = (const Var *) node;
-	MongoField	field;
-
-	if (node == NULL)
-		return false;
-	if ((IsA(node, OpExpr) || IsA(node, FuncExpr) || IsA(node, SubscriptingRef)) &&
-		mongo_field_of_node(reading->columns, node, &field))
-	{
-		reading->paths = lappend(reading->paths, unconstify(char *, field.path));
-		reading->inside = bms_add_member(reading->inside,
-										 linitial_node(Var, pull_var_clause(node, 0))->varattno);
-		return false;
-	}
-	if (IsA(node, Var) && var->varlevelsup == 0 && var->varno == (int) reading->columns->varno)
-	{
-		if (var->varattno > 0)
-			reading->whole = bms_add_member(reading->whole, var->varattno);
-		else
-			reading->whole_row = true;
-		return false;
-	}
-	return expression_tree_walker(node, note_reading, context);
-}
-
-/*
- * Tells whether only the target list and the conditions read the table's columns.  Not in a join,
- * nor if rows are locked or changed.
- *
- * With type_mismatch 'null', a String that text cannot represent makes a whole json value NULL.
- */
-static bool
-is_all_there(PlannerInfo *root, RelOptInfo *baserel)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return root->parse->commandType == CMD_SELECT && root->parse->rowMarks == NIL &&
-		baserel->reloptkind == RELOPT_BASEREL &&
-		bms_equal(root->all_baserels, baserel->relids) &&
-		mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_ERROR);
-}
-
-/*
- * Returns the paths, char *, to fetch for these columns (MongoScanColumn); NIL if the whole
- * document is needed.
- *
- * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are enough:
- * accessors return the same without the other keys.  *narrowed is set to the attribute numbers of
- * such columns.
- */
-static List *
-read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **narrowed)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	Reading		reading = {.columns = relation->columns};
-	List	   *paths = NIL;
-	bool		knows_all = is_all_there(root, baserel);
-	ListCell   *cell;
-
-	*narrowed = NULL;
-	if (knows_all)
-	{
-		note_reading((Node *) root->processed_tlist, &reading);
-		note_reading(root->parse->havingQual, &reading);
-		foreach(cell, baserel->baserestrictinfo)
-			note_reading((Node *) lfirst_node(RestrictInfo, cell)->clause, &reading);
-	}
-	foreach_ptr(const MongoScanColumn, column, columns)
-	{
-		int			attribute = column->index + 1;
-
-		if (column->path == NULL)
-			return NIL;
-		if (knows_all && !reading.whole_row && !bms_is_member(attribute, reading.whole) &&
-			bms_is_member(attribute, reading.inside))
-			*narrowed = bms_add_member(*narrowed, attribute);
-		else
-			paths = lappend(paths, unconstify(char *, column->path));
-	}
-	if (*narrowed != NULL)
-		paths = list_concat(paths, reading.paths);
-	foreach(cell, paths)
-	{
-		if (!mongo_path_is_addressable(lfirst(cell)))
-			return NIL;
-	}
-	return paths;
-}
-
-/*-------------------------------------------------------------------------
- * The members of plans for execution, and their conversion to nodes.
- *-------------------------------------------------------------------------
- */
+/* ---- The members of plans for execution, and their conversion to nodes ----- */
 
 #define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoScanColumn, kind, field)
 #define SCAN(kind, field)		MONGO_STRUCT_FIELD(MongoScanPlan, kind, field)

@@ -400,8 +400,7 @@ add_distinct_keys(MongoGroup *group, PlannerInfo *root)
 }
 
 static void
-add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
-				  RelOptInfo *distinct_rel)
+add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
 {
 	Query	   *parse = root->parse;
 	PathTarget *target = root->upper_targets[UPPERREL_DISTINCT];
@@ -451,8 +450,7 @@ bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 }
 
 /*
- * Lowers the estimate to a limited one, never worse than a Limit node, which costs the same
- * otherwise.
+ * Lowers the estimate to a limited one, never worse than a Limit node, which would cost the same.
  */
 static void
 limit_estimate(MongoEstimate *estimate, const FinalPathExtraData *final)
@@ -463,7 +461,6 @@ limit_estimate(MongoEstimate *estimate, const FinalPathExtraData *final)
 	estimate->total_cost *= MONGO_COST_PUSHED_LIMIT;
 }
 
-/* Adds a scan with limit and skip. */
 static void
 add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 				 MongoEstimate estimate, const FinalPathExtraData *final)
@@ -521,7 +518,6 @@ table_below(RelOptInfo *rel)
 	return NULL;
 }
 
-/* Adds a pipeline that ends with $skip and $limit. */
 static void
 add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
 					 const FinalPathExtraData *final)
@@ -559,19 +555,15 @@ add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_re
 		add_limited_scans(root, baserel, output_rel, final);
 }
 
-/*-------------------------------------------------------------------------
- * PostgreSQL's callbacks.
- *-------------------------------------------------------------------------
- */
+/* -------------------------- PostgreSQL's callbacks -------------------------- */
 
 /*
  * mongo_get_foreign_upper_paths
  *		Adds a path that computes this step in MongoDB, if that is exact; a callback of PostgreSQL.
  */
 void
-mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
-							  RelOptInfo *input_rel, RelOptInfo *output_rel,
-							  void *extra)
+mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+							  RelOptInfo *output_rel, void *extra)
 {
 	MemoryContext old_context;
 
