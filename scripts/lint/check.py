@@ -20,6 +20,8 @@ LONGEST_FILE = 1050
 ROOM = 2000
 WIDEST_LINE = 100
 TAB = 4
+# Folders whose contracts are still in their headers, or in another form.
+OTHER_CONTRACTS = {"src", "src/catalog", "src/convert", "src/sync", "src/translate"}
 KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.txt")
 
 
@@ -69,7 +71,7 @@ class Tree:
             if begin is None or any(re.match(r"[#;}]|.*;$", text) for text in lines[number:begin]):
                 continue
             end = next(i for i in range(begin, len(lines)) if lines[i].startswith("}"))
-            yield match.group(1), lines[number - 1].startswith("static"), number, end + 1
+            yield match.group(1), "static" in lines[number - 1].split(), number, end + 1
 
 
 def object_of(path):
@@ -118,6 +120,22 @@ def long_files(tree):
         lines = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*\n", "", text, flags=re.MULTILINE | re.DOTALL).count("\n")
         if lines > LONGEST_FILE:
             yield "%s has %d lines" % (path, lines)
+
+
+def missing_contracts(tree):
+    """The comment above an extern function begins with its name, that above a static one does not."""
+    for path in tree.sources:
+        lines = [] if folder_of(path) in OTHER_CONTRACTS else tree.text[path].split("\n")
+        for name, static, first, _ in tree.functions(path) if lines else ():
+            end = first - 2
+            begin = end
+            while lines[end].endswith("*/") and not lines[begin].startswith("/*"):
+                begin -= 1
+            named = lines[begin:begin + 2] == ["/*", " * " + name]
+            if not static and not named:
+                yield "%s: %s has no contract" % (path, name)
+            elif static and (named or re.match(r"(/\*| \*) %s: " % name, lines[min(begin + (lines[begin] == "/*"), end)])):
+                yield "%s: the comment above %s repeats its name" % (path, name)
 
 
 def width(line):
@@ -226,6 +244,7 @@ def size(tree):
 CHECKS = {
     "no function has more than %d lines" % LONGEST_FUNCTION: long_functions,
     "no file has more than %d lines without comments" % LONGEST_FILE: long_files,
+    "extern functions have their contract above the definition": missing_contracts,
     "documents are %d columns wide at most" % WIDEST_LINE: wide_documents,
     "comments are %d columns wide at most" % WIDEST_LINE: wide_comments,
     "src and include are no larger than CONTRIBUTING.md says": size,

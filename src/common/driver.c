@@ -67,7 +67,7 @@ note_exit_code(int code, Datum arg pg_attribute_unused())
  * PostgreSQL has finished its own exit callbacks by now.
  */
 static void
-leave(void)
+leave_without_destructors(void)
 {
 	if (proc_exit_inprogress && (mongo_driver_is_entered() || skip_destructors))
 		_exit(exit_code);
@@ -80,7 +80,7 @@ watch_exit(void)
 	if (prepared_pid == MyProcPid)
 		return;
 	on_proc_exit(note_exit_code, (Datum) 0);
-	if (prepared_pid == 0 && atexit(leave) != 0)
+	if (prepared_pid == 0 && atexit(leave_without_destructors) != 0)
 		elog(ERROR, "could not register an exit function");
 	prepared_pid = MyProcPid;
 }

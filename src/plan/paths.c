@@ -269,9 +269,8 @@ find_parameterizations(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * add_bound_paths
- *		Adds paths in which outer rows give values to the parameters of the table's pipeline
- *		that have none by the table's own restrictions.
+ * Adds paths in which outer rows give values to the parameters of the table's pipeline that
+ * have none by the table's own restrictions.
  *
  * The path without these, which is an error when it is executed, must never be chosen before
  * them.  Nor must that of a change stream, which would start at the present.

@@ -180,7 +180,7 @@ mongo_report_missing_at_time(const char *database, const char *collection)
 
 /* Raises a failure to read the collection, whose names are in UTF-8. */
 pg_noreturn static void
-raise_failure(const char *database, const char *collection, const MongoFailure *failure)
+raise_read_failure(const char *database, const char *collection, const MongoFailure *failure)
 {
 	mongo_raise_failure(psprintf("could not read collection \"%s.%s\"",
 								 mongo_from_utf8(database), mongo_from_utf8(collection)),
@@ -249,7 +249,7 @@ mongo_reach_time(MongoConnection *connection, const char *database, const char *
 		/* a member learns of a later time from the others' messages */
 		if (failure.code != INVALID_OPTIONS || strstr(failure.text, MONGO_TIME_TO_COME) == NULL ||
 			is_far_ahead(&reply, at) || GetCurrentTimestamp() >= end)
-			raise_failure(database, collection, &failure);
+			raise_read_failure(database, collection, &failure);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 REACH_PAUSE_MS, mongo_wait_event(MONGO_WAIT_REPLY));
 		ResetLatch(MyLatch);
@@ -413,7 +413,7 @@ mongo_check_collections(MongoConnection *connection, const char *database, const
 		if (!find_nothing(connection, database, name, at, &reply))
 			return false;
 		if (mongo_reply_failure(connection, &reply, &failure))
-			raise_failure(database, name, &failure);
+			raise_read_failure(database, name, &failure);
 		if (time_of_reply(&reply) == 0)
 			mongo_report_missing_at_time(database, mongo_from_utf8(name));
 		mongo_reply_free(&reply);
