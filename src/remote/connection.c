@@ -3,8 +3,8 @@
  * connection.c
  *		A connection's saved fields, session, cancelled writes, cursors, and end.
  *
- * Everything here may be called at the end of a transaction or of the process, so nothing raises
- * but mongo_server_session_use().
+ * Everything here may be called at the end of a transaction or of the process.  So nothing raises
+ * but mongo_server_session_use(), and lack of memory where documents are appended.
  *
  *-------------------------------------------------------------------------
  */

@@ -613,7 +613,8 @@ copy_command(MongoCursor *cursor, const bson_t *command)
  * The cursor and its lease live in 'context', whose reset closes them.  A connection is in use
  * only while a reply is outstanding, so any number of cursors may be open.  If a connection
  * breaks before the first document has been returned, the command is sent once more over a new
- * one (Retryable Reads specification).  Raises what mongo_session_for_read() does.
+ * one (Retryable Reads specification).  Raises what mongo_session_for_read() does, and at a time
+ * what mongo_collections_read() does.
  */
 MongoCursor *
 mongo_cursor_open(MemoryContext context, const MongoRead *read)

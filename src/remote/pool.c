@@ -983,7 +983,7 @@ first_on(const MongoLease *lease)
 
 /*
  * mongo_lease_receive_earlier
- *		Has the replies before the lease's own saved, which is that to 'request_id'.
+ *		Has the replies saved that come before the lease's own, which is that to 'request_id'.
  *
  * Raises as save_reply does; or, if it 'discards', does not raise.  May leave the connection
  * broken, if an earlier reply that nobody waits for does not come soon.

@@ -112,7 +112,8 @@ mongo_refuse_transaction_at_time(void)
 
 /*
  * mongo_append_time
- *		Appends the read concern of a time, as its member 'name'; without one if the time is 0.
+ *		Appends a readConcern of level "snapshot", with the time as its member 'name' unless that
+ *		is 0.
  */
 void
 mongo_append_time(bson_t *command, const char *name, uint64 time)

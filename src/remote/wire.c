@@ -1031,7 +1031,7 @@ append_fixed(StringInfo result, const char *value)
 
 /*
  * mongo_trace_prepare
- *		Returns a text in UTF-8, palloc'd, whose escapes are expanded that do not change within a
+ *		Returns 'text' in UTF-8, palloc'd, with those escapes expanded that do not change within a
  *		session.  The escapes are described in remote_internal.h.
  */
 char *
