@@ -969,7 +969,6 @@ owners_of_option(const char *name)
 	return owners;
 }
 
-/* Returns the names of the options of objects of this kind. */
 static const char *
 option_names(int object)
 {

@@ -51,7 +51,6 @@ append_host(StringInfo text, const char *host, int length, int port)
 		appendStringInfo(text, ":%d", port > 0 ? port : 27017);
 }
 
-/* Appends the hosts of the option address, separated by commas. */
 static void
 append_hosts(StringInfo text, const MongoConnectionOptions *options)
 {
