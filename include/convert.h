@@ -33,9 +33,8 @@
 #define MONGO_EPOCH_DAYS		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE))
 
 /*
- * mongo_timestamp_to_millis, mongo_date_to_millis
- *		Convert a finite timestamp or timestamptz, rounded down, or the midnight in UTC
- *		of a date.  Sets *exact (may be NULL) to whether rounding lost nothing.
+ * Converts a finite timestamp or timestamptz, rounded down.  Sets *exact (may be NULL) to whether
+ * rounding lost nothing.
  */
 static inline int64
 mongo_timestamp_to_millis(Timestamp value, bool *exact)
@@ -47,13 +46,14 @@ mongo_timestamp_to_millis(Timestamp value, bool *exact)
 	return value / 1000 - (rest < 0 ? 1 : 0) + MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
 }
 
+/* Converts the midnight in UTC of a finite date. */
 static inline int64
 mongo_date_to_millis(DateADT value)
 {
 	return (value + MONGO_EPOCH_DAYS) * MONGO_MILLIS_PER_DAY;
 }
 
-/* ------- BSON types (https://bsonspec.org): sets of types, and names ------- */
+/* ----------- BSON types (https://bsonspec.org), and sets of them ---------- */
 
 /* The bit of a type in a set.  The codes of MinKey and MaxKey are 0xff and 0x7f. */
 #define MONGO_BSON_BIT(code) \
@@ -65,44 +65,11 @@ mongo_date_to_millis(DateADT value)
 	(MONGO_BSON_BIT(BSON_TYPE_INT32) | MONGO_BSON_BIT(BSON_TYPE_INT64) | \
 	 MONGO_BSON_BIT(BSON_TYPE_DOUBLE) | MONGO_BSON_BIT(BSON_TYPE_DECIMAL128))
 
-/* mongo_bson_type_name: the specification's name, such as "Int32"; a static string. */
-extern const char *mongo_bson_type_name(bson_type_t type);
-
-/* mongo_bson_type_aliases: the names of a set's types for $type, "objectId"; static strings. */
-extern List *mongo_bson_type_aliases(uint32 set);
-
-/* --------- Iterating over documents, which may not be valid BSON ----------- */
-
-extern bool mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length);
-
-/* mongo_iter_descend: set 'child' to enter the document or array at 'iter'; its length. */
-extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);
-
-/* mongo_report_bad_bson: raise 08P01, "not valid BSON". */
-pg_noreturn extern void mongo_report_bad_bson(void);
-
-/* --------------------------------- Decimals -------------------------------- */
-
-#define MONGO_DECIMAL128_MAX_DIGITS		34
-
 /*
- * mongo_numeric_to_decimal128
- *		Convert a numeric, also NaN and infinities, to the same number.  Keeps as much of
- *		its scale as fits into 34 digits.  Returns false for more significant digits, or
- *		an exponent out of range.
+ * Returns the BSON types that a column reads whose option bson_type restricts it to one of those
+ * that its PostgreSQL type reads.  BSON_TYPE_EOD: the option is not given.  Symbols count as
+ * Strings.
  */
-extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
-
-/* mongo_numeric_typmod: precision and scale of a typmod; false if it has none. */
-extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
-
-/*-------------------------------------------------------------------------
- * The column option bson_type restricts a column to reading and writing one of the
- * BSON types that its PostgreSQL type reads.  BSON_TYPE_EOD: the option is not given.
- *-------------------------------------------------------------------------
- */
-
-/* mongo_declared_set: BSON types that a column with this option reads: Symbols as Strings. */
 static inline uint32
 mongo_declared_set(bson_type_t declared)
 {
@@ -110,120 +77,9 @@ mongo_declared_set(bson_type_t declared)
 		(declared == BSON_TYPE_UTF8 ? MONGO_BSON_BIT(BSON_TYPE_SYMBOL) : 0);
 }
 
-/*
- * mongo_check_declared_type
- *		Raise 42804 if a column of this type, or of a domain over it, cannot have this
- *		BSON type as option bson_type.
- */
-extern void mongo_check_declared_type(const char *column_name, Oid typid,
-									  bson_type_t declared);
-
-/*
- * mongo_append_declared
- *		Append a value that is not NULL as the BSON type that option bson_type names, such
- *		that the column reads the same value back.
- *
- * Raises 22P02 for a text that is not an ObjectId, 22003 for a number that does not fit
- * the BSON type, and what mongo_append_datum() raises.
- */
-extern void mongo_append_declared(bson_t *document, const char *key, Datum value,
-								  Oid typid, int32 typmod, bson_type_t declared);
-
-/*
- * mongo_append_objectid
- *		Append a string or bytea as an ObjectId; return false if it does not represent one.
- */
-extern bool mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid);
-
-/* --------------- From BSON bytes to Datums in a tuple slot ---------------- */
-
-/* A column to fill, and the location of its field. */
-typedef struct MongoColumn
-{
-	int			index;			/* into values[] and isnull[], from 0 */
-	const char *name;			/* the column's name, for messages */
-	const char *path;			/* dotted path into the document, in UTF-8;
-								 * "__doc" and "__mismatch": NULL */
-	const char *collection;		/* collection of the document that contains
-								 * the field; NULL: the decoder's */
-	const char *prefix;			/* path of this document within the one that
-								 * MongoDB returns; NULL: it is that one */
-	const char *field;			/* a group's value: the field that messages
-								 * name; NULL if the row is a document */
-	Oid			typid;
-	int32		typmod;
-	bson_type_t bson_type;		/* option bson_type */
-	MongoTypeMismatch type_mismatch;
-	bool		of_token;		/* a text made of a change stream's resume
-								 * token; the column's name says which */
-} MongoColumn;
-
-/* Built once per scan, used for every document. */
-typedef struct MongoRowDecoder MongoRowDecoder;
-
-/*
- * mongo_row_decoder_create
- *		Prepare to read columns from documents of a collection.
- *
- * Allocates the decoder, and copies of the names, in 'context'.  Two columns may share a
- * path, and one path may contain another ("a" and "a.b").  Raises 0A000 for a type that
- * has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, and for a
- * "__mismatch" column that is not jsonb.  Also raises what mongo_check_declared_type() does.
- */
-extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
-												 const char *database,
-												 const char *collection,
-												 const MongoColumn *columns,
-												 int ncolumns,
-												 bool canonical_json);
-
-/*
- * mongo_row_decode
- *		Read one document into values[] and isnull[] at each column's index.
- *
- * 'data' need not be aligned, and no Datum points into it: by-reference values are
- * palloc'd in the current memory context.  A field that is missing, null or undefined
- * gives NULL.  If a key is repeated, its first value counts, as in MongoDB's filters.
- *
- * A field that does not fit its column raises the SQLSTATE of its MongoMismatch, or gives
- * NULL unless its type_mismatch is 'error'.  The column "__mismatch" shows those fields of
- * type_mismatch 'null'.  Nesting beyond the stack's depth raises 54001.  A type without a row
- * of its own in types.c raises the errors of its input function.
- */
-extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
-							 uint32 length, Datum *values, bool *isnull);
-
-/* Errors that are deferred: the decoder reads NULL instead of raising them. */
-typedef enum MongoDeferral
-{
-	MONGO_DEFER_NOTHING,
-	MONGO_DEFER_MISMATCHES,		/* of fields that do not fit */
-	MONGO_DEFER_ERRORS			/* also calls of input functions of types
-								 * without a row in types.c, and checks of
-								 * domains' constraints (the value is read) */
-} MongoDeferral;
-
-/*
- * mongo_row_decoder_defer_errors
- *		Defer these errors in all documents that are decoded from now on.
- *
- * Columns whose index is in 'needed', which must live as long as the decoder, are always read.
- * Under type_mismatch 'null' their constraints are also checked, as a value that violates one
- * reads as NULL.
- *
- * mongo_row_decoder_mismatches() returns the indexes of the columns of the last document
- * that did not fit, NULL if all did; the set belongs to the decoder.
- * mongo_row_decoder_deferred() returns whether anything else was deferred.
- * mongo_row_decoder_skipped() returns whether the last document did not fit a column of
- * type_mismatch 'skip'.
- */
-extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what,
-										   const Bitmapset *needed);
-extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
-extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
-extern bool mongo_row_decoder_skipped(const MongoRowDecoder *decoder);
-
 /*-------------------------------------------------------------------------
+ * types.c
+ *
  * The table of types specifies which BSON values a PostgreSQL type reads, how its
  * values are written, and what MongoDB can compute with them.
  *
@@ -303,22 +159,18 @@ typedef struct MongoType
 								 * written */
 } MongoType;
 
-/*
- * mongo_type_lookup
- *		Return the row of a type, or else of its category, which takes catalog look-ups;
- *		NULL if the type can be neither read nor written.  An attribute of a composite
- *		type may still raise 0A000 later.
- */
-extern const MongoType *mongo_type_lookup(Oid typid);
-
-/*
- * mongo_type_facts
- *		Return what MongoDB can compute with a type: the type's own row, or else one of
- *		kind MONGO_KIND_OTHER, also for domains.  Never NULL.
- *
- * Needs no catalog look-up except for the type objectid.
- */
+extern void mongo_append_datum(bson_t *document, const char *key, int key_length, Datum value,
+							   bool isnull, Oid typid, int32 typmod);
+extern int	mongo_array_elements(Datum value, Datum **values, bool **isnull);
 extern const MongoType *mongo_type_facts(Oid typid);
+extern bool mongo_types_compare(Oid left, Oid right);
+extern const MongoType *mongo_type_lookup(Oid typid);
+extern const char *mongo_bson_type_name(bson_type_t type);
+extern List *mongo_bson_type_aliases(uint32 set);
+extern void mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declared);
+extern bool mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid);
+extern void mongo_append_declared(bson_t *document, const char *key, Datum value, Oid typid,
+								  int32 typmod, bson_type_t declared);
 
 static inline MongoTypeKind
 mongo_type_kind(Oid typid)
@@ -332,10 +184,7 @@ mongo_kind_of_type(Oid typid)
 	return &mongo_kinds[mongo_type_kind(typid)];
 }
 
-/*
- * mongo_integer_of_datum, mongo_datum_of_integer
- *		Convert a value of an integer type (MONGO_KIND_INTEGER) to an int64, and back.
- */
+/* Converts a value of an integer type (MONGO_KIND_INTEGER) to an int64. */
 static inline int64
 mongo_integer_of_datum(Oid typid, Datum value)
 {
@@ -343,6 +192,7 @@ mongo_integer_of_datum(Oid typid, Datum value)
 		typid == INT2OID ? DatumGetInt16(value) : DatumGetInt64(value);
 }
 
+/* Converts an int64 to a value of this integer type, which it must fit. */
 static inline Datum
 mongo_datum_of_integer(Oid typid, int64 number)
 {
@@ -350,54 +200,48 @@ mongo_datum_of_integer(Oid typid, int64 number)
 		typid == INT2OID ? Int16GetDatum((int16) number) : Int64GetDatum(number);
 }
 
-/* mongo_types_compare: can MongoDB compare values of these types?  False for domains. */
-extern bool mongo_types_compare(Oid left, Oid right);
-
-/* mongo_compares_text: do comparisons of this type depend on collations? */
+/* Tells whether comparisons of this type depend on collations. */
 static inline bool
 mongo_compares_text(Oid typid)
 {
 	return mongo_type_kind(typid) == MONGO_KIND_TEXT;
 }
 
-/* mongo_has_normal_form: can functions and comparisons take values of this type? */
+/* Tells whether functions and comparisons of MongoDB can take values of this type. */
 static inline bool
 mongo_has_normal_form(Oid typid)
 {
 	return mongo_kind_of_type(typid)->normal_form != NULL;
 }
 
-/* ----------------------- From Datums to BSON values ----------------------- */
+/* ------------------------------- number.c -------------------------------- */
+
+#define MONGO_DECIMAL128_MAX_DIGITS		34
+
+extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
+extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
+
+/* ------------------------------ objectid.c ------------------------------- */
+
+#define MONGO_OBJECTID_TEXT_LENGTH	24
+
+extern bool mongo_objectid_from_text(const char *text, size_t length, bool canonical,
+									 bson_oid_t *oid);
+extern Oid	mongo_objectid_type_oid(void);
+extern Oid	mongo_objectid_opfamily(void);
+extern bool mongo_objectid_of_text(const text *value, bson_oid_t *oid);
+
+/* ---------------------------- decode_value.c ----------------------------- */
+
+extern bool mongo_text_is_valid(const char *text, uint32 length);
+extern char *mongo_cut_text(const char *text, int limit);
+extern uint64 mongo_token_time(const char *data);
+extern void mongo_append_token(bson_t *document, const char *key, const char *text);
 
 /*
- * mongo_array_elements
- *		Set *values and *isnull to the elements of an array of any number of dimensions,
- *		palloc'd; return how many there are.
- */
-extern int	mongo_array_elements(Datum value, Datum **values, bool **isnull);
-
-/*
- * mongo_append_datum
- *		Append a value as its type's row in types.c specifies, or a BSON null.
- *
- * key_length may be -1.  Raises 22003 for a number out of Decimal128's range, 22008 for
- * an infinite date, 22021 and 22P05 for text that is not UTF-8 or cannot be converted to
- * it, what mongo_append_json_members() raises for JSON, 54000 if the document becomes too
- * large, and 0A000 for a type that has no BSON form.  After an error 'document' is
- * unusable.
- */
-extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
-							   Datum value, bool isnull, Oid typid,
-							   int32 typmod);
-
-
-/* ------ Conversions of strings between the database's encoding and UTF-8 --- */
-
-/*
- * mongo_to_utf8, mongo_from_utf8
- *		Return the name itself if no byte changes, else a palloc'd copy.  Raise 22P05 for a
- *		character that the other encoding lacks, and 22021 for bytes that are not UTF-8,
- *		which a database in SQL_ASCII may contain.
+ * Returns the name in UTF-8: itself if no byte changes, else a palloc'd copy.  Raises 22P05 for a
+ * character that the other encoding lacks, and 22021 for bytes that are not UTF-8, which a
+ * database in SQL_ASCII may contain.
  */
 static inline const char *
 mongo_to_utf8(const char *name)
@@ -405,96 +249,77 @@ mongo_to_utf8(const char *name)
 	return pg_server_to_any(name, (int) strlen(name), PG_UTF8);
 }
 
+/* Returns a name in UTF-8 in the database's encoding, with the same errors. */
 static inline const char *
 mongo_from_utf8(const char *name)
 {
 	return pg_any_to_server(name, (int) strlen(name), PG_UTF8);
 }
 
-/* mongo_has_utf8: has a text of this database a form in UTF-8?  Not all bytes of SQL_ASCII have. */
+/* Tells whether a text of this database has a form in UTF-8.  Not all bytes of SQL_ASCII have. */
 static inline bool
 mongo_has_utf8(const char *text, int length)
 {
 	return GetDatabaseEncoding() != PG_SQL_ASCII || pg_verify_mbstr(PG_UTF8, text, length, true);
 }
 
-/*
- * mongo_text_is_valid
- *		Can a text store these bytes: UTF-8 without U+0000, whose characters the database's
- *		encoding can represent?
- */
-extern bool mongo_text_is_valid(const char *text, uint32 length);
+/* ---------------------------- bson_to_json.c ----------------------------- */
 
-/*
- * mongo_cut_text
- *		Return a palloc'd copy, truncated after at most 'limit' bytes and a whole character;
- *		"..." follows if it was truncated.
- */
-extern char *mongo_cut_text(const char *text, int limit);
-
-/* -------- JSON in the format of MongoDB's Extended JSON v2 specification --- */
-
-/*
- * mongo_json_show_value
- *		Return a value as relaxed Extended JSON, palloc'd, in the database's encoding; NULL
- *		if it contains a string that a text cannot store.
- *
- * With 'spaced' it has blanks for human readers: { "a" : [ 1, 2 ] }.  A 'limit' other than
- * 0 truncates it as mongo_cut_text() does.  Raises 54001 for nesting beyond the stack's
- * depth.
- */
 extern char *mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit);
-
-/* mongo_json_show_document: a whole document, spaced; raises HV000 instead of NULL. */
 extern char *mongo_json_show_document(const bson_t *document);
 
-/*
- * mongo_append_json_members
- *		Append the members of a JSON object, given as json, jsonb or text, in their order.
- *
- * Wrappers, such as {"$oid": ...}, become their BSON types.  Raises 22P02 for invalid JSON,
- * JSON that is not an object, and a malformed wrapper, 22P05 for \u0000 and for an escape
- * that the database's encoding cannot represent, 54001 for nesting that no MongoDB server
- * accepts, and 22003 for a number out of Decimal128's range.
- */
+/* ---------------------------- json_to_bson.c ----------------------------- */
+
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 
-/* ---- The SQL type objectid: twelve bytes, by reference, without alignment -- */
+/* ------------------------------- decode.c -------------------------------- */
 
-#define MONGO_OBJECTID_TEXT_LENGTH	24
+/* A column to fill, and the location of its field. */
+typedef struct MongoColumn
+{
+	int			index;			/* into values[] and isnull[], from 0 */
+	const char *name;			/* the column's name, for messages */
+	const char *path;			/* dotted path into the document, in UTF-8;
+								 * "__doc" and "__mismatch": NULL */
+	const char *collection;		/* collection of the document that contains
+								 * the field; NULL: the decoder's */
+	const char *prefix;			/* path of this document within the one that
+								 * MongoDB returns; NULL: it is that one */
+	const char *field;			/* a group's value: the field that messages
+								 * name; NULL if the row is a document */
+	Oid			typid;
+	int32		typmod;
+	bson_type_t bson_type;		/* option bson_type */
+	MongoTypeMismatch type_mismatch;
+	bool		of_token;		/* a text made of a change stream's resume
+								 * token; the column's name selects which */
+} MongoColumn;
 
-/*
- * mongo_objectid_from_text
- *		Parse exactly 24 hexadecimal digits, only in lower case if 'canonical' is set;
- *		return false for any other text.
- */
-extern bool mongo_objectid_from_text(const char *text, size_t length,
-									 bool canonical, bson_oid_t *oid);
+/* Built once per scan, used for every document. */
+typedef struct MongoRowDecoder MongoRowDecoder;
 
-/* mongo_objectid_of_text: the same of a detoasted text, in either case. */
-extern bool mongo_objectid_of_text(const text *value, bson_oid_t *oid);
+/* Errors that are deferred: the decoder reads NULL instead of raising them. */
+typedef enum MongoDeferral
+{
+	MONGO_DEFER_NOTHING,
+	MONGO_DEFER_MISMATCHES,		/* of fields that do not fit */
+	MONGO_DEFER_ERRORS			/* also calls of input functions of types
+								 * without a row in types.c, and checks of
+								 * domains' constraints (the value is read) */
+} MongoDeferral;
 
-/* mongo_objectid_type_oid: in this database; InvalidOid if the extension is missing. */
-extern Oid	mongo_objectid_type_oid(void);
-
-/*
- * mongo_objectid_opfamily
- *		Return the default B-tree operator family of objectid, without a scan of
- *		pg_opclass.  To be called after mongo_type_kind() has recognized the type.
- */
-extern Oid	mongo_objectid_opfamily(void);
-
-/* -------------------- Resume tokens of change streams --------------------- */
-
-/*
- * mongo_token_time
- *		Returns the time in the text _data of a resume token, seconds << 32 | number within the
- *		second: it follows the byte 0x82.  0: there is none.
- *
- * mongo_append_token
- *		Appends the token of a text that a column __token has returned.
- */
-extern uint64 mongo_token_time(const char *data);
-extern void mongo_append_token(bson_t *document, const char *key, const char *text);
+extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context, const char *database,
+												 const char *collection, const MongoColumn *columns,
+												 int ncolumns, bool canonical_json);
+extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what,
+										   const Bitmapset *needed);
+extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
+extern bool mongo_row_decoder_skipped(const MongoRowDecoder *decoder);
+extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
+extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
+							 Datum *values, bool *isnull);
+pg_noreturn extern void mongo_report_bad_bson(void);
+extern bool mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length);
+extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);
 
 #endif							/* MONGO_FDW_CONVERT_H */

@@ -3,6 +3,10 @@
  * bson_to_json.c
  *		Converts BSON to json, jsonb and text, as Extended JSON v2.
  *
+ * put_value() decides how each BSON type looks.  The walk over a value emits tokens, which
+ * put_item() appends either to a text or to a jsonb, so that both have the same members.  Nothing
+ * is assumed of the bytes: keys, strings and the end of each document are checked on the way.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -53,7 +57,7 @@ typedef struct MongoJsonOutput
 	JsonbValue	scalar;			/* the whole value, if it is a scalar */
 } MongoJsonOutput;
 
-/* text_separate: append the comma before a key or an element that is not the first. */
+/* Appends the comma before a key or an element that is not the first. */
 static inline void
 text_separate(MongoJsonOutput *output)
 {
@@ -67,10 +71,7 @@ text_separate(MongoJsonOutput *output)
 	output->full = output->limit > 0 && output->text->len > output->limit;
 }
 
-/*
- * escape_character: append one character's escape, like escape_json(); never called for
- * bytes beyond ASCII.
- */
+/* Appends the escape of a character of ASCII, as escape_json() does. */
 static void
 escape_character(StringInfo text, unsigned char character)
 {
@@ -85,7 +86,7 @@ escape_character(StringInfo text, unsigned char character)
 		appendStringInfo(text, "\\u%04x", character);
 }
 
-/* reserve_bytes: enlarge 'text' if it lacks space for so many bytes and a zero byte. */
+/* Enlarges 'text' if it lacks space for so many bytes and a zero byte. */
 static inline void
 reserve_bytes(StringInfo text, uint32 length)
 {
@@ -93,7 +94,6 @@ reserve_bytes(StringInfo text, uint32 length)
 		enlargeStringInfo(text, length);
 }
 
-/* append_escaped: append a string in quotes, with escapes. */
 static void
 append_escaped(StringInfo text, const char *string, uint32 length)
 {
@@ -117,7 +117,6 @@ append_escaped(StringInfo text, const char *string, uint32 length)
 	text->data[text->len] = '\0';
 }
 
-/* put_into_text: append a token to a text. */
 static void
 put_into_text(MongoJsonOutput *output, JsonItem item, const char *string, uint32 length, int64 integer)
 {
@@ -166,7 +165,6 @@ put_into_text(MongoJsonOutput *output, JsonItem item, const char *string, uint32
 	}
 }
 
-/* put_into_jsonb: add a token to a jsonb. */
 static void
 put_into_jsonb(MongoJsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
 {
@@ -226,10 +224,9 @@ put_into_jsonb(MongoJsonOutput *output, JsonItem item, const char *text, uint32 
 }
 
 /*
- * put_item, put_text, put_integer, put_mark
- *		Output a token.  Strings and numbers pass a text of valid UTF-8 without U+0000,
- *		which is not copied; a number's text ends with a NUL.  Integers and booleans pass
- *		'integer'.
+ * Outputs a token, as the next three functions do.  Strings and numbers pass a text of valid UTF-8
+ * without U+0000, which is not copied; a number's text ends with a NUL.  Integers and booleans pass
+ * 'integer'.
  */
 static inline void
 put_item(MongoJsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
@@ -273,7 +270,7 @@ put_mark(MongoJsonOutput *output, JsonItem item)
 
 static bool put_value(MongoJsonOutput *output, const bson_iter_t *iter);
 
-/* open_wrapper: output "{key:". */
+/* Outputs "{key:". */
 static inline void
 open_wrapper(MongoJsonOutput *output, const char *key)
 {
@@ -281,14 +278,14 @@ open_wrapper(MongoJsonOutput *output, const char *key)
 	put_text(output, JSON_KEY, key, strlen(key));
 }
 
-/* put_buffer: output a string that is in the caller's buffer, so a jsonb needs a copy. */
+/* Outputs a string that is in the caller's buffer, so that a jsonb needs a copy. */
 static inline void
 put_buffer(MongoJsonOutput *output, const char *text)
 {
 	put_text(output, JSON_STRING, output->text == NULL ? pstrdup(text) : text, strlen(text));
 }
 
-/* put_wrapper: output {key: text}, where both are ASCII. */
+/* Outputs {key: text}, where both are ASCII. */
 static void
 put_wrapper(MongoJsonOutput *output, const char *key, const char *text)
 {
@@ -297,7 +294,7 @@ put_wrapper(MongoJsonOutput *output, const char *key, const char *text)
 	put_mark(output, JSON_END_OBJECT);
 }
 
-/* put_checked: output a key or string of the document; a mismatch if it is invalid. */
+/* Outputs a key or string of the document.  Records a mismatch if it is invalid. */
 static pg_attribute_always_inline bool
 put_checked(MongoJsonOutput *output, JsonItem item, const bson_iter_t *iter, const char *text,
 			uint32 length)
@@ -318,7 +315,7 @@ typedef struct KeySet
 	uint32		first[32];
 } KeySet;
 
-/* key_slot: return the slot of the key at this offset in the document. */
+/* Returns the slot of the key at this offset in the document. */
 static uint32 *
 key_slot(const KeySet *set, const uint8_t *document, uint32 key, uint32 length)
 {
@@ -330,7 +327,7 @@ key_slot(const KeySet *set, const uint8_t *document, uint32 key, uint32 length)
 	return &set->offsets[i];
 }
 
-/* is_repeated: was there such a key before?  The first one counts, as in MongoDB's filters. */
+/* Tells whether there was such a key before.  The first one counts, as in MongoDB's filters. */
 static bool
 is_repeated(KeySet *set, const bson_iter_t *iter)
 {
@@ -355,7 +352,7 @@ is_repeated(KeySet *set, const bson_iter_t *iter)
 	return false;
 }
 
-/* put_container: output a document or array, from an iterator at its start. */
+/* Outputs a document or array, from an iterator at its start. */
 static bool
 put_container(MongoJsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
 {
@@ -385,12 +382,10 @@ put_container(MongoJsonOutput *output, bson_iter_t *iter, uint32 length, bool ar
 }
 
 /*
- * double_text
- *		Format a finite double as the shortest number that parses to it; static buffer.
- *
- * The text has a decimal point or an exponent, so that it is written back as a double
- * and not as an integer.  1.25e+18 becomes "1250000000000000000.0", because jsonb keeps
- * the number of decimal places but no exponent.
+ * Returns the shortest text that parses to this finite double, in a static buffer.  The text has a
+ * decimal point or an exponent, so that it is written back as a double and not as an integer.
+ * 1.25e+18 becomes "1250000000000000000.0", because jsonb keeps the number of decimal places but no
+ * exponent.
  */
 static const char *
 double_text(double number)
@@ -408,7 +403,7 @@ double_text(double number)
 	return text;
 }
 
-/* put_number: output an integer, plain or as a wrapper with this key. */
+/* Outputs an integer, plain or as a wrapper with this key. */
 static void
 put_number(MongoJsonOutput *output, const char *key, bool wrapped, int64 number)
 {
@@ -423,7 +418,7 @@ put_number(MongoJsonOutput *output, const char *key, bool wrapped, int64 number)
 	put_wrapper(output, key, text);
 }
 
-/* put_digits: append a number with leading zeros, then a character; return the end. */
+/* Appends a number with leading zeros, then a character; returns the end. */
 static inline char *
 put_digits(char *text, uint32 number, int width, char after)
 {
@@ -432,7 +427,7 @@ put_digits(char *text, uint32 number, int width, char after)
 	return text + 1;
 }
 
-/* iso_date_text: format as "2020-01-31T12:30:00.123Z"; for years 1970 to 9999. */
+/* Formats a time as "2020-01-31T12:30:00.123Z" into 'text'; for years 1970 to 9999. */
 static const char *
 iso_date_text(int64 millis, char *text)
 {
@@ -476,7 +471,7 @@ put_date(MongoJsonOutput *output, int64 millis)
 	put_mark(output, JSON_END_OBJECT);
 }
 
-/* put_binary: output {$binary: {base64: ..., subType: ...}}. */
+/* Outputs {$binary: {base64: ..., subType: ...}}. */
 static void
 put_binary(MongoJsonOutput *output, const bson_iter_t *iter)
 {
@@ -527,7 +522,7 @@ put_code_with_scope(MongoJsonOutput *output, const bson_iter_t *iter)
 	return true;
 }
 
-/* put_rare: output a value of a rare type, by way of a document that is its wrapper. */
+/* Outputs a value of a rare type, by way of a document that is its wrapper. */
 static bool
 put_rare(MongoJsonOutput *output, const bson_iter_t *iter)
 {
@@ -589,7 +584,7 @@ put_rare(MongoJsonOutput *output, const bson_iter_t *iter)
 	return fits;
 }
 
-/* put_value: output the value at 'iter'; false if it contains a mismatch. */
+/* Outputs the value at 'iter'; returns false if it contains a mismatch. */
 static bool
 put_value(MongoJsonOutput *output, const bson_iter_t *iter)
 {
@@ -652,10 +647,12 @@ put_value(MongoJsonOutput *output, const bson_iter_t *iter)
 	}
 }
 
-/*
- * Functions for other files
- */
+/* ---- Functions for other files ---- */
 
+/*
+ * mongo_read_json
+ *		Reads any value as json, text or varchar, with its JSON in the database's encoding.
+ */
 bool
 mongo_read_json(MONGO_READ_ARGS)
 {
@@ -687,6 +684,10 @@ mongo_read_json(MONGO_READ_ARGS)
 	return reader->typmod < 0 || mongo_limit_text(reader, context, iter, value);
 }
 
+/*
+ * mongo_read_jsonb
+ *		Reads any value as jsonb.  Raises 54000 for a string that is too long for it.
+ */
 bool
 mongo_read_jsonb(MONGO_READ_ARGS)
 {
@@ -698,6 +699,13 @@ mongo_read_jsonb(MONGO_READ_ARGS)
 	return true;
 }
 
+/*
+ * mongo_json_show_value
+ *		Returns a value as relaxed Extended JSON, palloc'd, in the database's encoding; NULL if it
+ *		contains a string that a text cannot store, or invalid BSON.  With 'spaced' it has blanks
+ *		for human readers: { "a" : [ 1, 2 ] }.  A 'limit' other than 0 truncates it as
+ *		mongo_cut_text() does.  Raises 54001 for nesting beyond the stack's depth.
+ */
 char *
 mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
 {
@@ -717,6 +725,11 @@ mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
 	return limit > 0 ? mongo_cut_text(text, limit) : unconstify(char *, text);
 }
 
+/*
+ * mongo_json_show_document
+ *		Returns a whole document as mongo_json_show_value() does, spaced; raises HV000 instead of
+ *		NULL.
+ */
 char *
 mongo_json_show_document(const bson_t *document)
 {

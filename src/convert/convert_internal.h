@@ -14,22 +14,10 @@
 #include "lib/stringinfo.h"
 #include "utils/jsonb.h"
 
-/* --------------------------------- Decimals -------------------------------- */
-
-/* mongo_decimal128_to_text: as Extended JSON, into BSON_DECIMAL128_STRING bytes. */
-extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
-
-/* mongo_numeric_of_text: convert the text of a number to a numeric. */
-extern Datum mongo_numeric_of_text(const char *text);
-
-/* mongo_integer_of_value: an int64 of the number at 'iter'; false unless it is one. */
-extern bool mongo_integer_of_value(const bson_iter_t *iter, int64 *integer);
-
-/* ----------------------------------- Texts --------------------------------- */
+/* --------------------------------- Texts --------------------------------- */
 
 /*
- * mongo_is_plain_text
- *		Are these bytes ASCII without U+0000?
+ * Tells whether these bytes are ASCII without U+0000.
  *
  * Most text is, and all of PostgreSQL's server encodings represent it alike.  Tests eight
  * bytes at a time: subtracting 1 from each byte sets the high bit of a zero byte.
@@ -55,24 +43,40 @@ mongo_is_plain_text(const char *text, uint32 length)
 	return (seen & 0x80) == 0;
 }
 
-/* mongo_text_remark: why mongo_text_is_valid() is false, as a sentence for DETAIL; static. */
-extern const char *mongo_text_remark(const char *text, uint32 length);
-
 /*
- * mongo_text_to_server
- *		Convert valid UTF-8 to the database's encoding.  Returns 'text' itself if nothing
- *		changes, else a palloc'd copy, and sets *length to its length.
+ * Returns the number of bytes before the first quote, backslash or control character.
+ *
+ * Tests eight bytes at a time.  Subtracting ' ' from each byte sets the high bit of a
+ * control character; after an XOR that makes quotes (backslashes) zero, subtracting 1
+ * sets theirs.  Bytes whose high bit is already set are masked out.
  */
-extern const char *mongo_text_to_server(const char *text, uint32 *length);
+static inline uint32
+mongo_json_span(const char *text, uint32 length)
+{
+	const uint64 ones = UINT64CONST(0x0101010101010101);
+	uint32		i = 0;
 
-#define MONGO_OBJECTID_SIZE			12
+	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
+	{
+		uint64		bytes;
+		uint64		quotes;
+		uint64		backslashes;
+		uint64		found;
 
-/* mongo_is_objectid_type: is this the SQL type objectid? */
-extern bool mongo_is_objectid_type(Oid typid);
+		memcpy(&bytes, text + i, sizeof(bytes));
+		quotes = bytes ^ (ones * '"');
+		backslashes = bytes ^ (ones * '\\');
+		found = ((bytes - ones * ' ') & ~bytes) |
+			((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
+		if ((found & (ones * 0x80)) != 0)
+			break;
+	}
+	while (i < length && (unsigned char) text[i] >= ' ' && text[i] != '"' && text[i] != '\\')
+		i++;
+	return i;
+}
 
-extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
-
-/* --------------------------------- Reading --------------------------------- */
+/* -------------------------------- Reading -------------------------------- */
 
 /* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
 typedef enum MongoMismatch
@@ -108,15 +112,6 @@ typedef struct MongoReadContext
 	const char *remark;			/* another sentence for DETAIL, or NULL */
 } MongoReadContext;
 
-/*
- * mongo_mismatch
- *		Record that the value at 'iter' does not fit; always returns false.
- *
- * 'remark' must live until the error is raised, or until the next value is read.
- */
-extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
-						   const bson_iter_t *iter, const char *remark);
-
 /* How to read values of a type; built once per scan. */
 typedef struct MongoReader
 {
@@ -134,71 +129,15 @@ typedef struct MongoReader
 } MongoReader;
 
 /*
- * The arguments of a MongoReadFunction, which converts the value at 'iter' into a Datum.
- * The value has a BSON type that the reader accepts, so it is never null or undefined.
- * The Datum is palloc'd in the current memory context and does not point into the
- * document.  If the value does not fit, the function calls mongo_mismatch() and returns
- * false.
+ * The arguments of a MongoReadFunction, which converts the value at 'iter' into a Datum.  The value
+ * has a BSON type that the reader accepts, so it is never null or undefined.  The Datum is palloc'd
+ * in the current memory context and does not point into the document.  If the value does not fit,
+ * the function calls mongo_mismatch() and returns false.
  */
 #define MONGO_READ_ARGS \
 	const MongoReader *reader pg_attribute_unused(), \
 	MongoReadContext *context pg_attribute_unused(), \
 	const bson_iter_t *iter, Datum *value
-
-/*
- * mongo_reader_create
- *		Create a reader for a type, and all that it needs, in the current memory context.
- *
- * Raises 0A000 for a type that cannot be read, or that has an element or an attribute
- * that cannot be read.
- */
-extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
-
-extern void mongo_prepare_token(MongoReader *reader, const char *column);
-
-/*
- * mongo_read_value
- *		Read the value at 'iter'; BSON null and undefined give NULL.
- *
- * Returns false if it does not fit; 'context' then has the reason, and *value and *isnull
- * are undefined.
- */
-static inline bool
-mongo_read_value(const MongoReader *reader, MongoReadContext *context,
-				 const bson_iter_t *iter, Datum *value, bool *isnull)
-{
-	bson_type_t type = bson_iter_type_unsafe(iter);
-
-	if (type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED)
-	{
-		*value = (Datum) 0;
-		*isnull = true;
-		return true;
-	}
-	*isnull = false;
-	if ((reader->accepts & MONGO_BSON_BIT(type)) == 0)
-		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter, NULL);
-	return reader->read(reader, context, iter, value);
-}
-
-/*
- * mongo_call_softly
- *		Call a PostgreSQL function.  If it raises a data exception, set context->remark to
- *		a sentence about it and return false.
- */
-extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
-							  Datum second, Datum third, Datum *value);
-
-/*
- * mongo_cast_function
- *		Return the function of a cast from or to a type that is not built in; InvalidOid if
- *		there is none.
- *
- * mongo_call_cast
- *		Call it; raises its errors, also for a value that does not fit the typmod.
- */
-extern Oid	mongo_cast_function(Oid source, Oid target);
-extern Datum mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod);
 
 extern MongoReadFunction mongo_read_bool,
 			mongo_read_integer,
@@ -226,7 +165,7 @@ extern MongoPrepareFunction mongo_prepare_text_form,
 			mongo_prepare_composite,
 			mongo_prepare_domain;
 
-/* --------------------------------- Writing --------------------------------- */
+/* -------------------------------- Writing -------------------------------- */
 
 /* The place where a value is appended. */
 typedef struct MongoWriteTarget
@@ -241,46 +180,66 @@ typedef struct MongoWriteTarget
 	const MongoWriteTarget *target, Datum value, \
 	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
 
-/* MONGO_WRITE: append a value with libbson's function for this BSON type; or raise 54000. */
+/* Appends a value with libbson's function for this BSON type; or raises 54000. */
 #define MONGO_WRITE(target, type, ...) \
 	bson_append_##type((target)->document, (target)->key, (target)->key_length, ##__VA_ARGS__)
 
 extern MongoWriteFunction mongo_write_json;
 
-/* ----------------------------------- JSON ---------------------------------- */
+/* -------------------------------- types.c -------------------------------- */
+
+extern Oid	mongo_cast_function(Oid source, Oid target);
+extern Datum mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod);
+
+/* ------------------------------- number.c -------------------------------- */
+
+extern Datum mongo_numeric_of_text(const char *text);
+extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
+extern bool mongo_integer_of_value(const bson_iter_t *iter, int64 *integer);
+
+/* ------------------------------ objectid.c ------------------------------- */
+
+#define MONGO_OBJECTID_SIZE			12
+
+extern bool mongo_is_objectid_type(Oid typid);
+extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
+
+/* ---------------------------- decode_value.c ----------------------------- */
+
+extern const char *mongo_text_remark(const char *text, uint32 length);
+extern const char *mongo_text_to_server(const char *text, uint32 *length);
+extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
+							  Datum second, Datum third, Datum *value);
+extern void mongo_prepare_token(MongoReader *reader, const char *column);
+
+/* ------------------------------- decode.c -------------------------------- */
+
+extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
+						   const bson_iter_t *iter, const char *remark);
+extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
 
 /*
- * mongo_json_span
- *		Return the number of bytes before the first quote, backslash or control character.
+ * Reads the value at 'iter'; BSON null and undefined give NULL.
  *
- * Tests eight bytes at a time.  Subtracting ' ' from each byte sets the high bit of a
- * control character; after an XOR that makes quotes (backslashes) zero, subtracting 1
- * sets theirs.  Bytes whose high bit is already set are masked out.
+ * Returns false if it does not fit; 'context' then has the reason, and *value and *isnull
+ * are undefined.
  */
-static inline uint32
-mongo_json_span(const char *text, uint32 length)
+static inline bool
+mongo_read_value(const MongoReader *reader, MongoReadContext *context,
+				 const bson_iter_t *iter, Datum *value, bool *isnull)
 {
-	const uint64 ones = UINT64CONST(0x0101010101010101);
-	uint32		i = 0;
+	bson_type_t type = bson_iter_type_unsafe(iter);
 
-	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
+	if (type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED)
 	{
-		uint64		bytes;
-		uint64		quotes;
-		uint64		backslashes;
-		uint64		found;
-
-		memcpy(&bytes, text + i, sizeof(bytes));
-		quotes = bytes ^ (ones * '"');
-		backslashes = bytes ^ (ones * '\\');
-		found = ((bytes - ones * ' ') & ~bytes) |
-			((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
-		if ((found & (ones * 0x80)) != 0)
-			break;
+		*value = (Datum) 0;
+		*isnull = true;
+		return true;
 	}
-	while (i < length && (unsigned char) text[i] >= ' ' && text[i] != '"' && text[i] != '\\')
-		i++;
-	return i;
+	*isnull = false;
+	if ((reader->accepts & MONGO_BSON_BIT(type)) == 0)
+		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter, NULL);
+	return reader->read(reader, context, iter, value);
 }
 
 #endif							/* MONGO_FDW_CONVERT_INTERNAL_H */

@@ -3,6 +3,18 @@
  * decode.c
  *		Decodes documents into rows.
  *
+ * This file decides which value belongs to which column, and what becomes of a value that does not
+ * fit: an error, NULL, a row less, or a deferred error.  How a value is read is decided by the
+ * MongoReader of its type.
+ *
+ * The paths of the columns form a tree, which is walked together with the document.  Documents of a
+ * collection tend to have their fields in the same order.  So each node remembers which of its
+ * siblings followed it in the last document, and a field that follows it again costs one
+ * comparison.  The walk of a level ends as soon as all of its nodes have been found.
+ *
+ * Read the tree first, then the reports of mismatches, the walk, mongo_row_decode(), and composite
+ * types, which are read by the same walk.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -17,17 +29,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
-
-/*-------------------------------------------------------------------------
- * Decoding a document into the values of a tuple slot.
- *
- * The paths of the columns form a tree, which is walked together with the document.
- * Documents of a collection tend to have their fields in the same order.  So each node
- * remembers which of its siblings followed it in the last document, and a field that
- * follows it again costs one comparison.  The walk of a level ends as soon as all of
- * its nodes have been found.
- *-------------------------------------------------------------------------
- */
 
 /* Bytes of an _id, or of another value, that a message quotes. */
 #define SHOWN_SIZE		100
@@ -84,7 +85,10 @@ struct MongoRowDecoder
 	uint32		length;
 };
 
-/* named_field: find a child by name, beginning with 'start' and wrapping around; or NULL. */
+/*
+ * Returns the child with a name, searching from 'start' on and wrapping around; NULL if there is
+ * none.
+ */
 static PathNode *
 named_field(const PathNode *parent, PathNode *start, const char *name, uint32 name_length)
 {
@@ -104,7 +108,7 @@ named_field(const PathNode *parent, PathNode *start, const char *name, uint32 na
 	return NULL;
 }
 
-/* find_or_add_child: return the child with a name, created in the current memory context. */
+/* Returns the child with a name, created in the current memory context. */
 static PathNode *
 find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 {
@@ -124,7 +128,7 @@ find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 	return node;
 }
 
-/* add_path: return the node at the end of a dotted path, creating nodes on the way. */
+/* Returns the node at the end of a dotted path, creating nodes on the way. */
 static PathNode *
 add_path(PathNode *root, const char *path)
 {
@@ -141,14 +145,12 @@ add_path(PathNode *root, const char *path)
 	}
 }
 
-/* copy: a palloc'd copy; NULL of NULL. */
 static const char *
 copy(const char *text)
 {
 	return text != NULL ? pstrdup(text) : NULL;
 }
 
-/* add_decoded_column: add one column to the tree. */
 static void
 add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 {
@@ -198,10 +200,19 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 	*list = decoded;
 }
 
+/*
+ * mongo_row_decoder_create
+ *		Returns a decoder that reads columns from documents of a collection, allocated in 'context'
+ *		together with copies of the names.
+ *
+ * Two columns may share a path, and one path may contain another ("a" and "a.b").  Raises 0A000 for
+ * a type that has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, for
+ * a "__mismatch" column that is not jsonb, and for a resume token's column that cannot be a text.
+ * Also raises what mongo_check_declared_type() does.
+ */
 MongoRowDecoder *
-mongo_row_decoder_create(MemoryContext context, const char *database,
-						 const char *collection, const MongoColumn *columns,
-						 int ncolumns, bool canonical_json)
+mongo_row_decoder_create(MemoryContext context, const char *database, const char *collection,
+						 const MongoColumn *columns, int ncolumns, bool canonical_json)
 {
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	MongoRowDecoder *decoder = palloc0(sizeof(MongoRowDecoder));
@@ -222,9 +233,7 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
 	return decoder;
 }
 
-/*
- * Reporting mismatches
- */
+/* ---- Reporting mismatches ---- */
 
 /* The SQLSTATE of a mismatch, and how the column could be declared instead. */
 static const struct
@@ -245,8 +254,8 @@ static const struct
 };
 
 /*
- * find_id: return the beginning of the _id of the document, or of the one nested at
- * 'prefix'; NULL if it has none.
+ * Returns the beginning of the _id of the document, or of the one nested at 'prefix'; NULL if it
+ * has none.
  */
 static const char *
 find_id(const MongoRowDecoder *decoder, const char *prefix)
@@ -261,7 +270,7 @@ find_id(const MongoRowDecoder *decoder, const char *prefix)
 	return mongo_json_show_value(&id, false, SHOWN_SIZE);
 }
 
-/* describe_mismatch: return the DETAIL for a mismatch of a column's field. */
+/* Returns the DETAIL for a mismatch of a column's field. */
 static const char *
 describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 				  const MongoReadContext *context)
@@ -296,7 +305,6 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 		psprintf("%s %s", sentence, context->remark);
 }
 
-/* report_mismatch: raise the error for a mismatch of a column's field. */
 static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 				const MongoReadContext *context)
@@ -330,17 +338,15 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 			 errhint("Declare the column %s, or set option type_mismatch to 'null'.", declaration)));
 }
 
-/*
- * Reading columns
- */
+/* ---- Reading columns ---- */
 
 static void read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 						 const bson_iter_t *iter, Datum *values, bool *isnull);
 
 /*
- * show_mismatch: add {field, type, value} to the value of column __mismatch.  Without the value
- * if jsonb cannot hold it, if the user may not read the column, or for ANALYZE, whose statistics
- * are shown to those who may read __mismatch alone.
+ * Adds {field, type, value} to the value of column __mismatch.  The value is left out if jsonb
+ * cannot store it, if the user may not read the column, and for ANALYZE, whose statistics are shown
+ * to those who may read __mismatch alone.
  */
 static void
 show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
@@ -370,7 +376,6 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 		bson_array_append_template(&decoder->shown, "{field: @1, type: @2}", field, type);
 }
 
-/* read_mismatches: read the column __mismatch. */
 static void
 read_mismatches(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 {
@@ -384,7 +389,7 @@ read_mismatches(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 		read_columns(decoder, decoder->shown_by, &iter, values, isnull);
 }
 
-/* misfit: treat a mismatch as the column's type_mismatch says. */
+/* Treats a mismatch as the column's type_mismatch specifies. */
 static void
 misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadContext *context)
 {
@@ -408,7 +413,7 @@ misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadCon
 	MemoryContextSwitchTo(caller);
 }
 
-/* misfit_below: treat all columns whose path contains the node as mismatches. */
+/* Treats all columns whose path contains the node as mismatches. */
 static void
 misfit_below(MongoRowDecoder *decoder, const PathNode *node, const MongoReadContext *context)
 {
@@ -419,10 +424,8 @@ misfit_below(MongoRowDecoder *decoder, const PathNode *node, const MongoReadCont
 }
 
 /*
- * misfit_of_array
- *		Treat columns as mismatches whose path leads through an array without an index.
- *
- * MongoDB would collect the values of all elements, which a column cannot store.
+ * Treats columns whose path leads through an array without an index as mismatches.  MongoDB would
+ * collect the values of all elements, which a column cannot store.
  */
 static void
 misfit_of_array(MongoRowDecoder *decoder, const PathNode *node, const bson_iter_t *iter)
@@ -438,7 +441,7 @@ misfit_of_array(MongoRowDecoder *decoder, const PathNode *node, const bson_iter_
 	}
 }
 
-/* read_columns: read the columns whose path ends at 'iter'. */
+/* Reads the columns whose path ends at 'iter'. */
 static pg_attribute_always_inline void
 read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			 const bson_iter_t *iter, Datum *values, bool *isnull)
@@ -480,9 +483,8 @@ static const uint8 fixed_sizes[] = {
 };
 
 /*
- * value_size
- *		Return the size of the value of this type at 'value', where 'room' bytes are left
- *		in the document; 0 if libbson has to find out.
+ * Returns the size of the value of this type at 'value', where 'room' bytes are left in the
+ * document; 0 if libbson has to find out.
  */
 static inline uint32
 value_size(uint8 type, const uint8_t *value, uint32 room)
@@ -506,12 +508,9 @@ value_size(uint8 type, const uint8_t *value, uint32 room)
 }
 
 /*
- * next_field
- *		Do what bson_iter_next() does, but faster if the next key is the expected one.
- *
- * libbson scans a key byte by byte; here one comparison checks the key and its length,
- * and sets *node to the expected node.  Anything unusual, such as invalid BSON, is left
- * to bson_iter_next().
+ * Does what bson_iter_next() does, but faster if the next key is the expected one.  libbson scans a
+ * key byte by byte; here one comparison checks the key and its length, and sets *node to the
+ * expected node.  Anything unusual, such as invalid BSON, is left to bson_iter_next().
  */
 static inline bool
 next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
@@ -561,7 +560,7 @@ begin_walk(PathNode *parent, uint32 length)
 	return (FieldWalk) {parent, length, &parent->first_found, parent->nchildren, false};
 }
 
-/* next_child: move 'iter' to the next field that is a child, and return that; or NULL. */
+/* Moves 'iter' to the next field that is a child, and returns the child; NULL at the end. */
 static pg_attribute_always_inline PathNode *
 next_child(FieldWalk *walk, bson_iter_t *iter)
 {
@@ -591,7 +590,7 @@ next_child(FieldWalk *walk, bson_iter_t *iter)
 	return NULL;
 }
 
-/* walk_level: read the fields of one document or array for which a node has children. */
+/* Reads the fields of one document or array for which a node has children. */
 static void
 walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 		   uint32 length, Datum *values, bool *isnull)
@@ -629,7 +628,7 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 	}
 }
 
-/* read_documents: read the "__doc" columns, from a document that nests this one. */
+/* Reads the "__doc" columns, from a document that nests this one. */
 static void
 read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 {
@@ -649,6 +648,12 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 	pfree(outer);
 }
 
+/*
+ * mongo_row_decoder_defer_errors
+ *		Defers these errors in all documents that are decoded from now on.  Columns whose index is
+ *		in 'needed', which must live as long as the decoder, are always read.  Under type_mismatch
+ *		'null' their constraints are also checked, as a value that violates one reads as NULL.
+ */
 void
 mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what, const Bitmapset *needed)
 {
@@ -656,24 +661,50 @@ mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what, con
 	decoder->needed = needed;
 }
 
+/*
+ * mongo_row_decoder_deferred
+ *		Tells whether anything but mismatches was deferred in the last document.
+ */
 bool
 mongo_row_decoder_deferred(const MongoRowDecoder *decoder)
 {
 	return decoder->deferred;
 }
 
+/*
+ * mongo_row_decoder_skipped
+ *		Tells whether the last document did not fit a column of type_mismatch 'skip'.
+ */
 bool
 mongo_row_decoder_skipped(const MongoRowDecoder *decoder)
 {
 	return decoder->skipped;
 }
 
+/*
+ * mongo_row_decoder_mismatches
+ *		Returns the indexes of the columns of the last document whose mismatch was deferred; NULL if
+ *		there are none.  The set belongs to the decoder, until the next document.
+ */
 const Bitmapset *
 mongo_row_decoder_mismatches(const MongoRowDecoder *decoder)
 {
 	return decoder->mismatches;
 }
 
+/*
+ * mongo_row_decode
+ *		Reads one document into values[] and isnull[] at each column's index.
+ *
+ * 'data' need not be aligned, and no Datum points into it: by-reference values are palloc'd in the
+ * current memory context.  A field that is missing, null or undefined gives NULL.  If a key is
+ * repeated, its first value counts, as in MongoDB's filters.
+ *
+ * A field that does not fit its column raises the SQLSTATE of its MongoMismatch, or gives NULL
+ * unless its type_mismatch is 'error'.  The column "__mismatch" shows those fields of type_mismatch
+ * 'null'.  Nesting beyond the stack's depth raises 54001.  A type without a row of its own in
+ * types.c raises the errors of its input function.
+ */
 void
 mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 				 Datum *values, bool *isnull)
@@ -710,6 +741,10 @@ typedef struct CompositeReader
 	PathNode	root;			/* its children are the attributes */
 } CompositeReader;
 
+/*
+ * mongo_prepare_composite
+ *		Prepares a reader for each attribute that is not dropped.
+ */
 void
 mongo_prepare_composite(MongoReader *reader)
 {
@@ -733,6 +768,11 @@ mongo_prepare_composite(MongoReader *reader)
 	reader->extra = composite;
 }
 
+/*
+ * mongo_read_composite
+ *		Reads a Document, whose fields have the names of the attributes; one without a field is
+ *		NULL.
+ */
 bool
 mongo_read_composite(MONGO_READ_ARGS)
 {
@@ -763,6 +803,11 @@ mongo_read_composite(MONGO_READ_ARGS)
 
 /* ------------------------- Values that do not fit ------------------------- */
 
+/*
+ * mongo_mismatch
+ *		Records that the value at 'iter' does not fit; always returns false.  'remark' must live
+ *		until the error is raised, or until the next value is read.
+ */
 bool
 mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 			   const bson_iter_t *iter, const char *remark)
@@ -775,6 +820,12 @@ mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 
 /* ----------------- Readers, made from the table of types ------------------ */
 
+/*
+ * mongo_reader_create
+ *		Returns a reader for a type, with all that it needs, in the current memory context.  Raises
+ *		0A000 for a type that cannot be read, or that has an element or an attribute that cannot be
+ *		read.
+ */
 MongoReader *
 mongo_reader_create(Oid typid, int32 typmod)
 {
@@ -804,6 +855,10 @@ mongo_reader_create(Oid typid, int32 typmod)
 
 /* --------------- Going through documents that a server sent --------------- */
 
+/*
+ * mongo_report_bad_bson
+ *		Raises 08P01, "not valid BSON".
+ */
 void
 mongo_report_bad_bson(void)
 {
@@ -814,8 +869,8 @@ mongo_report_bad_bson(void)
 
 /*
  * mongo_iter_is_at_end
- *		After bson_iter_next() has returned false: is 'iter' at the end of its document of this
- *		length, and not at invalid bytes?  In the other case nothing can be read from it.
+ *		Tells whether 'iter', of which bson_iter_next() has returned false, is at the end of its
+ *		document of this length.  Otherwise it is at invalid bytes, and nothing can be read from it.
  */
 bool
 mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length)
@@ -823,6 +878,11 @@ mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length)
 	return iter->err_off == 0 && iter->off == length - 1;
 }
 
+/*
+ * mongo_iter_descend
+ *		Sets 'child' to enter the document or array at 'iter'; returns its length.  Raises 08P01 if
+ *		its length or its end is not valid.
+ */
 uint32
 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child)
 {

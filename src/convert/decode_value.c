@@ -3,6 +3,11 @@
  * decode_value.c
  *		Decodes single values.
  *
+ * Each MongoReadFunction here reads one PostgreSQL type, or a kind of types; MONGO_READ_ARGS has
+ * their contract, and types.c the BSON types that they get.  They decide which values fit, and with
+ * which MongoMismatch others do not.  Numbers, JSON, ObjectIds and composite types are in files of
+ * their own.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,11 +37,9 @@
 /* ----- MongoDB's strings, which are UTF-8, in the database's encoding ----- */
 
 /*
- * encoding_holds
- *		Can the database's encoding represent all of these characters?
- *
- * Tries the conversion and discards its result, as PostgreSQL has no cheaper check that
- * does not raise.  Few databases have an encoding other than UTF-8.
+ * Tells whether the database's encoding can represent all of these characters.  Tries the
+ * conversion and discards its result, as PostgreSQL has no cheaper check that does not raise.  Few
+ * databases have an encoding other than UTF-8.
  */
 static bool
 encoding_holds(const char *text, uint32 length)
@@ -61,6 +64,11 @@ encoding_holds(const char *text, uint32 length)
 	return (uint32) done == length;
 }
 
+/*
+ * mongo_text_is_valid
+ *		Tells whether a text can store these bytes: UTF-8 without U+0000, whose characters the
+ *		database's encoding can represent.
+ */
 bool
 mongo_text_is_valid(const char *text, uint32 length)
 {
@@ -68,6 +76,10 @@ mongo_text_is_valid(const char *text, uint32 length)
 		(pg_verify_mbstr(PG_UTF8, text, length, true) && encoding_holds(text, length));
 }
 
+/*
+ * mongo_text_remark
+ *		Returns why mongo_text_is_valid() is false, as a sentence for DETAIL; a static string.
+ */
 const char *
 mongo_text_remark(const char *text, uint32 length)
 {
@@ -78,6 +90,11 @@ mongo_text_remark(const char *text, uint32 length)
 	return "It contains a character that the database's encoding does not have.";
 }
 
+/*
+ * mongo_text_to_server
+ *		Converts valid UTF-8 to the database's encoding.  Returns 'text' itself if nothing changes,
+ *		else a palloc'd copy, and sets *length to its length.
+ */
 const char *
 mongo_text_to_server(const char *text, uint32 *length)
 {
@@ -91,6 +108,11 @@ mongo_text_to_server(const char *text, uint32 *length)
 	return converted;
 }
 
+/*
+ * mongo_cut_text
+ *		Returns a palloc'd copy, truncated after at most 'limit' bytes and a whole character; "..."
+ *		follows if it was truncated.
+ */
 char *
 mongo_cut_text(const char *text, int limit)
 {
@@ -103,16 +125,12 @@ mongo_cut_text(const char *text, int limit)
 /* -------------------- Texts, bytes and dates from BSON -------------------- */
 
 /*
- * text_bytes
- *		Return the characters of a String, Symbol or ObjectId in the database's encoding,
- *		and their length.
- *
- * The digits of an ObjectId are written to 'hex'.  Returns NULL and records a mismatch if
+ * Returns the characters of a String, Symbol or ObjectId in the database's encoding, and their
+ * length.  The digits of an ObjectId are written to 'hex'.  Returns NULL and records a mismatch if
  * a text cannot store the characters.
  */
 static const char *
-text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
-		   uint32 *length)
+text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex, uint32 *length)
 {
 	const char *text;
 
@@ -139,7 +157,10 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	return mongo_text_to_server(text, length);
 }
 
-/* mongo_limit_text: convert a text to char(n) or varchar(n); a mismatch if it is too long. */
+/*
+ * mongo_limit_text
+ *		Converts a text in *value to char(n) or varchar(n); a mismatch if it is too long.
+ */
 bool
 mongo_limit_text(MONGO_READ_ARGS)
 {
@@ -152,7 +173,10 @@ mongo_limit_text(MONGO_READ_ARGS)
 		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 }
 
-/* mongo_read_text: text, varchar(n), char(n) padded with blanks, and name. */
+/*
+ * mongo_read_text
+ *		Reads text, varchar(n), char(n) padded with blanks, and name.
+ */
 bool
 mongo_read_text(MONGO_READ_ARGS)
 {
@@ -175,6 +199,10 @@ mongo_read_text(MONGO_READ_ARGS)
 		mongo_limit_text(reader, context, iter, value);
 }
 
+/*
+ * mongo_read_bytea
+ *		Reads the bytes of a Binary of any subtype, or of an ObjectId.
+ */
 bool
 mongo_read_bytea(MONGO_READ_ARGS)
 {
@@ -194,6 +222,10 @@ mongo_read_bytea(MONGO_READ_ARGS)
 	return true;
 }
 
+/*
+ * mongo_read_uuid
+ *		Reads a Binary of sixteen bytes and of subtype 4, or 3.
+ */
 bool
 mongo_read_uuid(MONGO_READ_ARGS)
 {
@@ -213,7 +245,10 @@ mongo_read_uuid(MONGO_READ_ARGS)
 	return true;
 }
 
-/* mongo_read_timestamp: timestamp and timestamptz, both in microseconds of UTC. */
+/*
+ * mongo_read_timestamp
+ *		Reads timestamp and timestamptz, both in microseconds of UTC.
+ */
 bool
 mongo_read_timestamp(MONGO_READ_ARGS)
 {
@@ -240,7 +275,10 @@ mongo_read_timestamp(MONGO_READ_ARGS)
 	return true;
 }
 
-/* mongo_read_date: the day in UTC. */
+/*
+ * mongo_read_date
+ *		Reads the day in UTC.
+ */
 bool
 mongo_read_date(MONGO_READ_ARGS)
 {
@@ -270,6 +308,10 @@ typedef struct TextFormReader
 	pg_tz	   *utc;
 } TextFormReader;
 
+/*
+ * mongo_prepare_text_form
+ *		Prepares the type's input function.
+ */
 void
 mongo_prepare_text_form(MongoReader *reader)
 {
@@ -284,11 +326,14 @@ mongo_prepare_text_form(MongoReader *reader)
 }
 
 /*
- * Before PostgreSQL 16 an input function can report bad input only by raising.  Catching
- * an error without a subtransaction is safe only for some of PostgreSQL's own functions,
- * and only these have rows in the table of types.  They compute on their arguments alone,
- * hold no lock, pin or other resource when they raise, and allocate only in the current
- * memory context.
+ * mongo_call_softly
+ *		Calls a PostgreSQL function of up to three arguments.  If it raises a data exception,
+ *		returns false and sets context->remark to a sentence about it.
+ *
+ * Before PostgreSQL 16 an input function can report bad input only by raising.  Catching an error
+ * without a subtransaction is safe only for some of PostgreSQL's own functions, and only these have
+ * rows in the table of types.  They compute on their arguments alone, hold no lock, pin or other
+ * resource when they raise, and allocate only in the current memory context.
  */
 bool
 mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first, Datum second,
@@ -320,11 +365,10 @@ mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first, Da
 
 /*
  * mongo_read_text_form
- *		Read the type's text form: intervals, dates and times of day under PostgreSQL's default
- *		settings and in UTC, so that all sessions read the same value.
- *
- * The variables of the settings are set directly, as a GUC nest level costs more than most input
- * functions.
+ *		Reads the type's text form: intervals, dates and times of day under PostgreSQL's default
+ *		settings and in UTC, so that all sessions read the same value.  The variables of the
+ *		settings are set directly, as a GUC nest level costs more than most input functions.  Raises
+ *		the errors of an input function that has no row in types.c.
  */
 bool
 mongo_read_text_form(MONGO_READ_ARGS)
@@ -371,9 +415,7 @@ mongo_read_text_form(MONGO_READ_ARGS)
 
 /* ------------- Arrays, composite types and domains from BSON -------------- */
 
-/*
- * Arrays
- */
+/* ---- Arrays ---- */
 
 /* The elements collected so far, and the shape of the array. */
 typedef struct ArrayGathering
@@ -385,6 +427,10 @@ typedef struct ArrayGathering
 	int			lengths[MAXDIM];	/* -1: not known yet */
 } ArrayGathering;
 
+/*
+ * mongo_prepare_array
+ *		Prepares the reader of the elements.
+ */
 void
 mongo_prepare_array(MongoReader *reader)
 {
@@ -392,10 +438,8 @@ mongo_prepare_array(MongoReader *reader)
 }
 
 /*
- * gather_level
- *		Collect the elements of the Array at 'iter', which is at nesting level 'depth'.
- *
- * At each level either all elements are arrays, of the same length, or none is.
+ * Collects the elements of the Array at 'iter', which is at nesting level 'depth'.  At each level
+ * either all elements are arrays, of the same length, or none is.
  */
 static bool
 gather_level(const MongoReader *element, MongoReadContext *context,
@@ -442,6 +486,10 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 	return true;
 }
 
+/*
+ * mongo_read_array
+ *		Reads an Array; nested ones become dimensions.
+ */
 bool
 mongo_read_array(MONGO_READ_ARGS)
 {
@@ -476,9 +524,7 @@ mongo_read_array(MONGO_READ_ARGS)
 	return true;
 }
 
-/*
- * Types with casts from and to real[], such as vector
- */
+/* ---- Types with casts from and to real[], such as vector ---- */
 
 typedef struct VectorReader
 {
@@ -486,6 +532,10 @@ typedef struct VectorReader
 	FmgrInfo	cast;
 } VectorReader;
 
+/*
+ * mongo_prepare_vector
+ *		Prepares a reader of real[] and the cast from it.
+ */
 void
 mongo_prepare_vector(MongoReader *reader)
 {
@@ -496,7 +546,11 @@ mongo_prepare_vector(MongoReader *reader)
 	reader->extra = vector;
 }
 
-/* mongo_read_vector: the cast may raise any error, as the input function of a text form may. */
+/*
+ * mongo_read_vector
+ *		Reads an Array as real[] and casts it; the cast may raise any error, as the input function
+ *		of a text form may.
+ */
 bool
 mongo_read_vector(MONGO_READ_ARGS)
 {
@@ -510,9 +564,7 @@ mongo_read_vector(MONGO_READ_ARGS)
 	return true;
 }
 
-/*
- * Domains
- */
+/* ---- Domains ---- */
 
 typedef struct DomainReader
 {
@@ -521,6 +573,11 @@ typedef struct DomainReader
 	ExprContext *econtext;
 } DomainReader;
 
+/*
+ * mongo_prepare_domain
+ *		Prepares a reader of the base type and the constraints, which are looked up again if they
+ *		change.
+ */
 void
 mongo_prepare_domain(MongoReader *reader)
 {
@@ -536,8 +593,9 @@ mongo_prepare_domain(MongoReader *reader)
 }
 
 /*
- * Checks the constraints itself because domain_check() would raise, but under
- * type_mismatch 'null' a value that violates a constraint reads as NULL.
+ * mongo_read_domain
+ *		Reads a value of the base type and checks the constraints.  domain_check() would raise, but
+ *		under type_mismatch 'null' a value that violates a constraint reads as NULL.
  */
 bool
 mongo_read_domain(MONGO_READ_ARGS)
@@ -579,7 +637,7 @@ mongo_read_domain(MONGO_READ_ARGS)
 #define NO_POINT_REMARK \
 	"A point is a GeoJSON Point or an array of two numbers, without anything else in it."
 
-/* read_coordinates: read an array of exactly two numbers. */
+/* Reads an array of exactly two numbers. */
 static bool
 read_coordinates(MongoReadContext *context, const bson_iter_t *iter, Point *point)
 {
@@ -605,7 +663,11 @@ read_coordinates(MongoReadContext *context, const bson_iter_t *iter, Point *poin
 	return true;
 }
 
-/* mongo_read_point: a Document must have just "type" and "coordinates". */
+/*
+ * mongo_read_point
+ *		Reads the text form, an array of two numbers, or a Document with just "type" and
+ *		"coordinates".
+ */
 bool
 mongo_read_point(MONGO_READ_ARGS)
 {
@@ -668,7 +730,12 @@ read_token(MONGO_READ_ARGS)
 	return reader->type->read(reader, context, &result, value);
 }
 
-/* mongo_prepare_token: has the reader read a column of this name from resume tokens. */
+/*
+ * mongo_prepare_token
+ *		Has the reader read a column of this name from resume tokens: __cluster_time gets the
+ *		token's time, any other column the token as a text.  Raises 0A000 if its type does not read
+ *		Strings, or reads everything, as json does.
+ */
 void
 mongo_prepare_token(MongoReader *reader, const char *column)
 {
@@ -683,6 +750,11 @@ mongo_prepare_token(MongoReader *reader, const char *column)
 	reader->extra = pstrdup(column);
 }
 
+/*
+ * mongo_token_time
+ *		Returns the time in the text _data of a resume token, seconds << 32 | number within the
+ *		second: it follows the byte 0x82.  0 if there is none.
+ */
 uint64
 mongo_token_time(const char *data)
 {
@@ -695,6 +767,11 @@ mongo_token_time(const char *data)
 	return strtou64(digits, NULL, 16);
 }
 
+/*
+ * mongo_append_token
+ *		Appends the token of a text that a column __token has returned; other text becomes its
+ *		_data.
+ */
 void
 mongo_append_token(bson_t *document, const char *key, const char *text)
 {

@@ -3,6 +3,10 @@
  * json_to_bson.c
  *		Converts json, jsonb and text to BSON; Extended JSON's wrappers become their types.
  *
+ * A scanner or a JsonbIterator supplies tokens, and write_json_value() appends them.  This file
+ * decides which BSON type a number gets, and which objects are wrappers.  An object that may be one
+ * is first written to a document of its own, and write_wrapper() decides.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -55,7 +59,7 @@ typedef struct JsonInput
 	bson_t	   *spare;			/* to be reused for the next such object */
 } JsonInput;
 
-/* report_bad_json: raise 22P02; PostgreSQL's parser reports where the error is. */
+/* Raises 22P02; PostgreSQL's parser reports where the error is. */
 pg_noreturn static void
 report_bad_json(JsonInput *input)
 {
@@ -66,7 +70,7 @@ report_bad_json(JsonInput *input)
 			 errmsg("invalid input syntax for type %s", "json")));
 }
 
-/* set_string: set the last token to a string, which is not copied unless converted. */
+/* Sets the last token to a string, which is not copied unless converted. */
 static inline JsonTokenType
 set_string(JsonInput *input, const char *text, uint32 length)
 {
@@ -81,7 +85,7 @@ set_string(JsonInput *input, const char *text, uint32 length)
 	return JSON_TOKEN_STRING;
 }
 
-/* scan_string: scan a string whose opening quote has been read. */
+/* Scans a string whose opening quote has been read. */
 static JsonTokenType
 scan_string(JsonInput *input)
 {
@@ -113,7 +117,7 @@ is_of_number(char character)
 		character == 'e' || character == 'E' || character == '+';
 }
 
-/* scan_token: return the next token of a json or text, without checking its place. */
+/* Returns the next token of a json or text, without checking its place. */
 static JsonTokenType
 scan_token(JsonInput *input)
 {
@@ -157,7 +161,6 @@ scan_token(JsonInput *input)
 	}
 }
 
-/* next_of_jsonb: return the next token of a jsonb. */
 static JsonTokenType
 next_of_jsonb(JsonInput *input)
 {
@@ -209,7 +212,7 @@ next_token(JsonInput *input)
 /* Numbers up to this size are parsed in a buffer on the stack. */
 #define COMMON_NUMBER_SIZE	64
 
-/* is_shortest: does a number's text equal a Double's shortest one, up to trailing zeros? */
+/* Tells whether a number's text equals a Double's shortest one, up to trailing zeros. */
 static bool
 is_shortest(const char *shortest, const char *text)
 {
@@ -225,7 +228,7 @@ is_shortest(const char *shortest, const char *text)
 	return strlen(shortest) == length && memcmp(shortest, text, length) == 0;
 }
 
-/* write_datum: append a value of another SQL type, as types.c specifies. */
+/* Appends a value of another SQL type, as types.c specifies. */
 static void
 write_datum(const MongoWriteTarget *target, Datum value, Oid typid)
 {
@@ -233,10 +236,8 @@ write_datum(const MongoWriteTarget *target, Datum value, Oid typid)
 }
 
 /*
- * write_number
- *		Append an integer as Int32 or else as Int64.  A number with a point or an exponent,
- *		or a larger one, becomes a Double if the Double's shortest text is the same number,
- *		else a Decimal128.
+ * Appends an integer as Int32 or else as Int64.  A number with a point or an exponent, or a larger
+ * one, becomes a Double if the Double's shortest text is the same number, else a Decimal128.
  */
 static void
 write_number(const MongoWriteTarget *target, const char *digits, uint32 length)
@@ -306,14 +307,14 @@ static const Wrapper wrappers[] = {
 	{"$dbPointer", BSON_TYPE_DBPOINTER, false, NULL},
 };
 
-/* wrapped_text: return a String's text; NULL if the value is not a String. */
+/* Returns a String's text; NULL if the value is not a String. */
 static const char *
 wrapped_text(const bson_iter_t *value)
 {
 	return BSON_ITER_HOLDS_UTF8(value) ? bson_iter_utf8(value, NULL) : NULL;
 }
 
-/* wrapped_member: find a member of a document; false if there is none. */
+/* Finds a member of a document; returns false if there is none. */
 static bool
 wrapped_member(const bson_iter_t *value, const char *key, bson_iter_t *member)
 {
@@ -321,7 +322,7 @@ wrapped_member(const bson_iter_t *value, const char *key, bson_iter_t *member)
 		bson_iter_find(member, key);
 }
 
-/* member_text: return the text of a document's member; NULL if it is not a String. */
+/* Returns the text of a document's member; NULL if it is not a String. */
 static const char *
 member_text(const bson_iter_t *value, const char *key)
 {
@@ -330,7 +331,7 @@ member_text(const bson_iter_t *value, const char *key)
 	return wrapped_member(value, key, &member) ? wrapped_text(&member) : NULL;
 }
 
-/* member_uint32: get a document's member; false if it is not an integer in range. */
+/* Gets a document's member; returns false if it is not an integer in range. */
 static bool
 member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
 {
@@ -343,7 +344,6 @@ member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
 	return true;
 }
 
-/* number_at: convert so many digits to a number. */
 static int
 number_at(const char *text, int length)
 {
@@ -355,9 +355,8 @@ number_at(const char *text, int length)
 }
 
 /*
- * iso_date_millis
- *		Parse "2020-01-31T12:30:00.123Z", the usual form of dates, with or without the
- *		fraction; return false for any other form and for dates that do not exist.
+ * Parses "2020-01-31T12:30:00.123Z", the usual form of dates, with or without the fraction.
+ * Returns false for any other form and for dates that do not exist.
  */
 static bool
 iso_date_millis(const char *text, int length, int64 *millis)
@@ -392,7 +391,7 @@ iso_date_millis(const char *text, int length, int64 *millis)
 	return true;
 }
 
-/* write_wrapped_date: append $date's text or number; a bad text raises as timestamptz. */
+/* Appends $date's text or number.  A bad text raises as timestamptz does. */
 static bool
 write_wrapped_date(const MongoWriteTarget *target, const bson_iter_t *value, bool plain)
 {
@@ -416,7 +415,7 @@ write_wrapped_date(const MongoWriteTarget *target, const bson_iter_t *value, boo
 	return true;
 }
 
-/* write_binary: append base64 with a subtype in hexadecimal. */
+/* Appends base64 with a subtype in hexadecimal; returns false if either is malformed. */
 static bool
 write_binary(const MongoWriteTarget *target, const char *base64, const char *subtype)
 {
@@ -436,7 +435,9 @@ write_binary(const MongoWriteTarget *target, const char *base64, const char *sub
 	return true;
 }
 
-/* write_regex: append with sorted options, also those that libbson would drop as unknown. */
+/*
+ * Appends a regular expression with sorted options, also those that libbson would drop as unknown.
+ */
 static void
 write_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
 {
@@ -466,7 +467,10 @@ write_regex(const MongoWriteTarget *target, const char *pattern, const char *opt
 	bson_concat(target->document, &element);
 }
 
-/* write_number_text: append $numberInt, $numberLong, $numberDouble or $numberDecimal. */
+/*
+ * Appends $numberInt, $numberLong, $numberDouble or $numberDecimal; returns false if it is
+ * malformed.
+ */
 static bool
 write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *text)
 {
@@ -512,13 +516,10 @@ write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *
 }
 
 /*
- * write_wrapped
- *		Append the value that a wrapper represents, from the values of its key and of its
- *		second key (or NULL); return false if the specification does not allow them.
- *
- * 'plain' is false if the object contained wrappers.  Then a number in it was written as
- * {"$numberInt": ...}, which canonical Extended JSON has only in a document that merely
- * looks like a wrapper.
+ * Appends the value that a wrapper represents, from the values of its key and of its second key (or
+ * NULL); returns false if the specification does not allow them.  'plain' is false if the object
+ * contained wrappers.  Then a number in it was written as {"$numberInt": ...}, which canonical
+ * Extended JSON has only in a document that merely looks like a wrapper.
  */
 static bool
 write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson_iter_t *value,
@@ -606,7 +607,7 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 	}
 }
 
-/* wrapper_with: return the wrapper that an object with this first key may be, or NULL. */
+/* Returns the wrapper that an object with this first key may be, or NULL. */
 static const Wrapper *
 wrapper_with(const char *key, uint32 length)
 {
@@ -626,13 +627,10 @@ wrapper_with(const char *key, uint32 length)
 }
 
 /*
- * write_wrapper
- *		Append the value that an object represents; return false if it is a document.
- *
- * An object is a wrapper if it has the wrapper's key and no key other than the optional
- * one.  A malformed one raises 22P02.  Other keys with a dollar sign are ordinary names
- * of fields, as in commands and pipelines.  Wrappers inside the object have already been
- * converted; 'plain' if there were none.
+ * Appends the value that an object represents; returns false if it is a document.  An object is a
+ * wrapper if it has the wrapper's key and no key other than the optional one.  A malformed one
+ * raises 22P02.  Other keys with a dollar sign are ordinary names of fields, as in commands and
+ * pipelines.  Wrappers inside the object have already been converted; 'plain' if there were none.
  */
 static bool
 write_wrapper(const MongoWriteTarget *target, const Wrapper *wrapper, const bson_t *object,
@@ -662,7 +660,7 @@ write_wrapper(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 
 static void write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *target);
 
-/* write_members: append an object's members, starting at the token after its brace. */
+/* Appends an object's members, starting at the token after its brace. */
 static void
 write_members(JsonInput *input, JsonTokenType token, bson_t *document)
 {
@@ -676,7 +674,7 @@ write_members(JsonInput *input, JsonTokenType token, bson_t *document)
 		report_bad_json(input);
 }
 
-/* write_json_object: append an object, or the value if it is a wrapper. */
+/* Appends an object, or the value if it is a wrapper. */
 static void
 write_json_object(JsonInput *input, const MongoWriteTarget *target)
 {
@@ -726,7 +724,7 @@ write_json_array(JsonInput *input, const MongoWriteTarget *target)
 	bson_append_array_end(target->document, &nested);
 }
 
-/* write_json_value: append the value that begins with this token. */
+/* Appends the value that begins with this token. */
 static void
 write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *target)
 {
@@ -767,7 +765,7 @@ write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *
 	}
 }
 
-/* write_json: append a value, or an object's members; frees all memory that it needed. */
+/* Appends a value, or an object's members; frees all memory that it needed. */
 static void
 write_json(const MongoWriteTarget *target, bson_t *members, Datum value, Oid typid)
 {
@@ -809,12 +807,25 @@ write_json(const MongoWriteTarget *target, bson_t *members, Datum value, Oid typ
 	MemoryContextDelete(scratch);
 }
 
+/*
+ * mongo_write_json
+ *		Appends a json or jsonb value.  Raises the errors of mongo_append_json_members().
+ */
 void
 mongo_write_json(MONGO_WRITE_ARGS)
 {
 	write_json(target, NULL, value, typid);
 }
 
+/*
+ * mongo_append_json_members
+ *		Appends the members of a JSON object, given as json, jsonb or text, in their order.
+ *
+ * Wrappers, such as {"$oid": ...}, become their BSON types.  Raises 22P02 for invalid JSON, JSON
+ * that is not an object, and a malformed wrapper, 22P05 for \u0000 and for an escape that the
+ * database's encoding cannot represent, 54001 for nesting that no MongoDB server accepts, and 22003
+ * for a number out of Decimal128's range.
+ */
 void
 mongo_append_json_members(bson_t *document, Datum value, Oid typid)
 {

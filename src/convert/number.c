@@ -3,6 +3,9 @@
  * number.c
  *		Converts numbers of all BSON types; Decimal128 to and from numeric.
  *
+ * The conversions of Decimal128 come first, then the functions that read numbers into columns.
+ * They decide which numbers fit; filters and type checks in src/translate assume the same rules.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -71,7 +74,7 @@ is_zero(const Coefficient *value)
 	return value->high == 0 && value->low == 0;
 }
 
-/* multiply_add: value * factor + summand, which must be less than 2^128. */
+/* Sets the value to value * factor + summand, which must be less than 2^128. */
 static void
 multiply_add(Coefficient *value, uint32 factor, uint32 summand)
 {
@@ -82,7 +85,7 @@ multiply_add(Coefficient *value, uint32 factor, uint32 summand)
 	value->high = value->high * factor + (upper >> 32);
 }
 
-/* divide: divide the value, and return the remainder. */
+/* Divides the value, and returns the remainder. */
 static uint32
 divide(Coefficient *value, uint32 divisor)
 {
@@ -94,6 +97,10 @@ divide(Coefficient *value, uint32 divisor)
 	return lower % divisor;
 }
 
+/*
+ * mongo_numeric_of_text
+ *		Returns the numeric of a number's text.  Raises 22P02 if it is none.
+ */
 Datum
 mongo_numeric_of_text(const char *text)
 {
@@ -101,7 +108,7 @@ mongo_numeric_of_text(const char *text)
 							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 }
 
-/* unpack: split a Decimal128, of any bit pattern, into its parts. */
+/* Splits a Decimal128, of any bit pattern, into its parts. */
 static void
 unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 {
@@ -134,7 +141,7 @@ unpack(const bson_decimal128_t *decimal, DecimalParts *parts)
 	}
 }
 
-/* pack: build a Decimal128 whose coefficient and exponent are in range. */
+/* Builds a Decimal128 whose coefficient and exponent are in range. */
 static void
 pack(const DecimalParts *parts, bson_decimal128_t *decimal)
 {
@@ -153,6 +160,10 @@ pack(const DecimalParts *parts, bson_decimal128_t *decimal)
 		decimal->high |= UINT64CONST(1) << 63;
 }
 
+/*
+ * mongo_decimal128_to_text
+ *		Writes a Decimal128 as Extended JSON does to 'text', of BSON_DECIMAL128_STRING bytes.
+ */
 void
 mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 {
@@ -166,7 +177,7 @@ mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 	bson_decimal128_to_string(&canonical, text);
 }
 
-/* decimal_to_int64: convert if the number is integral and in range, else return false. */
+/* Converts the number; returns false if it is not integral or out of range. */
 static bool
 decimal_to_int64(const DecimalParts *parts, int64 *result)
 {
@@ -191,13 +202,10 @@ decimal_to_int64(const DecimalParts *parts, int64 *result)
 }
 
 /*
- * decimal_to_float8
- *		Convert if a double represents exactly this number (or NaN, infinity), else return
- *		false.
- *
- * coefficient * 10^exponent is coefficient * 5^exponent * 2^exponent.  A double represents
- * it if coefficient * 5^exponent, divided by all its factors of two, has at most 53 bits
- * and the power of two is in range.
+ * Converts a number, NaN or infinity that a double represents exactly; returns false for others.
+ * coefficient * 10^exponent is coefficient * 5^exponent * 2^exponent.  A double represents it if
+ * coefficient * 5^exponent, divided by all its factors of two, has at most 53 bits and the power of
+ * two is in range.
  */
 static bool
 decimal_to_float8(const DecimalParts *parts, double *result)
@@ -234,9 +242,8 @@ decimal_to_float8(const DecimalParts *parts, double *result)
 }
 
 /*
- * parts_of_text
- *		Parse the unsigned text of a numeric; return false if its exponent is out of range,
- *		or if it has more than 34 digits before its trailing zeros.
+ * Parses the unsigned text of a numeric; returns false if its exponent is out of range, or if it
+ * has more than 34 digits before its trailing zeros.
  */
 static bool
 parts_of_text(const char *text, DecimalParts *parts)
@@ -268,8 +275,13 @@ parts_of_text(const char *text, DecimalParts *parts)
 }
 
 /*
- * Parses the text of the numeric, which is faster than taking the digits from its binary
- * format.  libbson's bson_decimal128_from_string() would round a number with leading zeros.
+ * mongo_numeric_to_decimal128
+ *		Converts a numeric, also NaN and infinities, to the same number, with as much of its scale
+ *		as fits into 34 digits.  Returns false for more significant digits, or an exponent out of
+ *		range.
+ *
+ * Parses the text of the numeric, which is faster than taking the digits from its binary format.
+ * libbson's bson_decimal128_from_string() would round a number with leading zeros.
  */
 bool
 mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
@@ -291,6 +303,10 @@ mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
 	return fits;
 }
 
+/*
+ * mongo_numeric_typmod
+ *		Sets precision and scale of a typmod; returns false if it has none.
+ */
 bool
 mongo_numeric_typmod(int32 typmod, int *precision, int *scale)
 {
@@ -320,6 +336,10 @@ mongo_numeric_typmod(int32 typmod, int *precision, int *scale)
 #define DOUBLE_DIGITS_LIMIT	1e15
 #define MAX_DOUBLE_SCALE	6
 
+/*
+ * mongo_read_bool
+ *		Reads a Boolean.
+ */
 bool
 mongo_read_bool(MONGO_READ_ARGS)
 {
@@ -327,7 +347,7 @@ mongo_read_bool(MONGO_READ_ARGS)
 	return true;
 }
 
-/* unpack_value: split the Decimal128 at 'iter' into its parts. */
+/* Splits the Decimal128 at 'iter' into its parts. */
 static void
 unpack_value(const bson_iter_t *iter, DecimalParts *parts)
 {
@@ -337,6 +357,11 @@ unpack_value(const bson_iter_t *iter, DecimalParts *parts)
 	unpack(&decimal, parts);
 }
 
+/*
+ * mongo_integer_of_value
+ *		Sets *integer to the number at 'iter', of any numeric BSON type; returns false unless it is
+ *		an int64.
+ */
 bool
 mongo_integer_of_value(const bson_iter_t *iter, int64 *integer)
 {
@@ -361,7 +386,10 @@ mongo_integer_of_value(const bson_iter_t *iter, int64 *integer)
 	}
 }
 
-/* mongo_read_integer: read a number that is integral and within the type's range. */
+/*
+ * mongo_read_integer
+ *		Reads a number that is integral and within the type's range.
+ */
 bool
 mongo_read_integer(MONGO_READ_ARGS)
 {
@@ -379,6 +407,10 @@ mongo_read_integer(MONGO_READ_ARGS)
 	return true;
 }
 
+/*
+ * mongo_read_float8
+ *		Reads a number that a double represents exactly.  'reader' may be NULL.
+ */
 bool
 mongo_read_float8(MONGO_READ_ARGS)
 {
@@ -411,8 +443,9 @@ mongo_read_float8(MONGO_READ_ARGS)
 }
 
 /*
- * mongo_read_float4: rounds every number to real, which is lossy.  Therefore MongoDB compares
- * no values of real columns.
+ * mongo_read_float4
+ *		Reads every number as the nearest real, which is lossy.  Therefore MongoDB compares no
+ *		values of real columns.
  */
 bool
 mongo_read_float4(MONGO_READ_ARGS)
@@ -453,11 +486,9 @@ mongo_read_float4(MONGO_READ_ARGS)
 }
 
 /*
- * unscale_double: find digits such that the number, with 15 significant digits, is
- * digits * 10^-scale; return false if there are none.
- *
- * The digits and the power of ten are exact doubles, so their quotient is the double
- * nearest to that decimal.  No other decimal with at most 15 digits has the same nearest
+ * Finds digits such that the number, with 15 significant digits, is digits * 10^-scale; returns
+ * false if there are none.  The digits and the power of ten are exact doubles, so their quotient is
+ * the double nearest to that decimal.  No other decimal with at most 15 digits has the same nearest
  * double.
  */
 static bool
@@ -474,9 +505,9 @@ unscale_double(double number, int scale, int64 *digits)
 }
 
 /*
- * unscale: split a number into digits * 10^-scale; a Double with the fewest decimal places,
- * at least 'least', that give its 15 significant digits.  Returns false if the digits do
- * not fit an int64, or if numeric's own functions have to find them.
+ * Splits a number into digits * 10^-scale; a Double with the fewest decimal places, at least
+ * 'least', that give its 15 significant digits.  Returns false if the digits do not fit an int64,
+ * or if numeric's own functions have to find them.
  */
 static bool
 unscale(const bson_iter_t *iter, int least, int64 *digits, int *scale)
@@ -506,7 +537,7 @@ unscale(const bson_iter_t *iter, int least, int64 *digits, int *scale)
 	}
 }
 
-/* fit_digits: rescale to numeric(precision, scale); false if that rounds or overflows. */
+/* Rescales to numeric(precision, scale); returns false if that rounds or overflows. */
 static bool
 fit_digits(int64 *digits, int from, int precision, int scale)
 {
@@ -520,7 +551,11 @@ fit_digits(int64 *digits, int from, int precision, int scale)
 	return true;
 }
 
-/* Avoids numeric's arithmetic for most numbers. */
+/*
+ * mongo_read_numeric
+ *		Reads a number, rounded to numeric(precision, scale).  A Double counts with its 15
+ *		significant digits.  Avoids numeric's arithmetic for most numbers.
+ */
 bool
 mongo_read_numeric(MONGO_READ_ARGS)
 {

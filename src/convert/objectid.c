@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * objectid.c
- *		The SQL type objectid.
+ *		The SQL type objectid: twelve bytes, by reference, without alignment.
+ *
+ * It is not known at compile time which OID the type has, so its conversion comes first, then how
+ * the type is recognized, then its SQL functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +30,13 @@
 
 /* -------------------- An ObjectId as text and as Datum -------------------- */
 
+/*
+ * mongo_objectid_from_text
+ *		Parses exactly 24 hexadecimal digits, only in lower case if 'canonical' is set; returns
+ *		false for any other text.
+ */
 bool
-mongo_objectid_from_text(const char *text, size_t length, bool canonical,
-						 bson_oid_t *oid)
+mongo_objectid_from_text(const char *text, size_t length, bool canonical, bson_oid_t *oid)
 {
 	if (length != MONGO_OBJECTID_TEXT_LENGTH || !bson_oid_is_valid(text, length))
 		return false;
@@ -51,6 +58,10 @@ objectid_datum(const uint8 *bytes)
 	return PointerGetDatum(copy);
 }
 
+/*
+ * mongo_read_objectid
+ *		Reads an ObjectId.
+ */
 bool
 mongo_read_objectid(MONGO_READ_ARGS)
 {
@@ -65,7 +76,7 @@ static Oid	cached_type_oid = InvalidOid;
 static Oid	looked_up = InvalidOid;
 static Oid	cached_namespace;
 
-/* forget: syscache callback; another type may be objectid now. */
+/* Syscache callback: another type may be objectid now. */
 static void
 forget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 	   uint32 hashvalue pg_attribute_unused())
@@ -73,6 +84,10 @@ forget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 	cached_type_oid = looked_up = InvalidOid;
 }
 
+/*
+ * mongo_objectid_type_oid
+ *		Returns the OID of objectid in this database; InvalidOid if the extension is missing.
+ */
 Oid
 mongo_objectid_type_oid(void)
 {
@@ -81,7 +96,11 @@ mongo_objectid_type_oid(void)
 	return OidIsValid(extension) ? getExtensionType(extension, "objectid") : InvalidOid;
 }
 
-/* Recognizes the type's input function, which saves a new session a scan of pg_extension. */
+/*
+ * mongo_is_objectid_type
+ *		Tells whether this is the SQL type objectid.  Recognizes the type's input function, which
+ *		saves a new session a scan of pg_extension.
+ */
 bool
 mongo_is_objectid_type(Oid typid)
 {
@@ -112,6 +131,11 @@ mongo_is_objectid_type(Oid typid)
 	return true;
 }
 
+/*
+ * mongo_objectid_opfamily
+ *		Returns the default B-tree operator family of objectid, without a scan of pg_opclass;
+ *		InvalidOid if there is none.  To be called after mongo_type_kind() has recognized the type.
+ */
 Oid
 mongo_objectid_opfamily(void)
 {
@@ -138,10 +162,12 @@ mongo_objectid_opfamily(void)
 
 #define PG_GETARG_OBJECTID(n)	((const uint8 *) PG_GETARG_POINTER(n))
 
-/*
- * Input and output, as text and binary
- */
+/* ---- Input and output, as text and binary ---- */
 
+/*
+ * mongo_objectid_in
+ *		Returns the ObjectId of 24 hexadecimal digits in either case; raises 22P02 for other text.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_in);
 Datum
 mongo_objectid_in(PG_FUNCTION_ARGS)
@@ -157,6 +183,10 @@ mongo_objectid_in(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(objectid_datum(oid.bytes));
 }
 
+/*
+ * mongo_objectid_out
+ *		Returns the 24 digits, in lower case.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_out);
 Datum
 mongo_objectid_out(PG_FUNCTION_ARGS)
@@ -167,6 +197,10 @@ mongo_objectid_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
+/*
+ * mongo_objectid_recv
+ *		Returns the ObjectId of twelve bytes.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_recv);
 Datum
 mongo_objectid_recv(PG_FUNCTION_ARGS)
@@ -176,7 +210,10 @@ mongo_objectid_recv(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(objectid_datum((const uint8 *) pq_getmsgbytes(buffer, MONGO_OBJECTID_SIZE)));
 }
 
-/* mongo_objectid_send: binary output; also the cast to bytea. */
+/*
+ * mongo_objectid_send
+ *		Returns the twelve bytes; also the cast to bytea.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_send);
 Datum
 mongo_objectid_send(PG_FUNCTION_ARGS)
@@ -188,9 +225,7 @@ mongo_objectid_send(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buffer));
 }
 
-/*
- * Comparisons, sort support and hashing
- */
+/* ---- Comparisons, sort support and hashing ---- */
 
 #define COMPARISON(name, operator) \
 	PG_FUNCTION_INFO_V1(mongo_objectid_##name); \
@@ -209,6 +244,10 @@ COMPARISON(le, <=);
 COMPARISON(gt, >);
 COMPARISON(ge, >=);
 
+/*
+ * mongo_objectid_cmp
+ *		Compares two ObjectIds as MongoDB does.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_cmp);
 Datum
 mongo_objectid_cmp(PG_FUNCTION_ARGS)
@@ -222,6 +261,10 @@ compare_for_sort(Datum left, Datum right, SortSupport sort pg_attribute_unused()
 	return memcmp(DatumGetPointer(left), DatumGetPointer(right), MONGO_OBJECTID_SIZE);
 }
 
+/*
+ * mongo_objectid_sortsupport
+ *		Has sorts compare without the function manager.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_sortsupport);
 Datum
 mongo_objectid_sortsupport(PG_FUNCTION_ARGS)
@@ -237,6 +280,11 @@ mongo_objectid_sortsupport(PG_FUNCTION_ARGS)
  * digits.  Others are above all ObjectIds.
  */
 
+/*
+ * mongo_objectid_of_text
+ *		Parses a detoasted text of 24 hexadecimal digits in either case; returns false for any
+ *		other.
+ */
 bool
 mongo_objectid_of_text(const text *value, bson_oid_t *oid)
 {
@@ -277,7 +325,10 @@ TEXT_COMPARISON(text_gt_objectid, 1, 0, BOOL, order < 0);
 TEXT_COMPARISON(text_ge_objectid, 1, 0, BOOL, order <= 0);
 TEXT_COMPARISON(text_cmp_objectid, 1, 0, INT32, -order);
 
-/* mongo_text_cmp_text: orders texts as they are compared with ObjectIds. */
+/*
+ * mongo_text_cmp_text
+ *		Orders texts as they are compared with ObjectIds.
+ */
 PG_FUNCTION_INFO_V1(mongo_text_cmp_text);
 Datum
 mongo_text_cmp_text(PG_FUNCTION_ARGS)
@@ -297,6 +348,10 @@ mongo_text_cmp_text(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(order != 0 ? order : (left_length > right_length) - (left_length < right_length));
 }
 
+/*
+ * mongo_objectid_hash
+ *		Returns the hash of an ObjectId.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_hash);
 Datum
 mongo_objectid_hash(PG_FUNCTION_ARGS)
@@ -304,6 +359,10 @@ mongo_objectid_hash(PG_FUNCTION_ARGS)
 	return hash_any(PG_GETARG_OBJECTID(0), MONGO_OBJECTID_SIZE);
 }
 
+/*
+ * mongo_objectid_hash_extended
+ *		Returns the hash of an ObjectId in 64 bits, with a seed.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_hash_extended);
 Datum
 mongo_objectid_hash_extended(PG_FUNCTION_ARGS)
@@ -312,10 +371,12 @@ mongo_objectid_hash_extended(PG_FUNCTION_ARGS)
 							 PG_GETARG_INT64(1));
 }
 
-/*
- * Casts and generators
- */
+/* ---- Casts and generators ---- */
 
+/*
+ * mongo_objectid_from_bytea
+ *		Returns the ObjectId of twelve bytes; raises 22P03 for another length.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_from_bytea);
 Datum
 mongo_objectid_from_bytea(PG_FUNCTION_ARGS)
@@ -330,7 +391,10 @@ mongo_objectid_from_bytea(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(objectid_datum((const uint8 *) VARDATA_ANY(bytes)));
 }
 
-/* mongo_objectid_to_timestamptz: return the second in which an ObjectId was generated. */
+/*
+ * mongo_objectid_to_timestamptz
+ *		Returns the second in which an ObjectId was generated.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_to_timestamptz);
 Datum
 mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
@@ -343,7 +407,10 @@ mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
 						   MONGO_EPOCH_DAYS * SECS_PER_DAY) * USECS_PER_SEC);
 }
 
-/* mongo_objectid_generate: return a new ObjectId. */
+/*
+ * mongo_objectid_generate
+ *		Returns a new ObjectId.
+ */
 PG_FUNCTION_INFO_V1(mongo_objectid_generate);
 Datum
 mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -356,8 +423,8 @@ mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
 
 /*
  * mongo_objectid_from_timestamptz
- *		Return the lowest ObjectId of the second that contains a time, as a bound for
- *		ranges.  Raises 22008 for times before 1970 and after 2106.
+ *		Returns the lowest ObjectId of the second that contains a time, as a bound for ranges.
+ *		Raises 22008 for times before 1970 and after 2106.
  */
 PG_FUNCTION_INFO_V1(mongo_objectid_from_timestamptz);
 Datum

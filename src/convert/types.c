@@ -3,6 +3,11 @@
  * types.c
  *		The table of types, and writing values by it.
  *
+ * type_rows and category_rows decide which BSON values each PostgreSQL type reads and writes, and
+ * mongo_kinds what MongoDB can compute with them; code that depends on a type looks it up here.
+ * The functions that write come first, then the tables, their look-up, and the column option
+ * bson_type.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,6 +37,15 @@
 
 /* ----------- From Datums to BSON values, by the table of types ------------ */
 
+/*
+ * mongo_append_datum
+ *		Appends a value as its type's row specifies, or a BSON null.
+ *
+ * key_length may be -1.  Raises 22003 for a number out of Decimal128's range, 22008 for an infinite
+ * date, 22021 and 22P05 for text that is not UTF-8 or cannot be converted to it, what
+ * mongo_append_json_members() raises for JSON, 54000 if the document becomes too large, and 0A000
+ * for a type that has no BSON form.  After an error 'document' is unusable.
+ */
 void
 mongo_append_datum(bson_t *document, const char *key, int key_length,
 				   Datum value, bool isnull, Oid typid, int32 typmod)
@@ -93,7 +107,7 @@ write_numeric(MONGO_WRITE_ARGS)
 	MONGO_WRITE(target, decimal128, &decimal);
 }
 
-/* write_string: append bytes in the database's encoding as a String. */
+/* Appends bytes in the database's encoding as a String. */
 static void
 write_string(const MongoWriteTarget *target, const char *text, int length)
 {
@@ -104,7 +118,7 @@ write_string(const MongoWriteTarget *target, const char *text, int length)
 	MONGO_WRITE(target, utf8, utf8, length);
 }
 
-/* write_text: text, varchar and char(n), which is written with its trailing blanks. */
+/* Writes text, varchar and char(n), which keeps its trailing blanks. */
 static void
 write_text(MONGO_WRITE_ARGS)
 {
@@ -146,7 +160,7 @@ write_objectid(MONGO_WRITE_ARGS)
 	MONGO_WRITE(target, oid, &oid);
 }
 
-/* write_date: date, timestamp and timestamptz; an infinite one raises 22008. */
+/* Writes date, timestamp and timestamptz; an infinite one raises 22008. */
 static void
 write_date(MONGO_WRITE_ARGS)
 {
@@ -163,8 +177,8 @@ write_date(MONGO_WRITE_ARGS)
 }
 
 /*
- * write_text_form: a String of the type's text form, written under settings in which every
- * session reads the same from it; also for enums.
+ * Writes a String of the type's text form, under settings in which every session reads the same
+ * from it; also for enums.
  */
 static void
 write_text_form(MONGO_WRITE_ARGS)
@@ -198,7 +212,7 @@ write_text_form(MONGO_WRITE_ARGS)
 	pfree(text);
 }
 
-/* write_interval: ISO 8601, which every session reads, whatever its IntervalStyle. */
+/* Writes ISO 8601, which every session reads, whatever its IntervalStyle. */
 static void
 write_interval(MONGO_WRITE_ARGS)
 {
@@ -230,7 +244,7 @@ typedef struct ArrayWriting
 	int			next;
 } ArrayWriting;
 
-/* write_dimension: append the elements, or the arrays of the next dimension. */
+/* Appends the elements, or the arrays of the next dimension. */
 static void
 write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 {
@@ -259,6 +273,11 @@ write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 	}
 }
 
+/*
+ * mongo_array_elements
+ *		Sets *values and *isnull to the elements of an array of any number of dimensions, palloc'd;
+ *		returns how many there are.
+ */
 int
 mongo_array_elements(Datum value, Datum **values, bool **isnull)
 {
@@ -287,6 +306,11 @@ write_array(MONGO_WRITE_ARGS)
 	bson_append_array_end(target->document, &nested);
 }
 
+/*
+ * mongo_cast_function
+ *		Returns the function of a cast from or to a type that is not built in; InvalidOid if there
+ *		is none.
+ */
 Oid
 mongo_cast_function(Oid source, Oid target)
 {
@@ -304,6 +328,11 @@ mongo_cast_function(Oid source, Oid target)
 	return function;
 }
 
+/*
+ * mongo_call_cast
+ *		Calls the function of a cast; raises its errors, also for a value that does not fit the
+ *		typmod.
+ */
 Datum
 mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod)
 {
@@ -320,7 +349,7 @@ mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod)
 	return result;
 }
 
-/* write_vector: vector, for example, of the extension of that name. */
+/* Writes vector, for example, of the extension of that name. */
 static void
 write_vector(MONGO_WRITE_ARGS)
 {
@@ -330,7 +359,7 @@ write_vector(MONGO_WRITE_ARGS)
 	write_array(target, mongo_call_cast(&cast, value, -1), FLOAT4ARRAYOID, -1);
 }
 
-/* write_composite: leave out NULL attributes, as a missing field reads as NULL. */
+/* Leaves out NULL attributes, as a missing field reads as NULL. */
 static void
 write_composite(MONGO_WRITE_ARGS)
 {
@@ -369,7 +398,7 @@ write_domain(MONGO_WRITE_ARGS)
 					   typmod);
 }
 
-/* write_point: a GeoJSON Point. */
+/* Writes a GeoJSON Point. */
 static void
 write_point(MONGO_WRITE_ARGS)
 {
@@ -440,9 +469,8 @@ const MongoKind mongo_kinds[] = {
 #define NOT_STORED		KIND(OTHER), 0, .read = NULL
 
 /*
- * One row per type, frequent types first.  A type that is stored in its text form has a
- * row only if errors of its input function can be caught, see mongo_call_softly() in
- * decode_value.c.
+ * One row per type, frequent types first.  A type that is stored in its text form has a row only if
+ * errors of its input function can be caught, see mongo_call_softly() in decode_value.c.
  */
 static const MongoType type_rows[] = {
 	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT32_MAX, .is_kept = true},
@@ -505,7 +533,7 @@ static const MongoType category_rows[] = {
 	[CATEGORY_OTHER] = {InvalidOid, "other base types and ranges", TEXT_FORM(write_text_form)},
 };
 
-/* own_row: return the row of this type alone, or NULL. */
+/* Returns the row of this type alone, or NULL. */
 static const MongoType *
 own_row(Oid typid)
 {
@@ -519,7 +547,7 @@ own_row(Oid typid)
 	return NULL;
 }
 
-/* category_row: return the row of the category of a type in pg_type, or NULL. */
+/* Returns the row of the category of a type in pg_type, or NULL. */
 static const MongoType *
 category_row(Oid typid)
 {
@@ -549,6 +577,12 @@ category_row(Oid typid)
 	}
 }
 
+/*
+ * mongo_type_facts
+ *		Returns what MongoDB can compute with a type: the type's own row, or else one of kind
+ *		MONGO_KIND_OTHER, also for domains.  Never NULL.  Needs no catalog look-up except for the
+ *		type objectid.
+ */
 const MongoType *
 mongo_type_facts(Oid typid)
 {
@@ -557,6 +591,10 @@ mongo_type_facts(Oid typid)
 	return row != NULL ? row : &category_rows[CATEGORY_OTHER];
 }
 
+/*
+ * mongo_types_compare
+ *		Tells whether MongoDB can compare values of these types.  False for domains.
+ */
 bool
 mongo_types_compare(Oid left, Oid right)
 {
@@ -565,6 +603,12 @@ mongo_types_compare(Oid left, Oid right)
 	return class != MONGO_KIND_OTHER && class == mongo_kind_of_type(right)->class;
 }
 
+/*
+ * mongo_type_lookup
+ *		Returns the row of a type, or else of its category, which takes catalog look-ups; NULL if
+ *		the type can be neither read nor written.  An attribute of a composite type may still raise
+ *		0A000 later.
+ */
 const MongoType *
 mongo_type_lookup(Oid typid)
 {
@@ -607,6 +651,10 @@ static const struct
 	{BSON_TYPE_MAXKEY, "MaxKey", "maxKey"},
 };
 
+/*
+ * mongo_bson_type_name
+ *		Returns the specification's name, such as "Int32"; a static string.
+ */
 const char *
 mongo_bson_type_name(bson_type_t type)
 {
@@ -618,6 +666,10 @@ mongo_bson_type_name(bson_type_t type)
 	return "value of unknown type";
 }
 
+/*
+ * mongo_bson_type_aliases
+ *		Returns the names of a set's types for $type, such as "objectId"; static strings.
+ */
 List *
 mongo_bson_type_aliases(uint32 set)
 {
@@ -633,7 +685,7 @@ mongo_bson_type_aliases(uint32 set)
 
 /* ----------------------- The column option bson_type ---------------------- */
 
-/* names_of_types: list the names of types as the option spells them. */
+/* Returns the names of types as the option spells them. */
 static char *
 names_of_types(uint32 types)
 {
@@ -646,6 +698,11 @@ names_of_types(uint32 types)
 	return names.data;
 }
 
+/*
+ * mongo_check_declared_type
+ *		Raises 42804 if a column of this type, or of a domain over it, cannot have this BSON type as
+ *		option bson_type.
+ */
 void
 mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declared)
 {
@@ -666,6 +723,11 @@ mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declar
 					 names_of_types(types))));
 }
 
+/*
+ * mongo_append_objectid
+ *		Appends a string or bytea as an ObjectId; returns false if it does not represent one: 24
+ *		digits in lower case, or twelve bytes.
+ */
 bool
 mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid)
 {
@@ -698,9 +760,8 @@ mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid)
 }
 
 /*
- * append_declared_number
- *		Append a number as the declared BSON type; return false if it does not fit.
- *		A numeric may also become a Double that only reads as the same numeric.
+ * Appends a number as the declared BSON type; returns false if it does not fit.  A numeric may also
+ * become a Double that only reads as the same numeric.
  */
 static bool
 append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum value, Oid typid)
@@ -764,6 +825,12 @@ static const struct
 	{BSON_TYPE_DECIMAL128, "A Decimal128 holds 34 significant digits and exponents from -6176 to 6111."},
 };
 
+/*
+ * mongo_append_declared
+ *		Appends a value that is not NULL as the BSON type that option bson_type names, such that the
+ *		column reads the same value back.  Raises 22P02 for a text that is not an ObjectId, 22003
+ *		for a number that does not fit the BSON type, and what mongo_append_datum() raises.
+ */
 void
 mongo_append_declared(bson_t *document, const char *key, Datum value, Oid typid,
 					  int32 typmod, bson_type_t declared)
