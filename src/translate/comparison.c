@@ -3,6 +3,11 @@
  * comparison.c
  *		Compares fields with values in query predicates, by kinds of types.
  *
+ * Each kind has a row of comparisons[]: how exact its comparisons are, whether MongoDB can sort it,
+ * and two functions, one for the BSON values that equal a value, one for ranges.  predicate.c calls
+ * them, and decides what comparisons have in common.  The type checks and the operators of a type's
+ * default order, which need the same facts, follow.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -38,8 +43,8 @@ static MongoMatch text_range(const MongoPredicate *predicate, Datum value, bson_
  */
 
 /*
- * append_lower_bound: appends a lower bound of numbers, above all of which is NaN: they are not
- * below the bound.  MongoDB finds these in one scan of an index, which it would not for $or.
+ * Appends a lower bound of numbers, above all of which is NaN: they are not below the bound.
+ * MongoDB finds these in one scan of an index, which it would not for $or.
  */
 static MongoMatch
 append_lower_bound(const MongoPredicate *predicate, bool strict, double bound, bson_t *match)
@@ -54,7 +59,7 @@ append_lower_bound(const MongoPredicate *predicate, bool strict, double bound, b
 	return MONGO_MATCH_SOME;
 }
 
-/* append_not_null: appends a condition that matches every value but null. */
+/* Appends a condition that matches every value but null. */
 static MongoMatch
 append_not_null(bson_t *match, const char *path)
 {
@@ -62,6 +67,11 @@ append_not_null(bson_t *match, const char *path)
 	return MONGO_MATCH_SOME;
 }
 
+/*
+ * mongo_append_nothing
+ *		Appends {path: {$in: []}}, which MongoDB plans as EOF as it matches nothing; returns
+ *		MONGO_MATCH_NONE.
+ */
 MongoMatch
 mongo_append_nothing(bson_t *match, const char *path)
 {
@@ -69,9 +79,7 @@ mongo_append_nothing(bson_t *match, const char *path)
 	return MONGO_MATCH_NONE;
 }
 
-/*
- * Integers
- */
+/* ---- Integers ---- */
 
 static bson_value_t
 integer_value(const MongoPredicate *predicate, Datum value)
@@ -93,9 +101,7 @@ integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
-/*
- * Floats
- */
+/* ---- Floats ---- */
 
 static double
 float_value(Oid type, Datum value)
@@ -110,10 +116,8 @@ float_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 }
 
 /*
- * float_range
- *		Renders SQL's order of floats, in which NaN is above all numbers.
- *
- * In MongoDB it is below all of them, and ranges never include it.
+ * Renders SQL's order of floats, in which NaN is above all numbers.  In MongoDB it is below all of
+ * them, and ranges never include it.
  */
 static MongoMatch
 float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -161,10 +165,9 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 /* Below this a double has too few digits for a relative error to mean much. */
 #define NUMERIC_TINY			1e-290
 
-/* numeric_bounds: computes bounds of the Doubles that read as the value. */
+/* Computes bounds of the Doubles that read as the value. */
 static void
-numeric_bounds(const MongoPredicate *predicate, Numeric value,
-			   double *low, double *high)
+numeric_bounds(const MongoPredicate *predicate, Numeric value, double *low, double *high)
 {
 	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 															NumericGetDatum(value)));
@@ -180,10 +183,9 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value,
 	*high = Max(middle + slack, -DBL_MAX);
 }
 
-/* append_widened: appends a range of the values that may read as the value compared. */
+/* Appends a range of the values that may read as the value compared. */
 static MongoMatch
-append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t high,
-			   bson_t *match)
+append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t high, bson_t *match)
 {
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 		return append_not_null(match, predicate->field.path);
@@ -197,7 +199,7 @@ append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t h
 	return MONGO_MATCH_SOME;
 }
 
-/* numeric_range: renders a wider range than the condition's; any value for NaN and infinities. */
+/* Renders a wider range than the condition's; any value for NaN and infinities. */
 static MongoMatch
 numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 {
@@ -214,9 +216,7 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 	return append_widened(predicate, bson_double(low), bson_double(high), match);
 }
 
-/*
- * Booleans, UUIDs, ObjectIds
- */
+/* ---- Booleans, UUIDs, ObjectIds ---- */
 
 static void
 boolean_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
@@ -225,10 +225,9 @@ boolean_points(const MongoPredicate *predicate pg_attribute_unused(), Datum valu
 	bson_array_append(points, bson_bool(DatumGetBool(value)));
 }
 
-/* uuid_points: a uuid column reads both the current and the legacy subtype. */
+/* Appends both the current and the legacy subtype, as a uuid column reads both. */
 static void
-uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
-			BsonArray *points)
+uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value, BsonArray *points)
 {
 	const pg_uuid_t *uuid = DatumGetUUIDP(value);
 
@@ -236,7 +235,7 @@ uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
 	bson_array_append(points, bson_binary(BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN));
 }
 
-/* objectid_points: a text equals the ObjectId of which it has the digits, if it has any. */
+/* Appends the ObjectId itself, or the one that has the digits of a text, if any has. */
 static void
 objectid_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
@@ -248,7 +247,7 @@ objectid_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 		bson_array_append(points, bson_oid(&oid));
 }
 
-/* objectid_range: a text that is no ObjectId is above all ObjectIds. */
+/* Renders a range of ObjectIds.  A text that is no ObjectId is above all of them. */
 static MongoMatch
 objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -271,10 +270,9 @@ objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  * Dates: BSON has milliseconds, PostgreSQL has microseconds and infinities.
  */
 
-/* append_infinite_date_range: every finite date compares with infinity in the same way. */
+/* Compares with infinity, as every finite date does in the same way. */
 static MongoMatch
-append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
-						   bson_t *match)
+append_infinite_date_range(const MongoPredicate *predicate, bool is_positive, bson_t *match)
 {
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 		return append_not_null(match, predicate->field.path);
@@ -286,6 +284,11 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 	return MONGO_MATCH_SOME;
 }
 
+/*
+ * mongo_depends_on_time_zone
+ *		Tells whether the value's meaning depends on the session's time zone.  A plan may outlive
+ *		that setting, so execution renders even a constant.
+ */
 bool
 mongo_depends_on_time_zone(const MongoPredicate *predicate)
 {
@@ -298,7 +301,10 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 }
 
 /*
- * A value out of range becomes infinity, which compares in the same way with all timestamps.
+ * mongo_timestamp_value
+ *		Converts a timestamp, or a date's midnight, to a timestamp; with 'as_instant', to the
+ *		instant at which the session's clock shows it.  A value out of range becomes infinity, which
+ *		compares in the same way with all timestamps.
  */
 Timestamp
 mongo_timestamp_value(bool as_instant, Oid type, Datum value)
@@ -318,7 +324,7 @@ timestamp_value(const MongoPredicate *predicate, Datum value)
 								 value);
 }
 
-/* timestamp_points: a value between two milliseconds equals no Date. */
+/* Appends the Date; a value between two milliseconds equals none. */
 static void
 timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
@@ -333,7 +339,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points
 		bson_array_append(points, bson_date(millis));
 }
 
-/* timestamp_range: renders a bound with microseconds as one between MongoDB's milliseconds. */
+/* Renders a bound with microseconds as one between MongoDB's milliseconds. */
 static MongoMatch
 timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -361,8 +367,8 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 #define DATE_DECIMALS	3
 
 /*
- * rounded_timestamp_range: renders a range for a column that rounds the values it reads.  The
- * bounds are widened by the rounding error, and PostgreSQL tests the rows again.
+ * Renders a range for a column that rounds the values it reads.  The bounds are widened by the
+ * rounding error, and PostgreSQL tests the rows again.
  */
 static MongoMatch
 rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -383,10 +389,9 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 						  match);
 }
 
-/* append_day_range: compares a column that reads the UTC day with a day. */
+/* Compares a column that reads the UTC day with a day. */
 static MongoMatch
-append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
-				 bson_t *match)
+append_day_range(const MongoPredicate *predicate, int strategy, DateADT date, bson_t *match)
 {
 	const char *path = predicate->field.path;
 	bson_value_t start;
@@ -410,8 +415,8 @@ append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
 }
 
 /*
- * date_range: compares a date column with a day or a timestamp.  A timestamp is later than its
- * day, which stands for midnight, unless it is that midnight.
+ * Compares a date column with a day or a timestamp.  A timestamp is later than its day, which
+ * stands for midnight, unless it is that midnight.
  */
 static MongoMatch
 date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -482,6 +487,10 @@ static const MongoComparison text_of_objectid =
 static const MongoComparison text_of_string =
 {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, text_points, text_range, .is_text = true};
 
+/*
+ * mongo_reading_changes
+ *		Tells whether reading a column of this base type may change the stored value.
+ */
 bool
 mongo_reading_changes(Oid column_type, int32 column_typmod)
 {
@@ -493,8 +502,9 @@ mongo_reading_changes(Oid column_type, int32 column_typmod)
 }
 
 /*
- * mongo_is_key: are two fields at this path (UTF-8) equal in MongoDB if and only if a column of
- * this type reads equal values from them?  A text may also be an ObjectId.
+ * mongo_is_key
+ *		Tells whether two fields at this path (UTF-8) are equal in MongoDB if and only if a column
+ *		of this type reads equal values from them.  A text may also be an ObjectId.
  */
 bool
 mongo_is_key(const char *path, Oid column_type, int32 column_typmod)
@@ -504,6 +514,11 @@ mongo_is_key(const char *path, Oid column_type, int32 column_typmod)
 		!mongo_reading_changes(column_type, column_typmod);
 }
 
+/*
+ * mongo_rounds_timestamp
+ *		Tells whether a column of this type, such as timestamp(2), stores fewer decimals than a
+ *		Date.
+ */
 bool
 mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 {
@@ -511,6 +526,12 @@ mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 		column_typmod >= 0 && column_typmod < DATE_DECIMALS;
 }
 
+/*
+ * mongo_comparison_lookup
+ *		Returns the comparison of a base type (not a domain), or NULL if only PostgreSQL compares
+ *		its values.  A timestamp type that rounds the values it reads has a comparison of its own,
+ *		and so has text with a declared BSON type (BSON_TYPE_EOD: none is declared).
+ */
 const MongoComparison *
 mongo_comparison_lookup(Oid column_type, int32 column_typmod, bson_type_t bson_type)
 {
@@ -525,13 +546,18 @@ mongo_comparison_lookup(Oid column_type, int32 column_typmod, bson_type_t bson_t
 	return comparisons[kind].equality_exactness != MONGO_NOT_SHIPPABLE ? &comparisons[kind] : NULL;
 }
 
-/* holds_its_class: can a column of the type represent all values of its class? */
+/* Tells whether a column of the type can represent all values of its class. */
 static bool
 holds_its_class(const MongoType *type)
 {
 	return type->limit == 0 || type->limit == PG_INT64_MAX;
 }
 
+/*
+ * mongo_equality_fits
+ *		Tells whether a column of this type can read every field that equals a value of
+ *		'value_type'.  False if the type alone does not decide that.
+ */
 bool
 mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type, Oid value_type)
 {
@@ -557,8 +583,8 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type,
  */
 
 /*
- * has_rule: do BSON type and range decide whether a value fits the type?  For text with a
- * limit, only for an ObjectId's digits.
+ * Tells whether BSON type and range decide if a value fits the type.  For text with a limit, only
+ * for an ObjectId's digits.
  */
 static bool
 has_rule(const MongoType *type, bson_type_t bson_type)
@@ -567,7 +593,6 @@ has_rule(const MongoType *type, bson_type_t bson_type)
 		(type->kind == MONGO_KIND_INTEGER || type->limit == 0 || bson_type == BSON_TYPE_OID);
 }
 
-/* append_type_test: appends the test of BSON types and range. */
 static void
 append_type_test(BsonArray *conditions, const char *path, const MongoType *type,
 				 bson_type_t bson_type)
@@ -600,9 +625,8 @@ append_null_or_type_test(BsonArray *conditions, const char *path, const MongoTyp
 }
 
 /*
- * append_integral_test: appends the test that the value is no array and has no fraction.  The
- * first branch matches most values, Int32 or Int64, at half of what an expression costs
- * MongoDB. An array never equals null.
+ * Appends the test that the value is no array and has no fraction.  The first branch matches most
+ * values, Int32 or Int64, at half of what an expression costs MongoDB.  An array never equals null.
  */
 static void
 append_integral_test(BsonArray *conditions, const char *path)
@@ -615,6 +639,11 @@ append_integral_test(BsonArray *conditions, const char *path)
 							   bson_utf8(path), bson_field(path));
 }
 
+/*
+ * mongo_append_array_checks
+ *		Appends to 'conditions', from 'index' on, tests that no array is on the path or at its end.
+ *		Returns the next index, or -1 if query predicates cannot test that.
+ */
 int
 mongo_append_array_checks(bson_t *conditions, int index, const char *path)
 {
@@ -629,10 +658,19 @@ mongo_append_array_checks(bson_t *conditions, int index, const char *path)
 	return array.count;
 }
 
+/*
+ * mongo_append_type_checks
+ *		Appends to 'conditions', from 'index' on, tests that the field at 'path' fits a column of
+ *		this type and declared BSON type (convert.h).  Returns the next index, or -1 if query
+ *		predicates cannot test that.
+ *
+ * NULL fits only if 'nullable'.  Without it, MongoDB merges a range into the bounds of an index
+ * scan and has no second plan to try.  Integers need $expr unless their BSON type is declared, so
+ * the result is -1 without 'use_expressions'.
+ */
 int
-mongo_append_type_checks(bson_t *conditions, int index, const char *path,
-						 Oid typid, int32 typmod, bson_type_t bson_type,
-						 bool nullable, bool use_expressions)
+mongo_append_type_checks(bson_t *conditions, int index, const char *path, Oid typid, int32 typmod,
+						 bson_type_t bson_type, bool nullable, bool use_expressions)
 {
 	const MongoType *type = mongo_type_facts(typid);
 	BsonArray	array = {conditions, index};
@@ -670,10 +708,9 @@ mongo_append_type_checks(bson_t *conditions, int index, const char *path,
 
 /*
  * mongo_text_in_utf8
- *		Return a value of the text family in UTF-8, without a NUL at its end.
- *
- * Returns NULL for bytes of SQL_ASCII that are not UTF-8, which equal no value in MongoDB.  A
- * character that has no UTF-8 raises 22P05.
+ *		Returns a value of the text family in UTF-8, without a NUL at its end, and sets *length.
+ *		Returns NULL for bytes of SQL_ASCII that are not UTF-8, which equal no value in MongoDB.  A
+ *		character that has no UTF-8 raises 22P05.
  */
 const char *
 mongo_text_in_utf8(Oid type, Datum value, int *length)
@@ -719,11 +756,10 @@ text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 }
 
 /*
- * append_objectid_range: appends the ObjectIds whose texts are on that side of 'string'.
- *
- * The text starts with 'common' digits of an ObjectId.  If it continues with a character above
- * a digit, the greatest ObjectId with these digits and a lower one next is the last below it.
- * Otherwise, or if the text ends there, the ObjectId filled with zeros is the first above it.
+ * Appends the ObjectIds whose texts are on that side of 'string'.  The text starts with 'common'
+ * digits of an ObjectId.  If it continues with a character above a digit, the greatest ObjectId
+ * with these digits and a lower one next is the last below it.  Otherwise, or if the text ends
+ * there, the ObjectId filled with zeros is the first above it.
  */
 static void
 append_objectid_range(bson_t *match, const char *path, int strategy, const char *string, int length)
@@ -755,7 +791,7 @@ append_objectid_range(bson_t *match, const char *path, int strategy, const char 
 /* The least character above a blank. */
 #define NEXT_AFTER_BLANK	"!"
 
-/* excess: how many characters is the text above the column's limit?  Negative: it is shorter. */
+/* Returns how many characters the text has above the column's limit; negative if it has fewer. */
 static int
 excess(const MongoPredicate *predicate, Datum value)
 {
@@ -771,6 +807,11 @@ excess(const MongoPredicate *predicate, Datum value)
 	return length - (predicate->field.typmod - (int32) VARHDRSZ);
 }
 
+/*
+ * mongo_may_be_cut
+ *		Tells whether a column of n characters may compare the value, of n or more, with a text that
+ *		it cuts.
+ */
 bool
 mongo_may_be_cut(const MongoPredicate *predicate, Datum value)
 {
@@ -781,12 +822,10 @@ mongo_may_be_cut(const MongoPredicate *predicate, Datum value)
 }
 
 /*
- * cut_text_range: compares a varchar(n) with a text of n characters or more.  The text equals
- * stored values that continue with any number of blanks.
- *
- * All of these, and no other values that the column reads, are below the text followed by "!".
- * A text longer than n characters equals nothing; its first n characters, with any blanks
- * after them, are below it.
+ * Compares a varchar(n) with a text of n characters or more.  The text equals stored values that
+ * continue with any number of blanks.  All of these, and no other values that the column reads, are
+ * below the text followed by "!".  A text longer than n characters equals nothing; its first n
+ * characters, with any blanks after them, are below it.
  */
 static MongoMatch
 cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -886,6 +925,11 @@ static const struct
 	[MONGO_STRATEGY_NOT_EQUAL] = {BTEqualStrategyNumber, MONGO_STRATEGY_NOT_EQUAL},
 };
 
+/*
+ * mongo_default_opfamily
+ *		Returns the type's default B-tree operator family: for varchar that of text, for an array
+ *		array_ops, for a domain that of its base type.  InvalidOid if there is none.
+ */
 Oid
 mongo_default_opfamily(Oid type)
 {
@@ -894,6 +938,11 @@ mongo_default_opfamily(Oid type)
 	return lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
+/*
+ * mongo_default_strategy
+ *		Returns the operator's strategy in the default family of 'type', its left operand's type, or
+ *		0.
+ */
 int
 mongo_default_strategy(Oid operator, Oid type)
 {
@@ -912,24 +961,40 @@ mongo_default_strategy(Oid operator, Oid type)
 		MONGO_STRATEGY_NOT_EQUAL : 0;
 }
 
+/*
+ * mongo_negated_strategy
+ *		Returns the strategy of the operator's negator.
+ */
 int
 mongo_negated_strategy(int strategy)
 {
 	return strategies[strategy].negated;
 }
 
+/*
+ * mongo_commuted_strategy
+ *		Returns the strategy of the operator's commutator.
+ */
 int
 mongo_commuted_strategy(int strategy)
 {
 	return strategies[strategy].commuted;
 }
 
+/*
+ * mongo_is_upper_bound
+ *		Tells whether it is "<" or "<=", which exclude NaN and everything above the bound.
+ */
 bool
 mongo_is_upper_bound(int strategy)
 {
 	return strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber;
 }
 
+/*
+ * mongo_asks_for_order
+ *		Tells whether it is an operator other than "=" and "<>".
+ */
 bool
 mongo_asks_for_order(int strategy)
 {

@@ -3,6 +3,16 @@
  * condition.c
  *		Translates SQL conditions into query filters.
  *
+ * SQL has three truth values, but a query filter either matches or does not.  So NOT is never
+ * translated as such.  Each function translates where an expression is TRUE ('wanted') or where it
+ * is FALSE, and NOT swaps the two.  A filter matches no document for which the expression is NULL.
+ *
+ * A condition is taken apart from its top: condition_of_node() decides between an equivalent
+ * condition, query predicates and $expr, and condition_by_tag() goes on by the type of the node.
+ * Which field an operand is, is decided by field.c, and what a comparison looks like by
+ * predicate.c.  The functions that translate one kind of node come first, the entry
+ * mongo_translate_condition() last.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -26,16 +36,6 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
-/*-------------------------------------------------------------------------
- * SQL conditions as query filters.
- *
- * SQL has three truth values, but a query filter either matches or does not.  So NOT is never
- * translated as such.  Each function translates where an expression is TRUE ('wanted') or
- * where it is FALSE, and NOT swaps the two.  A filter matches no document for which the
- * expression is NULL.
- *-------------------------------------------------------------------------
- */
-
 static MongoCondition condition_of_node(MongoTranslation *translation, Node *node,
 										bool wanted, bson_t *match);
 
@@ -47,6 +47,11 @@ static const MongoCondition not_shippable = {.exactness = MONGO_NOT_SHIPPABLE};
  */
 #define MAX_DEPTH	64
 
+/*
+ * mongo_append_placeholder
+ *		Appends a parameter of the command that stands for the predicate on 'value'.  'key' is
+ *		MONGO_PARAMETER_KEY, or MONGO_VERBATIM_KEY for what the user writes.
+ */
 void
 mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
 						 Node *value, const char *key, bson_t *match)
@@ -57,7 +62,7 @@ mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *pr
 									  mongo_predicate_to_list(predicate));
 }
 
-/* sought_by: how would the predicate use an index on the field? */
+/* Returns how the predicate would use an index on the field. */
 static MongoSeek
 sought_by(const MongoPredicate *predicate)
 {
@@ -74,7 +79,7 @@ sought_by(const MongoPredicate *predicate)
 	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
 }
 
-/* note_seek: sets the field by which an index can find the predicate's documents. */
+/* Sets the field by which an index can find the predicate's documents. */
 static void
 note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 {
@@ -88,7 +93,7 @@ note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 	condition->indexed = (field->index_uses & mongo_seek_use(seek)) != 0;
 }
 
-/* tests_fit: does a field that does not fit read as NULL, and can MongoDB see that? */
+/* Tells whether a field that does not fit reads as NULL, and MongoDB can test that. */
 static bool
 tests_fit(const MongoTranslation *translation, const MongoField *field)
 {
@@ -97,7 +102,7 @@ tests_fit(const MongoTranslation *translation, const MongoField *field)
 		!OidIsValid(field->cast_type) && mongo_can_test_fit(field);
 }
 
-/* translate_predicate: writes a predicate on 'value', a constant or a parameter, if shippable. */
+/* Writes a predicate on 'value', a constant or a parameter, if shippable. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
 					Node *value, bson_t *match)
@@ -155,7 +160,7 @@ make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, O
 	};
 }
 
-/* is_contained_object: is it @> with a constant object? */
+/* Tells whether it is @> with a constant object. */
 static bool
 is_contained_object(Oid operator, const Node *value)
 {
@@ -165,7 +170,7 @@ is_contained_object(Oid operator, const Node *value)
 		JB_ROOT_IS_OBJECT(DatumGetJsonbP(constant->constvalue));
 }
 
-/* translate_json_test: @>, ? and the like on json: a superset, so only if TRUE is wanted. */
+/* Translates @>, ? and the like on json: a superset, so only if TRUE is wanted. */
 static MongoCondition
 translate_json_test(MongoTranslation *translation, const MongoField *field, Oid operator,
 					Node *value, bool wanted, bson_t *match)
@@ -173,7 +178,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	MongoCondition result = not_shippable;
 	MongoPredicate predicate;
 
-	/* what an element itself contains can only be told of an object */
+	/* only of an object can be tested what an element itself contains */
 	if (field->path[0] == '\0' ? !is_contained_object(operator, value) :
 		!mongo_path_is_addressable(field->path))
 		return result;
@@ -197,11 +202,10 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	return result;
 }
 
-/* LIKE, ~ and starts_with() */
+/* Translates LIKE, ~ and starts_with(). */
 static MongoCondition
-condition_of_pattern(MongoTranslation *translation, const MongoField *field,
-					 Oid function, Node *pattern, Oid collation, bool wanted,
-					 bson_t *match)
+condition_of_pattern(MongoTranslation *translation, const MongoField *field, Oid function,
+					 Node *pattern, Oid collation, bool wanted, bson_t *match)
 {
 	MongoCondition result = not_shippable;
 	BsonArray	conditions = bson_array_create();
@@ -228,7 +232,7 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 	return result;
 }
 
-/* array column @> value, and && */
+/* Translates @> and && of an array column and a value. */
 static MongoCondition
 translate_array_test(MongoTranslation *translation, Node *column, Oid operator, Node *value,
 					 Oid collation, bool wanted, bson_t *match)
@@ -247,7 +251,7 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 	return translate_predicate(translation, &predicate, value, match);
 }
 
-/* compared_field: finds the field that is compared with the value, itself or its local time. */
+/* Finds the field that is compared with the value, itself or its local time. */
 static bool
 compared_field(MongoTranslation *translation, Node *node, Node *value, MongoField *field)
 {
@@ -266,7 +270,7 @@ compared_field(MongoTranslation *translation, Node *node, Node *value, MongoFiel
  * plain bounds suffice: they are faster, and one range of an index.
  */
 
-/* takes_two: can the predicate have the form MONGO_PREDICATE_BETWEEN? */
+/* Tells whether the predicate can have the form MONGO_PREDICATE_BETWEEN. */
 static bool
 takes_two(const MongoPredicate *predicate)
 {
@@ -280,7 +284,7 @@ takes_two(const MongoPredicate *predicate)
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/* other_bound: returns the value of a condition that is the operand's other bound, or NULL. */
+/* Returns the value of a condition that is the operand's other bound, or NULL. */
 static Node *
 other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
 			const MongoPredicate *predicate, int *strategy)
@@ -307,7 +311,7 @@ other_bound(const MongoTranslation *translation, const OpExpr *condition, const 
 		mongo_is_upper_bound(*strategy) != mongo_is_upper_bound(predicate->strategy) ? value : NULL;
 }
 
-/* excludes_nan: does "< value" or "<= value" exclude NaN?  Only "<= NaN" does not. */
+/* Tells whether "< value" or "<= value" excludes NaN.  Only "<= NaN" does not. */
 static bool
 excludes_nan(int strategy, const Node *value)
 {
@@ -322,7 +326,6 @@ excludes_nan(int strategy, const Node *value)
 		!numeric_is_nan(DatumGetNumeric(constant->constvalue));
 }
 
-/* make_pair: returns an array of both values. */
 static Node *
 make_pair(Node *value, Node *other)
 {
@@ -337,10 +340,7 @@ make_pair(Node *value, Node *other)
 }
 
 /*
- * join_bounds
- *		Adapts the predicate to a bound on the other side of 'operand', if another condition is
- *		one.
- *
+ * Adapts the predicate to a bound on the other side of 'operand', if another condition is one.
  * Returns 'value', or for the form MONGO_PREDICATE_BETWEEN an array of it and the other bound.
  */
 static Node *
@@ -368,10 +368,9 @@ join_bounds(const MongoTranslation *translation, const Node *operand, Node *valu
 	return value;
 }
 
-/* condition_of_operator: "column OP value" or "value OP column" */
+/* Translates "column OP value" and "value OP column". */
 static MongoCondition
-condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
-					  bson_t *match)
+condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted, bson_t *match)
 {
 	Node	   *left;
 	Node	   *right;
@@ -416,8 +415,8 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 }
 
 /*
- * translate_any_element: "value OP ANY (array column)", and NOT "value OP ALL (...)", which
- * looks for an element for which OP is false.
+ * Translates "value OP ANY (array column)", and NOT "value OP ALL (...)", which looks for an
+ * element for which OP is false.
  */
 static MongoCondition
 translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bool wanted,
@@ -438,10 +437,7 @@ translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bo
 	return translate_predicate(translation, &predicate, value, match);
 }
 
-/*
- * translate_array_operator: "column = ANY (array)" and "column <> ALL (array)", or IN and NOT
- * IN
- */
+/* Translates "column = ANY (array)" and "column <> ALL (array)", or IN and NOT IN. */
 static MongoCondition
 translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 						 bool wanted, bson_t *match)
@@ -469,10 +465,9 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 	return translate_predicate(translation, &predicate, array, match);
 }
 
-/* A boolean column, or a field of json cast to boolean, as a condition of its own */
+/* Translates a boolean column, or a field of json cast to boolean, as a condition of its own. */
 static MongoCondition
-translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
-						 bson_t *match)
+translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
 	MongoField	field;
 	MongoPredicate predicate;
@@ -484,10 +479,9 @@ translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
 	return translate_predicate(translation, &predicate, makeBoolConst(wanted, false), match);
 }
 
-/* starts_with(column, value), mongo_match(row, document), and jsonb as a boolean */
+/* Translates starts_with(column, value), mongo_match(row, document), and jsonb as a boolean. */
 static MongoCondition
-translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
-				   bson_t *match)
+translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted, bson_t *match)
 {
 	MongoField	field;
 
@@ -502,7 +496,7 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 								node->inputcollid, wanted, match);
 }
 
-/* translate_mismatch_test: __mismatch IS NULL, of a document that fits, and IS NOT NULL */
+/* Translates __mismatch IS NULL, of a document that fits, and IS NOT NULL. */
 static MongoCondition
 translate_mismatch_test(MongoTranslation *translation, bool is_null, bson_t *match)
 {
@@ -516,10 +510,9 @@ translate_mismatch_test(MongoTranslation *translation, bool is_null, bson_t *mat
 	};
 }
 
-/* translate_null_test: IS NULL and IS NOT NULL, which are never NULL */
+/* Translates IS NULL and IS NOT NULL, which are never NULL. */
 static MongoCondition
-translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
-					bson_t *match)
+translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted, bson_t *match)
 {
 	MongoCondition result = not_shippable;
 	MongoField	field;
@@ -570,7 +563,6 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 	return result;
 }
 
-/* TRUE, FALSE and NULL */
 static MongoCondition
 translate_constant(Const *node, bool wanted, bson_t *match)
 {
@@ -585,10 +577,7 @@ translate_constant(Const *node, bool wanted, bson_t *match)
 	return result;
 }
 
-/*
- * merge_seeks: combines the index use of the branches so far with that of one more, if all are
- * on one field.
- */
+/* Combines the index use of the branches so far with that of one more, if all are on one field. */
 static void
 merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bool is_first)
 {
@@ -611,7 +600,7 @@ merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bo
 /* So many conditions of each kind that takes MongoDB's planner long may be in an AND. */
 #define MAX_LABORIOUS	4
 
-/* labor_of: returns 1 for an $or, 2 for the exclusion of values, 0 for what is planned fast. */
+/* Returns 1 for an $or, 2 for the exclusion of values, 0 for what is planned fast. */
 static int
 labor_of(const bson_t *condition)
 {
@@ -627,7 +616,6 @@ labor_of(const bson_t *condition)
 									  strcmp(bson_iter_key(&operator), "$nin") == 0) ? 2 : 0;
 }
 
-/* append_negation: appends {$nor: [condition]}. */
 static void
 append_negation(BsonArray *negations, const bson_t *condition)
 {
@@ -641,10 +629,9 @@ append_negation(BsonArray *negations, const bson_t *condition)
 
 /*
  * mongo_append_branches
- *		Appends $and (a conjunction) or $or of conditions (bson_t).
- *
- * MongoDB plans an AND in the square of the number of its conditions.  So many laborious ones
- * become a $nor of negations, which MongoDB does not plan.
+ *		Appends $and (a conjunction) or $or of conditions (bson_t).  MongoDB plans an AND in the
+ *		square of the number of its conditions.  So many laborious ones become a $nor of negations,
+ *		which MongoDB does not plan.
  */
 void
 mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
@@ -669,9 +656,8 @@ mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
 }
 
 /*
- * translate_branches: AND (a conjunction) or OR, after applying any NOT above it.
- *
- * A conjunct that is not shippable is left out, which gives a superset.
+ * Translates AND (a conjunction) or OR, after applying any NOT above it.  A conjunct that is not
+ * shippable is left out, which gives a superset.
  */
 static MongoCondition
 translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
@@ -721,10 +707,8 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 	return result;
 }
 
-/* translate_boolean: AND, OR or NOT */
 static MongoCondition
-translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
-				  bson_t *match)
+translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted, bson_t *match)
 {
 	if (node->boolop == NOT_EXPR)
 		return condition_of_node(translation, linitial(node->args), !wanted, match);
@@ -732,10 +716,9 @@ translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
 							  (node->boolop == AND_EXPR) == wanted, wanted, match);
 }
 
-/* translate_boolean_test: IS [NOT] TRUE and IS [NOT] FALSE, which are never NULL */
+/* Translates IS [NOT] TRUE and IS [NOT] FALSE, which are never NULL. */
 static MongoCondition
-translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wanted,
-					   bson_t *match)
+translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wanted, bson_t *match)
 {
 	MongoCondition result;
 	bson_t	   *inner;
@@ -770,6 +753,16 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	return (MongoCondition) {.exactness = MONGO_EXACT};
 }
 
+/*
+ * mongo_translate_for_element
+ *		Translates the clause, in which the columns read the elements of the array at 'path', for
+ *		one element.
+ *
+ * With 'element' 0, 'match' becomes a filter of what is inside the element, for $elemMatch.  With
+ * MONGO_ANY_ELEMENT or MONGO_UNWOUND_ELEMENT it becomes a filter of the document, for clauses on
+ * the element itself.  It matches a superset.  Otherwise as mongo_translate_condition(); not
+ * shippable, too, if the clause may be true without an element.
+ */
 MongoCondition
 mongo_translate_for_element(MongoTranslation *translation, const MongoColumns *columns,
 							const char *path, int element, Expr *clause, bson_t *match)
@@ -791,7 +784,7 @@ mongo_translate_for_element(MongoTranslation *translation, const MongoColumns *c
 	return not_shippable;
 }
 
-/* condition_by_tag: writes a condition by query predicates, by the type of its node. */
+/* Writes a condition by query predicates, by the type of its node. */
 static MongoCondition
 condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
@@ -824,12 +817,11 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 }
 
 /*
- * translate_with_expression: uses query predicates alone if they are exact.  Otherwise adds
- * $expr: alone, or together with predicates that an index can serve.
+ * Uses query predicates alone if they are exact.  Otherwise adds $expr: alone, or together with
+ * predicates that an index can serve.
  */
 static MongoCondition
-translate_with_expression(MongoTranslation *translation, Node *node, bool wanted,
-						  bson_t *match)
+translate_with_expression(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
 	MongoMark	before = mongo_mark(translation);
 	bson_t	   *found = bson_create_in(CurrentMemoryContext);
@@ -861,9 +853,8 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 }
 
 /*
- * condition_of_node: writes a filter of where 'node' is TRUE (wanted) or FALSE (not wanted).
- *
- * Not shippable if too deep or too large for MongoDB.
+ * Writes a filter of where 'node' is TRUE (wanted) or FALSE (not wanted).  Not shippable if too
+ * deep or too large for MongoDB.
  */
 static MongoCondition
 condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
@@ -893,6 +884,13 @@ condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t
 	return match->len > MONGO_LARGEST_MATCH ? not_shippable : result;
 }
 
+/*
+ * mongo_translate_condition
+ *		Writes to 'match', an empty document, a filter of where 'clause' is true.
+ *
+ * With MONGO_NOT_SHIPPABLE, the contents of 'match' are undefined and 'translation' is unchanged.
+ * Evaluates nothing but constants.  Does not modify 'clause', but the parameters point into it.
+ */
 MongoCondition
 mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *match)
 {

@@ -3,6 +3,10 @@
  * equivalent.c
  *		Conditions in other words, which indexes serve.
  *
+ * mongo_equivalent_condition() returns another condition of PostgreSQL, which condition.c
+ * translates in place of the first.  The second part takes EXISTS over an array's elements apart,
+ * so that it can be translated as a condition on an element.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,14 +25,13 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-/* is_known_value: is it a constant other than NULL? */
+/* Tells whether it is a constant other than NULL. */
 static bool
 is_known_value(const Node *node)
 {
 	return node != NULL && IsA(node, Const) && !((const Const *) node)->constisnull;
 }
 
-/* make_comparison: makes "left OP right". */
 static Expr *
 make_comparison(Oid operator, Node *left, Node *right, Oid collation)
 {
@@ -39,10 +42,7 @@ make_comparison(Oid operator, Node *left, Node *right, Oid collation)
 	return result;
 }
 
-/*
- * without_coalesce: coalesce(x, c) OP v, of constants c and v, is x OP v, or also true where
- * x is NULL.
- */
+/* Returns x OP v, or that it is true or x is NULL, for coalesce(x, c) OP v of constants c and v. */
 static Node *
 without_coalesce(const OpExpr *node, bool wanted)
 {
@@ -81,7 +81,7 @@ without_coalesce(const OpExpr *node, bool wanted)
 	return (Node *) make_orclause(list_make2(compared, is_null));
 }
 
-/* like_pattern: returns the pattern that matches only this text. */
+/* Returns the pattern that matches only this text. */
 static Const *
 like_pattern(const Const *value)
 {
@@ -97,7 +97,7 @@ like_pattern(const Const *value)
 	return makeConst(TEXTOID, -1, value->constcollid, -1, CStringGetTextDatum(pattern.data), false, false);
 }
 
-/* in_case: returns the constant in lower or upper case, by PostgreSQL's function. */
+/* Returns the constant in lower or upper case, by PostgreSQL's function. */
 static const char *
 in_case(const FuncExpr *function, Const *value)
 {
@@ -110,8 +110,8 @@ in_case(const FuncExpr *function, Const *value)
 }
 
 /*
- * comes_of_others: may characters beyond ASCII become one of the letters in upper case, as
- * ligatures become several under ICU?  ILIKE knows of I, K and S.
+ * Tells whether characters beyond ASCII may become one of the letters in upper case, as ligatures
+ * become several under ICU.  ILIKE handles I, K and S.
  */
 static bool
 comes_of_others(const FuncExpr *upper, const char *letters)
@@ -132,8 +132,8 @@ comes_of_others(const FuncExpr *upper, const char *letters)
 }
 
 /*
- * without_case: lower(x) LIKE 'a%' is x ILIKE 'a%', and lower(x) = 'a' is x ILIKE 'a', if the
- * constant is in lower case; and so with upper().
+ * Returns x ILIKE 'a%' for lower(x) LIKE 'a%', and x ILIKE 'a' for lower(x) = 'a', if the constant
+ * is in lower case; the same for upper().
  */
 static Node *
 without_case(const OpExpr *node, bool wanted)
@@ -161,8 +161,8 @@ without_case(const OpExpr *node, bool wanted)
 }
 
 /*
- * columns_of_rows: (a, b) < (x, y) is a <= x AND (a < x OR (a = x AND b < y)).  The first
- * comparison only tells the index where to begin.
+ * Returns a <= x AND (a < x OR (a = x AND b < y)) for (a, b) < (x, y).  The first comparison only
+ * bounds the scan of an index.
  */
 static Node *
 columns_of_rows(const RowCompareExpr *node)
@@ -205,6 +205,13 @@ columns_of_rows(const RowCompareExpr *node)
 	return (Node *) result;
 }
 
+/*
+ * mongo_equivalent_condition
+ *		Returns a condition that is true exactly where 'node' is true, or without 'wanted', where it
+ *		is false, and that indexes serve better; NULL if there is none.  Known are comparisons of
+ *		rows, IS NOT DISTINCT FROM a value, coalesce() of a value, and lower() and upper() compared
+ *		with a constant.
+ */
 Node *
 mongo_equivalent_condition(Node *node, bool wanted)
 {
@@ -260,7 +267,7 @@ typedef struct ElementSearch
 	bool		failed;
 } ElementSearch;
 
-/* value_of_parameter: returns what the subquery is given for a parameter, or the parameter. */
+/* Returns what the subquery is given for a parameter, or the parameter. */
 static Node *
 value_of_parameter(Param *param, ElementSearch *search)
 {
@@ -281,7 +288,7 @@ value_of_parameter(Param *param, ElementSearch *search)
 	return (Node *) param;
 }
 
-/* take_out: replaces parameters and the element; an expression tree mutator. */
+/* Replaces parameters and the element; an expression tree mutator. */
 static Node *
 take_out(Node *node, ElementSearch *search)
 {
@@ -298,7 +305,7 @@ take_out(Node *node, ElementSearch *search)
 	return node;
 }
 
-/* element_of: returns the column that contains the array as if it were an element, or its text. */
+/* Returns the column that contains the array as if it were an element, or its text. */
 static Node *
 element_of(Node *array, bool to_text)
 {
@@ -321,11 +328,9 @@ element_of(Node *array, bool to_text)
 }
 
 /*
- * condition_of_element
- *		Returns what the subquery asks of an element, for which the column with the array stands;
- *		NULL if it is something else.
- *
- * Leaves out what else refers to the table 'varno'.  *array is the function's argument.
+ * Returns what the subquery asks of an element, for which the column with the array stands; NULL if
+ * it is something else.  Leaves out what else refers to the table 'varno'.  *array is the
+ * function's argument.
  */
 static Expr *
 condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno, Node **array)
@@ -370,6 +375,11 @@ condition_of_element(const SubPlan *subquery, const Plan *plan, Index varno, Nod
 	return conditions == NIL ? NULL : make_ands_explicit(conditions);
 }
 
+/*
+ * mongo_translate_exists
+ *		Translates EXISTS over the elements of an array, as mongo_translate_condition() does: a
+ *		superset.  'subquery' is its node in the plan.
+ */
 MongoCondition
 mongo_translate_exists(MongoTranslation *translation, const SubPlan *subquery, bson_t *match)
 {

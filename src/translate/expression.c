@@ -3,6 +3,12 @@
  * expression.c
  *		Translates SQL expressions into aggregation expressions.
  *
+ * mongo_value_of_node() translates a node to a value with its properties: raw or normal form,
+ * digits, NULL, NaN.  mongo_test_of_node() translates a condition to a boolean that is never null.
+ * This file has what all nodes share, from the leaves up to the two entries at its end.
+ * Comparisons, arrays and CASE are in expression_compare.c, rows of functions and operators in
+ * expression_functions.c and pattern.c.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -37,13 +43,17 @@ known_digits(int integral, int scale)
 	};
 }
 
+/*
+ * mongo_digits_fit
+ *		Tells whether a Decimal128 can represent every such number.
+ */
 bool
 mongo_digits_fit(MongoDigits digits)
 {
 	return digits.known && digits.integral + digits.scale <= MONGO_DECIMAL128_MAX_DIGITS;
 }
 
-/* digits_of_type: the digits that any value of a type can have. */
+/* Returns the digits that any value of a type can have. */
 static MongoDigits
 digits_of_type(Oid type, int32 typmod)
 {
@@ -60,7 +70,7 @@ digits_of_type(Oid type, int32 typmod)
 	return (MongoDigits) {false};
 }
 
-/* digits_of_constant: the digits in the constant's text. */
+/* Returns the digits in the constant's text. */
 static MongoDigits
 digits_of_constant(const Const *constant)
 {
@@ -87,7 +97,7 @@ digits_of_constant(const Const *constant)
 	};
 }
 
-/* digits_of_result: the digits of a function's result, if the arguments have a and b. */
+/* Returns the digits of a function's result, if the arguments have a and b. */
 static MongoDigits
 digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
 {
@@ -116,12 +126,21 @@ digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_variable_name
+ *		Returns the name of a variable of "let", palloc'd: "p0" and so on.
+ */
 const char *
 mongo_variable_name(int number)
 {
 	return psprintf("p%d", number);
 }
 
+/*
+ * mongo_is_local_value
+ *		Tells whether PostgreSQL can evaluate the node before the scan starts, with the same result
+ *		as for each row.
+ */
 bool
 mongo_is_local_value(const MongoTranslation *translation, Node *node)
 {
@@ -142,7 +161,7 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 		!expression_returns_set(node);
 }
 
-/* set_reference: a reference to a field or a variable is a string with a dollar sign. */
+/* Sets a reference to a field or a variable: a string with a dollar sign. */
 static void
 set_reference(MongoValue *value, const char *format, const char *name, Node *node)
 {
@@ -153,7 +172,7 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->nan = mongo_kind_of_type(value->type)->has_nan;
 }
 
-/* computed_value: finds a value that an earlier stage computes. */
+/* Finds a value that an earlier stage computes. */
 static bool
 computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
 {
@@ -169,7 +188,7 @@ computed_value(const MongoTranslation *translation, Node *node, MongoValue *valu
 	return false;
 }
 
-/* is_same_reading: do the two types read the same value from a document? */
+/* Tells whether the two types read the same value from a document. */
 static bool
 is_same_reading(Oid type, Oid relabelled)
 {
@@ -199,8 +218,8 @@ value_of_field(MongoTranslation *translation, Node *node, MongoValue *value)
 }
 
 /*
- * cannot_fail: can PostgreSQL evaluate the node without any error?  Not an executor parameter:
- * it may be a subquery, which runs when its value is needed.
+ * Tells whether PostgreSQL can evaluate the node without any error.  Not an executor parameter: it
+ * may be a subquery, which runs when its value is needed.
  */
 static bool
 cannot_fail(Node *node)
@@ -212,9 +231,9 @@ cannot_fail(Node *node)
 }
 
 /*
- * is_variable_type: does every value of the type have a BSON form that is the same value?  Not
- * a timestamp, which has microseconds, or a date: both may be infinite (comparisons handle
- * them, see date_bound()).  Nor an array, which may have several dimensions.
+ * Tells whether every value of the type has a BSON form that is the same value.  Not a timestamp,
+ * which has microseconds, or a date: both may be infinite (comparisons handle them, see
+ * date_bound()).  Nor an array, which may have several dimensions.
  */
 static bool
 is_variable_type(Oid type)
@@ -223,6 +242,11 @@ is_variable_type(Oid type)
 		type != TIMESTAMPOID && type != TIMESTAMPTZOID && type != DATEOID;
 }
 
+/*
+ * mongo_variable
+ *		Translates a value that is known when the scan starts to a variable of "let".  Returns false
+ *		if the value may not be needed and evaluating it may fail.
+ */
 bool
 mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -259,6 +283,10 @@ local_value(const MongoScope *scope, Node *node, MongoValue *value)
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_decimal_value
+ *		Returns a Decimal128 constant, such as "0.005", as a value.
+ */
 MongoValue
 mongo_decimal_value(const char *text)
 {
@@ -272,6 +300,11 @@ mongo_decimal_value(const char *text)
 /* A number becomes a Decimal128 if it is multiplied by the Decimal128 1. */
 #define DECIMAL_OF(number, one)	"{$multiply: [" number ", " one "]}"
 
+/*
+ * mongo_decimal_of_number
+ *		Converts a number of any BSON type to a Decimal128.  Faster than $toDecimal, and raises an
+ *		error for Strings, Booleans and Dates, which $toDecimal accepts.
+ */
 bson_t *
 mongo_decimal_of_number(const MongoValue *value)
 {
@@ -280,6 +313,12 @@ mongo_decimal_of_number(const MongoValue *value)
 	return mongo_expand_template(DECIMAL_OF("@1", "@2"), arguments, lengthof(arguments));
 }
 
+/*
+ * mongo_rescale
+ *		Rescales a number to so many decimals by a template.  The template has the number of
+ *		decimals as @2, half a unit of the last one, positive and negative, as @3 and @4, and 1 as
+ *		@5; the last three are Decimal128.
+ */
 bson_t *
 mongo_rescale(const char *template, const MongoValue *number, int scale)
 {
@@ -309,7 +348,7 @@ mongo_rescale(const char *template, const MongoValue *number, int scale)
 	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
 	DECIMAL_OF("@1", "@2") "]}]}"
 
-/* normalize_numeric: converts to a Decimal128, rounded to the column's scale. */
+/* Converts to a Decimal128, rounded to the column's scale. */
 static bool
 normalize_numeric(const MongoScope *scope, MongoValue *value)
 {
@@ -331,6 +370,13 @@ normalize_numeric(const MongoScope *scope, MongoValue *value)
 	return true;
 }
 
+/*
+ * mongo_normalize
+ *		Converts a value to normal form; returns false if its type has none, such as uuid and jsonb.
+ *		In normal form, equal values are equal in MongoDB (NaN included), and its functions get the
+ *		value that PostgreSQL's would get: a text as the column reads it, a date as its midnight.
+ *		If the scope requires the scale, a numeric has as many decimals as in PostgreSQL.
+ */
 bool
 mongo_normalize(const MongoScope *scope, MongoValue *value)
 {
@@ -362,7 +408,7 @@ mongo_normalize(const MongoScope *scope, MongoValue *value)
 	return true;
 }
 
-/* has_exact_form: is the constant's BSON form the same value? */
+/* Tells whether the constant's BSON form is the same value. */
 static bool
 has_exact_form(Oid type, Datum value)
 {
@@ -389,7 +435,7 @@ has_exact_form(Oid type, Datum value)
 	}
 }
 
-/* array_has_exact_form: is it an array of such values with one dimension? */
+/* Tells whether it is an array of such values with one dimension. */
 static bool
 array_has_exact_form(Oid element, Datum value)
 {
@@ -408,6 +454,10 @@ array_has_exact_form(Oid element, Datum value)
 	return true;
 }
 
+/*
+ * mongo_literal
+ *		Translates a constant; returns false if no BSON value is the same value.
+ */
 bool
 mongo_literal(const Const *constant, MongoValue *value)
 {
@@ -452,6 +502,10 @@ static const struct
 	{"e", "$$e"}, {"f", "$$f"}, {"g", "$$g"}, {"h", "$$h"},
 };
 
+/*
+ * mongo_append_expression
+ *		Appends a translated expression's value to 'document' under 'key'.
+ */
 void
 mongo_append_expression(bson_t *document, const char *key, const bson_t *expression)
 {
@@ -460,6 +514,11 @@ mongo_append_expression(bson_t *document, const char *key, const bson_t *express
 	BSON_APPEND_VALUE(document, key, &value);
 }
 
+/*
+ * mongo_expression_of_values
+ *		Builds an expression from BSON values, in the current memory context; see
+ *		mongo_expression().
+ */
 bson_t *
 mongo_expression_of_values(const char *template, const BsonValue *values, int nvalues)
 {
@@ -469,6 +528,10 @@ mongo_expression_of_values(const char *template, const BsonValue *values, int nv
 	return result;
 }
 
+/*
+ * mongo_argument
+ *		Returns an argument of mongo_expand_template() for a BSON value.
+ */
 MongoValue
 mongo_argument(bson_value_t value)
 {
@@ -478,7 +541,7 @@ mongo_argument(bson_value_t value)
 	};
 }
 
-/* is_atomic: is it a field, variable or constant, so that $let would not be useful? */
+/* Tells whether it is a field, variable or constant, so that $let would not be useful. */
 static bool
 is_atomic(const bson_value_t *expression)
 {
@@ -490,7 +553,6 @@ is_atomic(const bson_value_t *expression)
 		bson_has_field(&operator, "$literal");
 }
 
-/* count_uses: counts how often each argument occurs in the template. */
 static void
 count_uses(const char *template, int *uses, int narguments)
 {
@@ -503,6 +565,12 @@ count_uses(const char *template, int *uses, int narguments)
 	}
 }
 
+/*
+ * mongo_expand_template
+ *		Builds an expression from a template, see common.h, whose arguments are @1, @2 and so on:
+ *		{$add: [@1, @2]}.  An argument that occurs more than once is evaluated once, by $let, unless
+ *		it is a field, variable or constant.
+ */
 bson_t *
 mongo_expand_template(const char *template, const MongoValue *arguments, int narguments)
 {
@@ -531,6 +599,11 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 	return mongo_expression("{$let: {vars: @1, in: @2}}", bson_document(bound), bson_first(in));
 }
 
+/*
+ * mongo_result
+ *		Returns what mongo_expand_template() builds as a value in normal form, of a type without a
+ *		typmod.
+ */
 MongoValue
 mongo_result(const char *template, const MongoValue *arguments, int narguments, Oid type,
 			 bool nullable)
@@ -553,6 +626,10 @@ static const MongoExpressionRow *const families[] =
 	mongo_pattern_rows,
 };
 
+/*
+ * mongo_find_row
+ *		Returns the row of a function in one table, or NULL.
+ */
 const MongoExpressionRow *
 mongo_find_row(const MongoExpressionRow *rows, Oid function)
 {
@@ -589,7 +666,7 @@ expression_row(Oid function)
 /* Translating a part twice, for TRUE and for FALSE, counts as so many levels. */
 #define DOUBLE_DEPTH	8
 
-/* test_of_parts: translates where AND or OR of the parts holds. */
+/* Joins the tests of the parts for TRUE (wanted) or for FALSE by AND (a conjunction) or OR. */
 static bool
 test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
 			  MongoValue *value)
@@ -614,7 +691,7 @@ test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wante
 	return true;
 }
 
-/* test_of_boolean: translates where AND, OR or NOT is TRUE (wanted) or FALSE. */
+/* Translates where AND, OR or NOT is TRUE (wanted) or FALSE. */
 static bool
 test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue *value)
 {
@@ -625,8 +702,8 @@ test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue
 }
 
 /*
- * null_template: tests whether @1 of that type is null, or is not.  In BSON's order null and
- * missing are below all values except MinKey, which some types read.  These read objects, too,
+ * Returns a template that tests whether @1 of that type is null, or is not.  In BSON's order null
+ * and missing are below all values except MinKey, which some types read.  These read objects, too,
  * for which $gt might use a wildcard index that lacks some.
  */
 static const char *
@@ -640,7 +717,7 @@ null_template(Oid type_oid, bool is_null)
 	return is_null ? "{$lte: [@1, null]}" : "{$gt: [@1, null]}";
 }
 
-/* IS [NOT] NULL; never NULL itself */
+/* Translates IS [NOT] NULL, which is never NULL itself. */
 static bool
 test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *value)
 {
@@ -653,7 +730,7 @@ test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *v
 	return true;
 }
 
-/* test_of_truth: IS [NOT] TRUE, FALSE or UNKNOWN, which are never NULL */
+/* Translates IS [NOT] TRUE, FALSE or UNKNOWN, which are never NULL. */
 static bool
 test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValue *value)
 {
@@ -679,7 +756,7 @@ test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValu
 	return true;
 }
 
-/* logic_test: translates boolean logic for mongo_test_of_node(). */
+/* Translates boolean logic for mongo_test_of_node(). */
 static bool
 logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 {
@@ -715,7 +792,7 @@ logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 	return true;
 }
 
-/* AND, OR and NOT with three truth values */
+/* Translates AND, OR and NOT with three truth values. */
 static bool
 value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 {
@@ -741,7 +818,7 @@ value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 /* MongoDB accepts 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
 
-/* translate_arguments: translates the arguments to the form that the row requires. */
+/* Translates the arguments to the form that the row requires. */
 static bool
 translate_arguments(const MongoCall *call, MongoValue *arguments)
 {
@@ -765,6 +842,11 @@ translate_arguments(const MongoCall *call, MongoValue *arguments)
 	return true;
 }
 
+/*
+ * mongo_guard_template
+ *		Returns a template that is null if an argument that can be null is null, palloc'd;
+ *		'template' itself if none can be.
+ */
 const char *
 mongo_guard_template(const char *template, const MongoValue *arguments, int narguments)
 {
@@ -782,7 +864,7 @@ mongo_guard_template(const char *template, const MongoValue *arguments, int narg
 				 guards.data, template);
 }
 
-/* value_of_template: translates a call whose row has a template. */
+/* Translates a call whose row has a template. */
 static bool
 value_of_template(const MongoCall *call, const char *template, MongoValue *value)
 {
@@ -816,8 +898,7 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 }
 
 static bool
-translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
-			   MongoValue *value)
+translate_call(const MongoScope *scope, Node *node, Oid function, List *args, MongoValue *value)
 {
 	MongoCall	call = {
 		.scope = scope, .node = node, .args = args,
@@ -835,7 +916,6 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 	return value_of_template(&call, call.row->template, value);
 }
 
-/* translate_by_tag: translates a node by its type. */
 static bool
 translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -891,7 +971,7 @@ translate_node(const MongoScope *scope, Node *node, MongoValue *value)
 	return translate_by_tag(scope, node, value);
 }
 
-/* is_too_deep: do members have more levels below them than MongoDB's parser accepts? */
+/* Tells whether members have more levels below them than MongoDB's parser accepts. */
 static bool
 is_too_deep(bson_iter_t *members, int depth)
 {
@@ -907,6 +987,11 @@ is_too_deep(bson_iter_t *members, int depth)
 	return false;
 }
 
+/*
+ * mongo_is_too_deep
+ *		Tells whether the document has more levels than MongoDB accepts in a command.  No
+ *		translation has.
+ */
 bool
 mongo_is_too_deep(const bson_t *document)
 {
@@ -915,6 +1000,10 @@ mongo_is_too_deep(const bson_t *document)
 	return !bson_iter_init(&members, document) || is_too_deep(&members, 0);
 }
 
+/*
+ * mongo_value_of_node
+ *		Translates any node; returns false if it is not shippable.
+ */
 bool
 mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -931,6 +1020,11 @@ mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
 }
 
+/*
+ * mongo_test_of_node
+ *		Translates to a boolean, never null, whether 'node' is TRUE (wanted) or FALSE; returns false
+ *		if that is not shippable.
+ */
 bool
 mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 {
@@ -945,12 +1039,24 @@ mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue 
 		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
 }
 
+/*
+ * mongo_normal_value_of_node
+ *		Translates any node to a value in normal form; returns false if it is not shippable or has
+ *		none.
+ */
 bool
 mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
 }
 
+/*
+ * mongo_translate_expression
+ *		Returns the aggregation expression for 'node', a document with one element named "".
+ *		Returns NULL if the node is not shippable, and leaves 'translation' unchanged.  No node is
+ *		shippable without use_expressions.  Arithmetic on numeric is shippable only if its digits
+ *		provably fit into a Decimal128.
+ */
 bson_t *
 mongo_translate_expression(MongoTranslation *translation, Node *node)
 {
@@ -964,6 +1070,11 @@ mongo_translate_expression(MongoTranslation *translation, Node *node)
 	return NULL;
 }
 
+/*
+ * mongo_translate_test
+ *		Returns an aggregation expression, a boolean that is never null: whether the condition
+ *		'node' is TRUE (wanted) or FALSE (not wanted).  NULL if it is not shippable.
+ */
 bson_t *
 mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
 {

@@ -3,6 +3,10 @@
  * expression_compare.c
  *		Comparisons, lists and choices as aggregation expressions.
  *
+ * Both sides of a comparison are first brought to forms that MongoDB orders as PostgreSQL does
+ * (find_operands()); guards around the comparison then handle NULLs.  Dates that BSON lacks come
+ * first, then comparisons, arrays, and CASE and the like.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -33,7 +37,7 @@
  *-------------------------------------------------------------------------
  */
 
-/* rounds_up: does the next whole millisecond give the same result, as for "<" and ">="? */
+/* Tells whether the next whole millisecond gives the same result, as for "<" and ">=". */
 static bool
 rounds_up(int strategy)
 {
@@ -46,7 +50,7 @@ rounds_down(int strategy)
 	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
 }
 
-/* constant_bound: converts a constant to a Date; false if no Date suits the operator. */
+/* Converts a constant to a Date; returns false if no Date suits the operator. */
 static bool
 constant_bound(int strategy, const Const *constant, MongoValue *value)
 {
@@ -71,7 +75,7 @@ constant_bound(int strategy, const Const *constant, MongoValue *value)
 	return true;
 }
 
-/* date_bound: translates x of "field OP x", a date or timestamp that PostgreSQL evaluates. */
+/* Translates x of "field OP x", a date or timestamp that PostgreSQL evaluates. */
 static bool
 date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
 {
@@ -111,6 +115,11 @@ typedef struct Operands
 								 * is null */
 } Operands;
 
+/*
+ * mongo_comparison_strategy
+ *		Returns the strategy of an operator that compares values by the default order of types with
+ *		a normal form; 0 for any other operator.
+ */
 int
 mongo_comparison_strategy(Oid operator)
 {
@@ -124,7 +133,7 @@ mongo_comparison_strategy(Oid operator)
 	return mongo_default_strategy(operator, left);
 }
 
-/* text_suits: can MongoDB compare texts as under the collation?  True of other types. */
+/* Tells whether MongoDB can compare texts as under the collation.  True of other types. */
 static bool
 text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered)
 {
@@ -133,8 +142,8 @@ text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered)
 }
 
 /*
- * operand: translates a side of a comparison to a form that MongoDB orders like PostgreSQL,
- * except for NULLs and NaNs.
+ * Translates a side of a comparison to a form that MongoDB orders like PostgreSQL, except for NULLs
+ * and NaNs.
  */
 static bool
 operand(const MongoScope *scope, Node *node, MongoValue *value)
@@ -143,7 +152,7 @@ operand(const MongoScope *scope, Node *node, MongoValue *value)
 		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
 }
 
-/* raise_nan: replaces NaN by a value above all numbers. */
+/* Replaces NaN by a value above all numbers. */
 static void
 raise_nan(MongoValue *value)
 {
@@ -153,8 +162,8 @@ raise_nan(MongoValue *value)
 }
 
 /*
- * local_operand: translates the right side, a value that PostgreSQL evaluates.  A date or
- * timestamp may be one that BSON lacks.
+ * Translates the right side, a value that PostgreSQL evaluates.  A date or timestamp may be one
+ * that BSON lacks.
  */
 static bool
 local_operand(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
@@ -195,10 +204,9 @@ static const char *const day_tests[] = {
 	[MONGO_STRATEGY_NOT_EQUAL] = NOT(SAME_DAY),
 };
 
-/* day_operands: finds the operands of a comparison of two dates of the document. */
+/* Finds the operands of a comparison of two dates of the document. */
 static bool
-day_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
-			 Operands *operands)
+day_operands(const MongoScope *scope, int strategy, Node *left, Node *right, Operands *operands)
 {
 	MongoValue *values = operands->values;
 
@@ -211,7 +219,7 @@ day_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	return mongo_normalize(scope, &values[2]) && mongo_normalize(scope, &values[3]);
 }
 
-/* find_operands: finds both sides, and how to compare them. */
+/* Finds both sides, and how to compare them. */
 static bool
 find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 			  Oid collation, Operands *operands)
@@ -240,6 +248,12 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	return true;
 }
 
+/*
+ * mongo_compare
+ *		Translates "left OP right" with three truth values; returns false if it is not shippable.
+ *
+ * OP is a strategy of mongo_find_operators; the types of the two nodes share an operator family.
+ */
 bool
 mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 			  Oid collation, MongoValue *value)
@@ -255,6 +269,10 @@ mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 	return true;
 }
 
+/*
+ * mongo_compare_test
+ *		Translates "left OP right" as a test for TRUE, see mongo_test_of_node().
+ */
 bool
 mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *right,
 				   Oid collation, MongoValue *value)
@@ -282,6 +300,10 @@ mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *righ
 	return true;
 }
 
+/*
+ * mongo_distinct_test
+ *		Translates IS DISTINCT FROM, as mongo_test_of_node() does.
+ */
 bool
 mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, MongoValue *value)
 {
@@ -308,8 +330,8 @@ mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, Mo
  */
 
 /*
- * stored_array: translates an array as documents store it, unless an Array in it may be one of
- * its elements, such as a jsonb or a point.
+ * Translates an array as documents store it, unless an Array in it may be one of its elements, such
+ * as a jsonb or a point.
  */
 static bool
 stored_array(const MongoScope *scope, Node *node, MongoValue *value)
@@ -320,7 +342,7 @@ stored_array(const MongoScope *scope, Node *node, MongoValue *value)
 		mongo_value_of_node(scope, node, value) && value->raw;
 }
 
-/* flatten: turns all dimensions, at most as many as PostgreSQL has, into one. */
+/* Turns all dimensions, at most as many as PostgreSQL has, into one. */
 static void
 flatten(MongoValue *value)
 {
@@ -333,7 +355,7 @@ flatten(MongoValue *value)
 	}
 }
 
-/* normalize_elements: converts each element to normal form, and NULL to null. */
+/* Converts each element to normal form, and NULL to null. */
 static bool
 normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 {
@@ -352,7 +374,7 @@ normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 	return true;
 }
 
-/* elements_of_node: translates an array to an array of its elements in one dimension. */
+/* Translates an array to an array of its elements in one dimension. */
 static bool
 elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -378,7 +400,7 @@ elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 	"{case: {$in: [@1, @2]}, then: %s}, " \
 	"{case: {$in: [null, @2]}, then: null}], default: %s}}"
 
-/* constant_template: returns the same for a constant array; NULL for any other. */
+/* Returns a shorter template than AMONG for a constant array; NULL for any other. */
 static const char *
 constant_template(const ScalarArrayOpExpr *node, bool nullable)
 {
@@ -397,9 +419,12 @@ constant_template(const ScalarArrayOpExpr *node, bool nullable)
 	return nullable ? psprintf("{$cond: [{$gt: [@1, null]}, %s, null]}", in) : in;
 }
 
+/*
+ * mongo_array_comparison
+ *		Translates = ANY and <> ALL with three truth values, a part of mongo_value_of_node().
+ */
 bool
-mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
-					   MongoValue *value)
+mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node, MongoValue *value)
 {
 	int			strategy = mongo_comparison_strategy(node->opno);
 	Node	   *array_node = lsecond(node->args);
@@ -428,7 +453,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 #define CONTAINED	"{$and: [{$not: [{$in: [null, @1]}]}, {$setIsSubset: [@1, @2]}]}"
 #define OVERLAPS	"{$gt: [{$size: {$setDifference: [{$setIntersection: [@1, @2]}, [null]]}}, 0]}"
 
-/* translate_sets: translates @>, <@ and && of arrays by the template of their row. */
+/* Translates @>, <@ and && of arrays by the template of their row. */
 static bool
 translate_sets(const MongoCall *call, MongoValue *result)
 {
@@ -444,7 +469,6 @@ translate_sets(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* cardinality(array) */
 static bool
 translate_cardinality(const MongoCall *call, MongoValue *result)
 {
@@ -457,7 +481,7 @@ translate_cardinality(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* is_constant_one: is it the constant 1, a dimension that every array has unless it is empty? */
+/* Tells whether it is the constant 1, a dimension that every array has unless it is empty. */
 static bool
 is_constant_one(Node *node)
 {
@@ -467,7 +491,7 @@ is_constant_one(Node *node)
 		DatumGetInt32(constant->constvalue) == 1;
 }
 
-/* array_length(array, 1) and array_upper(array, 1); arrays of documents begin at 1 */
+/* Translates array_length(array, 1) and array_upper(array, 1); arrays of documents begin at 1. */
 static bool
 translate_length(const MongoCall *call, MongoValue *result)
 {
@@ -481,7 +505,11 @@ translate_length(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* array[i]: NULL for an array of several dimensions, and for i out of bounds */
+/*
+ * mongo_array_element
+ *		Translates array[i], a part of mongo_value_of_node(): NULL for an array of several
+ *		dimensions, and for i out of bounds.
+ */
 bool
 mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *value)
 {
@@ -522,8 +550,8 @@ const MongoExpressionRow mongo_array_rows[] =
  */
 
 /*
- * one_of_several: translates a value that may become the result.  Its reader gets the result's
- * type, but not the typmod to which the column would have rounded.
+ * Translates a value that may become the result.  Its reader gets the result's type, but not the
+ * typmod to which the column would have rounded.
  */
 static bool
 one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
@@ -535,7 +563,6 @@ one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
 	return true;
 }
 
-/* begin_alternatives: returns a result without any alternatives. */
 static MongoValue
 begin_alternatives(const void *node)
 {
@@ -545,7 +572,7 @@ begin_alternatives(const void *node)
 	};
 }
 
-/* add_alternative: widens the properties of the result by those of one more value. */
+/* Widens the properties of the result by those of one more value. */
 static void
 add_alternative(MongoValue *result, const MongoValue *alternative)
 {
@@ -558,8 +585,8 @@ add_alternative(MongoValue *result, const MongoValue *alternative)
 }
 
 /*
- * make_distinct: wraps a value that is repeated.  MongoDB 6.0's $group fails on the same field
- * or variable as several results of one operator ("duplicate field", 4822806).
+ * Wraps a value that is repeated.  MongoDB 6.0's $group fails on the same field or variable as
+ * several results of one operator ("duplicate field", 4822806).
  */
 static void
 make_distinct(List **earlier, MongoValue *value)
@@ -580,7 +607,7 @@ make_distinct(List **earlier, MongoValue *value)
 	}
 }
 
-/* replace_case_test: copies the tree, with the CASE's operand in place of its placeholder. */
+/* Copies the tree, with the CASE's operand in place of its placeholder. */
 static Node *
 replace_case_test(Node *node, void *argument)
 {
@@ -595,7 +622,6 @@ replace_case_test(Node *node, void *argument)
 	return expression_tree_mutator(node, replace_case_test, argument);
 }
 
-/* append_branch: appends one WHEN of CASE. */
 static bool
 append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArray *branches,
 			  List **earlier, MongoValue *result)
@@ -621,7 +647,7 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 	return true;
 }
 
-/* translate_case: CASE as $switch; branches after the first may not be evaluated. */
+/* Translates CASE to $switch; branches after the first may not be evaluated. */
 static bool
 translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
@@ -654,7 +680,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 	return true;
 }
 
-/* translate_coalesce: COALESCE as $ifNull. */
+/* Translates COALESCE to $ifNull. */
 static bool
 translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue *result)
 {
@@ -702,7 +728,7 @@ translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *re
 	return true;
 }
 
-/* lower_nan: turns the MaxKey that raise_nan() used back into NaN. */
+/* Turns the MaxKey that raise_nan() used back into NaN. */
 static void
 lower_nan(MongoValue *result)
 {
@@ -717,7 +743,7 @@ lower_nan(MongoValue *result)
 	result->expression = mongo_expand_template("{$cond: [{$eq: [@1, max]}, @2, @1]}", values, 2);
 }
 
-/* translate_min_max: GREATEST and LEAST as $max and $min, which ignore null too; NaN is raised. */
+/* Translates GREATEST and LEAST to $max and $min, which ignore null too; NaN is raised. */
 static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {
@@ -744,6 +770,10 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	return true;
 }
 
+/*
+ * mongo_choice_of_node
+ *		Translates CASE, COALESCE, NULLIF, GREATEST and LEAST, a part of mongo_value_of_node().
+ */
 bool
 mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {

@@ -3,6 +3,11 @@
  * expression_functions.c
  *		Translates functions and operators into aggregation expressions.
  *
+ * Each function or operator of PostgreSQL is a row of a table, by its OID, with a template or a
+ * function of its own.  The tables are those of numbers, texts and times; functions that translate
+ * a call stand before the table that names them.  expression.c looks the rows up and applies their
+ * flags.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -86,7 +91,7 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 
 #define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
 
-/* translate_rescale: round() and trunc() to constant decimals, and casts to numeric(p, s). */
+/* Translates round() and trunc() to constant decimals, and casts to numeric(p, s). */
 static bool
 translate_rescale(const MongoCall *call, MongoValue *result)
 {
@@ -124,7 +129,7 @@ translate_rescale(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* A Double becomes a numeric as a numeric column reads it. */
+/* Translates the cast of a Double to numeric, as a numeric column reads it. */
 static bool
 translate_float_to_numeric(const MongoCall *call, MongoValue *result)
 {
@@ -249,6 +254,10 @@ const MongoExpressionRow mongo_number_rows[] =
 #define TRIM_OF(operator) \
 	"{$cond: [{$eq: [@2, '']}, @1, {" operator ": {input: @1, chars: @2}}]}"
 
+/*
+ * mongo_text_value
+ *		Returns a constant text, given in UTF-8, as a value.
+ */
 MongoValue
 mongo_text_value(const char *utf8)
 {
@@ -259,7 +268,7 @@ mongo_text_value(const char *utf8)
 	};
 }
 
-/* to_text: converts a value in normal form to text; false if MongoDB's text differs. */
+/* Converts a value in normal form to text; returns false if MongoDB's text differs. */
 static bool
 to_text(MongoValue *value)
 {
@@ -270,7 +279,7 @@ to_text(MongoValue *value)
 	return kind == MONGO_KIND_INTEGER || kind == MONGO_KIND_TEXT;
 }
 
-/* any_to_text: translates an argument of type "any", which may be an untyped literal. */
+/* Translates an argument of type "any", which may be an untyped literal. */
 static bool
 any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 {
@@ -284,7 +293,7 @@ any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 	return true;
 }
 
-/* concat(...), which ignores NULLs */
+/* Translates concat(...), which ignores NULLs. */
 static bool
 translate_concat(const MongoCall *call, MongoValue *result)
 {
@@ -307,7 +316,11 @@ translate_concat(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* A cast through the text form, such as of an integer to text. */
+/*
+ * mongo_text_cast
+ *		Translates a cast through the text form, such as of an integer to text; a part of
+ *		mongo_value_of_node().
+ */
 bool
 mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 {
@@ -351,7 +364,7 @@ const MongoExpressionRow mongo_text_rows[] =
  *-------------------------------------------------------------------------
  */
 
-/* translate_date: expands a template with the one argument that is a date. */
+/* Expands a template with the one argument that is a date. */
 static bool
 translate_date(const MongoCall *call, Node *date, const char *template, MongoValue *result)
 {
@@ -364,8 +377,8 @@ translate_date(const MongoCall *call, Node *date, const char *template, MongoVal
 }
 
 /*
- * fixed_offset: returns the offset of a time zone from UTC in milliseconds, if it is constant.
- * For other zones, MongoDB has rules of its own.
+ * Sets *offset to the offset of a time zone from UTC in milliseconds, if it is constant.  For other
+ * zones, MongoDB has rules of its own.
  */
 static bool
 fixed_offset(Node *zone, int64 *offset)
@@ -387,7 +400,7 @@ fixed_offset(Node *zone, int64 *offset)
 	return true;
 }
 
-/* fixed_interval: returns the same for a constant interval of whole seconds. */
+/* Sets *offset to a constant interval of whole seconds, in milliseconds. */
 static bool
 fixed_interval(Node *zone, int64 *offset)
 {
@@ -403,7 +416,7 @@ fixed_interval(Node *zone, int64 *offset)
 	return true;
 }
 
-/* later: returns a template for a date that is so many milliseconds later. */
+/* Returns a template for a date that is so many milliseconds later. */
 static const char *
 later(const char *template, int64 millis)
 {
@@ -411,7 +424,7 @@ later(const char *template, int64 millis)
 		psprintf("{$add: [%s, " INT64_FORMAT "]}", template, millis);
 }
 
-/* translate_date_trunc: date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, zone) */
+/* Translates date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, zone). */
 static bool
 translate_date_trunc(const MongoCall *call, MongoValue *result)
 {
@@ -437,7 +450,7 @@ translate_date_trunc(const MongoCall *call, MongoValue *result)
 	return false;
 }
 
-/* timestamp or timestamptz AT TIME ZONE of a name or an interval */
+/* Translates timestamp or timestamptz AT TIME ZONE of a name or an interval. */
 static bool
 translate_time_zone(const MongoCall *call, MongoValue *result)
 {
@@ -496,7 +509,7 @@ static const DateField date_fields[] =
 	.floating = "{$divide: [{$toDouble: {$multiply: [{$toLong: @1}, 1000]}}, 1000000]}"},
 };
 
-/* translate_field: extract(field from ...) and date_part(field, ...) */
+/* Translates extract(field from ...) and date_part(field, ...). */
 static bool
 translate_field(const MongoCall *call, MongoValue *result)
 {
@@ -528,7 +541,7 @@ translate_field(const MongoCall *call, MongoValue *result)
 	"unit: 'month', amount: " INT64_FORMAT "}}, " \
 	"{$subtract: [@1, {$dateTrunc: {date: @1, unit: 'day'}}]}]}"
 
-/* interval_template: returns @1 plus (sign 1) or minus (-1) a constant interval, or NULL. */
+/* Returns @1 plus (sign 1) or minus (-1) a constant interval, or NULL. */
 static const char *
 interval_template(const Const *constant, int sign, bool in_session_zone)
 {
@@ -551,7 +564,7 @@ interval_template(const Const *constant, int sign, bool in_session_zone)
 /* Flag of a row: the interval is subtracted. */
 #define SUBTRACTS	0x100
 
-/* timestamp or date + interval; timestamptz + interval without days and months */
+/* Translates timestamp or date + interval; timestamptz + interval without days and months. */
 static bool
 translate_interval(const MongoCall *call, MongoValue *result)
 {
@@ -586,10 +599,9 @@ const MongoExpressionRow mongo_time_rows[] =
 /*-------------------------------------------------------------------------
  * to_char(timestamp, format) as $dateToString.
  *
- * Only patterns with the same digits in both are supported, alone or with separators; a format
- * with anything else is not shippable.  $dateToString lacks quarters, and accepts only years
- * from 0 to 9999.  Outside that range PostgreSQL still counts: 44 BC is '0044', 12345 is
- * '12345'.
+ * Only patterns with the same digits in both are supported, alone or with separators; a format with
+ * anything else is not shippable.  $dateToString lacks quarters, and accepts only years from 0 to
+ * 9999.  Outside that range PostgreSQL still counts: 44 BC is '0044', 12345 is '12345'.
  *
  * https://www.postgresql.org/docs/current/functions-formatting.html
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/dateToString/
@@ -627,7 +639,7 @@ static const Token tokens[] =
 /* Characters between patterns that to_char() copies. */
 #define SEPARATORS	"-/.:, _"
 
-/* find_token: returns the template pattern with which the text begins, or NULL. */
+/* Returns the template pattern with which the text begins, or NULL. */
 static const Token *
 find_token(const char *text)
 {
@@ -643,10 +655,7 @@ find_token(const char *text)
 	return NULL;
 }
 
-/*
- * read_format: converts to a format of $dateToString; false if it contains an unsupported
- * pattern.
- */
+/* Converts to a format of $dateToString; returns false if it contains an unsupported pattern. */
 static bool
 read_format(const char *text, StringInfo format)
 {
@@ -682,7 +691,7 @@ read_format(const char *text, StringInfo format)
 #define FIRST_YEAR		INT64CONST(-62135596800000)
 #define YEAR_10000		INT64CONST(253402300800000)
 
-/* translate_to_char: to_char(timestamp, format), the format constant numbers and separators. */
+/* Translates to_char(timestamp, format), the format constant numbers and separators. */
 static bool
 translate_to_char(const MongoCall *call, MongoValue *result)
 {

@@ -3,6 +3,12 @@
  * field.c
  *		Finds the document fields that columns and expressions read.
  *
+ * A MongoColumns looks up the names and options of one table's columns; a MongoField is the result
+ * for an expression.  This file decides which expressions are a field: a column, a chain of json
+ * accessors, an array's element, or a cast of one of them.  What can be compared with it is decided
+ * elsewhere.  Columns come first, then expressions, then what query predicates can test of a
+ * path.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,6 +27,10 @@
 
 /* ------- From a foreign table's Vars to the fields of its documents ------- */
 
+/*
+ * mongo_columns_create
+ *		Returns the columns of a table, allocated in 'context', before any of them is looked up.
+ */
 MongoColumns *
 mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
 {
@@ -45,6 +55,10 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
 	return columns;
 }
 
+/*
+ * mongo_columns_find
+ *		Returns the list member of the table 'varno', or NULL if there is none.
+ */
 MongoColumns *
 mongo_columns_find(MongoColumns *columns, Index varno)
 {
@@ -53,6 +67,10 @@ mongo_columns_find(MongoColumns *columns, Index varno)
 	return columns;
 }
 
+/*
+ * mongo_columns_under
+ *		Returns a copy for this table alone, with another prefix, in the current memory context.
+ */
 MongoColumns *
 mongo_columns_under(const MongoColumns *columns, const char *prefix)
 {
@@ -64,6 +82,11 @@ mongo_columns_under(const MongoColumns *columns, const char *prefix)
 	return copy;
 }
 
+/*
+ * mongo_columns_of_element
+ *		Returns a copy for this table alone that reads the elements of an array, in the current
+ *		memory context.
+ */
 MongoColumns *
 mongo_columns_of_element(const MongoColumns *columns, const char *array, int element)
 {
@@ -74,6 +97,10 @@ mongo_columns_of_element(const MongoColumns *columns, const char *array, int ele
 	return copy;
 }
 
+/*
+ * mongo_column_name
+ *		Returns the name of a column of the first table, allocated in the context of 'columns'.
+ */
 const char *
 mongo_column_name(MongoColumns *columns, AttrNumber attnum)
 {
@@ -89,7 +116,7 @@ mongo_column_name(MongoColumns *columns, AttrNumber attnum)
 	return *name;
 }
 
-/* check_declared: checks the declared type, unless the column is dropped but still has options. */
+/* Checks the declared type, unless the column is dropped but still has options. */
 static void
 check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOptions *options)
 {
@@ -102,7 +129,7 @@ check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOption
 		mongo_check_declared_type(mongo_column_name(columns, attnum), type, options->bson_type);
 }
 
-/* column_options: returns the options of a column; NULL for __doc and __mismatch. */
+/* Returns the options of a column; NULL for __doc and __mismatch. */
 static const MongoColumnOptions *
 column_options(MongoColumns *columns, AttrNumber attnum)
 {
@@ -118,6 +145,12 @@ column_options(MongoColumns *columns, AttrNumber attnum)
 	return *options;
 }
 
+/*
+ * mongo_column_path
+ *		Returns the path of a column of the first table within the table's own documents; NULL for
+ *		the whole document.  Raises 42804 if the options do not suit the column's type, as every
+ *		function does that looks up more of a column than its name.
+ */
 const char *
 mongo_column_path(MongoColumns *columns, AttrNumber attnum)
 {
@@ -126,6 +159,10 @@ mongo_column_path(MongoColumns *columns, AttrNumber attnum)
 	return options == NULL ? NULL : options->path;
 }
 
+/*
+ * mongo_column_bson_type
+ *		Returns the BSON type that the option bson_type of a column specifies, or BSON_TYPE_EOD.
+ */
 bson_type_t
 mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
 {
@@ -134,6 +171,11 @@ mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
 	return options == NULL ? BSON_TYPE_EOD : options->bson_type;
 }
 
+/*
+ * mongo_column_mismatch
+ *		Returns how the query reads a field that does not fit this column: as its option
+ *		type_mismatch specifies, or as NULL if the query shows mismatches.
+ */
 MongoTypeMismatch
 mongo_column_mismatch(MongoColumns *columns, AttrNumber attnum)
 {
@@ -144,7 +186,7 @@ mongo_column_mismatch(MongoColumns *columns, AttrNumber attnum)
 		MONGO_TYPE_MISMATCH_NULL : value;
 }
 
-/* reads_field: does a column of the table read this field at the top, or one inside it? */
+/* Tells whether a column of the table reads this field at the top, or one inside it. */
 static bool
 reads_field(MongoColumns *columns, const char *name)
 {
@@ -161,6 +203,10 @@ reads_field(MongoColumns *columns, const char *name)
 	return false;
 }
 
+/*
+ * mongo_unused_field
+ *		Returns 'name', or a longer name, palloc'd, if a column without a prefix reads it.
+ */
 const char *
 mongo_unused_field(MongoColumns *columns, const char *name)
 {
@@ -180,6 +226,10 @@ mongo_unused_field(MongoColumns *columns, const char *name)
 	return name;
 }
 
+/*
+ * mongo_strip_relabelling
+ *		Returns the node below binary-compatible relabelling, as of varchar to text; NULL for NULL.
+ */
 Node *
 mongo_strip_relabelling(Node *node)
 {
@@ -189,8 +239,8 @@ mongo_strip_relabelling(Node *node)
 }
 
 /*
- * column_index_uses: what can indexes that lead with the column's field do?  The user's option
- * "indexed" takes precedence; it stands for an ordinary index.
+ * Returns what indexes that lead with the column's field can do.  The user's option "indexed" takes
+ * precedence; it stands for an ordinary index.
  */
 static int
 column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
@@ -214,10 +264,9 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 }
 
 /*
- * enter_element: changes the field from one of the document to one of the array element that
- * the columns read.  MongoDB looks into an array that is a field's value, but not into one
- * that is an element.  An empty path, which no predicate has, is that of a json element whose
- * members are read.
+ * Changes the field from one of the document to one of the array element that the columns read.
+ * MongoDB looks into an array that is a field's value, but not into one that is an element.  An
+ * empty path, which no predicate has, is that of a json element whose members are read.
  */
 static bool
 enter_element(MongoField *field, AttrNumber attnum)
@@ -245,6 +294,11 @@ enter_element(MongoField *field, AttrNumber attnum)
 	return !is_whole || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB;
 }
 
+/*
+ * mongo_column_of_node
+ *		Returns the column that 'node' is, below binary-compatible relabelling, and fills in its
+ *		field.  Returns NULL for anything else, and for the whole-document column.
+ */
 const Var  *
 mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -272,9 +326,9 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 }
 
 /*
- * fetched_length: returns the length of the part of a path to fetch: all, or the part before a
- * component that may index an array, which a projection cannot do.  Of an _id all is fetched,
- * because a part of it would not identify the document in an error or for an UPDATE.
+ * Returns the length of the part of a path to fetch: all, or the part before a component that may
+ * index an array, which a projection cannot do.  Of an _id all is fetched, because a part of it
+ * would not identify the document in an error or for an UPDATE.
  */
 static int
 fetched_length(const char *path)
@@ -296,7 +350,7 @@ fetched_length(const char *path)
 	return strlen(path);
 }
 
-/* covers: is 'path' the same field as 'parent', or one inside it? */
+/* Tells whether 'path' is the same field as 'parent', or one inside it. */
 static bool
 covers(const char *parent, int parent_length, const char *path, int path_length)
 {
@@ -305,6 +359,10 @@ covers(const char *parent, int parent_length, const char *path, int path_length)
 		(path_length == parent_length || path[parent_length] == '.');
 }
 
+/*
+ * mongo_append_paths
+ *		Appends these addressable paths, char *, to a projection; _id if there are none.
+ */
 void
 mongo_append_paths(bson_t *projection, List *paths)
 {
@@ -336,9 +394,14 @@ mongo_append_paths(bson_t *projection, List *paths)
 		BSON_APPEND_INT32(projection, "_id", 1);
 }
 
+/*
+ * mongo_append_projection
+ *		Appends to 'document' as 'key' a projection of the fields of these attribute numbers and of
+ *		_id, which error messages name.  Appends nothing if the whole document is needed: for a
+ *		column __doc, or for a path that query predicates cannot name.
+ */
 void
-mongo_append_projection(bson_t *document, const char *key, MongoColumns *columns,
-						List *attributes)
+mongo_append_projection(bson_t *document, const char *key, MongoColumns *columns, List *attributes)
 {
 	List	   *paths = NIL;
 	ListCell   *cell;
@@ -391,6 +454,12 @@ static const struct
 	{F_JSON_EXTRACT_PATH_TEXT, true},
 };
 
+/*
+ * mongo_append_json_key
+ *		Appends "." and one constant key of json or jsonb, a text or int4, to a path.  Returns false
+ *		if a path cannot contain the key, such as a key with a dot or an index that counts from the
+ *		end.
+ */
 bool
 mongo_append_json_key(StringInfo path, Oid type, Datum value)
 {
@@ -426,7 +495,7 @@ static const char *const wrapper_keys[] = {
 	[MONGO_WRAPPER_DECIMAL] = "$numberDecimal",
 };
 
-/* is_wrapper: is the last key an Extended JSON wrapper, and which? */
+/* Tells whether the last key is an Extended JSON wrapper, and which. */
 static bool
 is_wrapper(Oid type, Datum key, int *wrapper)
 {
@@ -441,8 +510,8 @@ is_wrapper(Oid type, Datum key, int *wrapper)
 }
 
 /*
- * append_keys: appends the constant argument of any accessor to the path.  The key of a
- * wrapper at the end is returned in *wrapper instead, unless that is NULL.
+ * Appends the constant argument of any accessor to the path.  The key of a wrapper at the end is
+ * returned in *wrapper instead, unless that is NULL.
  */
 static bool
 append_keys(StringInfo path, Node *argument, int *wrapper)
@@ -469,14 +538,14 @@ append_keys(StringInfo path, Node *argument, int *wrapper)
 	return true;
 }
 
-/* without_dot: a path inside an array's element begins at the element, whose path is empty. */
+/* Returns the path inside an array's element, which begins at the element, whose path is empty. */
 static const char *
 without_dot(const char *path)
 {
 	return path[0] == '.' ? path + 1 : path;
 }
 
-/* subscripted_field: finds the field of subscripts, column['a'][0]. */
+/* Finds the field of subscripts, column['a'][0]. */
 static bool
 subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *field)
 {
@@ -504,8 +573,8 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 }
 
 /*
- * accessed_field: finds the field that one of the accessors reads.  With 'wrapped' it must be
- * the text within a wrapper, which only callers that handle wrappers ask for.
+ * Finds the field that one of the accessors reads.  With 'wrapped' it must be the text within a
+ * wrapper, which only callers that handle wrappers request.
  */
 static bool
 accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *field)
@@ -548,6 +617,12 @@ accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *fiel
 	return true;
 }
 
+/*
+ * mongo_field_of_node
+ *		Finds the field that 'node' reads: that of a column, as mongo_column_of_node() does, or of a
+ *		chain of accessors (->, ->>, #>, #>>, subscripts) with constant keys on a json or jsonb
+ *		column.  Returns false for anything else, and for the whole-document column.
+ */
 bool
 mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -563,6 +638,11 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	return accessed_field(columns, node, false, field);
 }
 
+/*
+ * mongo_any_element
+ *		Finds the array that 'node' reads, and describes any element of it as a field of the element
+ *		type; returns false if 'node' reads no array.
+ */
 bool
 mongo_any_element(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -579,7 +659,7 @@ mongo_any_element(MongoColumns *columns, Node *node, MongoField *field)
 	return true;
 }
 
-/* subscript: returns the constant subscript of an element, counted from 1; otherwise 0. */
+/* Returns the constant subscript of an element, counted from 1; otherwise 0. */
 static int
 subscript(const SubscriptingRef *node)
 {
@@ -594,7 +674,7 @@ subscript(const SubscriptingRef *node)
 	return Max(DatumGetInt32(constant->constvalue), 0);
 }
 
-/* Casts of a jsonb that raise an error for a value of another JSON type. */
+/* Tells whether it is a cast of a jsonb that raises an error for a value of another JSON type. */
 static bool
 is_json_cast(Oid function)
 {
@@ -613,7 +693,7 @@ is_json_cast(Oid function)
 	}
 }
 
-/* text_field: j ->> 'a', and j -> 'a' ->> '$date' */
+/* Finds the field of j ->> 'a', and of j -> 'a' ->> '$date'. */
 static bool
 text_field(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -625,7 +705,7 @@ text_field(MongoColumns *columns, Node *node, MongoField *field)
 	return accessed_field(columns, node, true, field);
 }
 
-/* cast_field: (j ->> 'a')::type, of text, and (j -> 'a')::type, of jsonb */
+/* Finds the field of (j ->> 'a')::type, of text, and of (j -> 'a')::type, of jsonb. */
 static bool
 cast_field(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -648,7 +728,7 @@ cast_field(MongoColumns *columns, Node *node, MongoField *field)
 }
 
 /*
- * objectid_text: id::text of an ObjectId.  A text column that is declared to read ObjectIds
+ * Finds the field of id::text, of an ObjectId.  A text column that is declared to read ObjectIds
  * reads the same.
  */
 static bool
@@ -667,6 +747,12 @@ objectid_text(MongoColumns *columns, Node *node, MongoField *field)
 	return true;
 }
 
+/*
+ * mongo_operand_of_node
+ *		Finds the field that 'node' reads.  In addition to mongo_field_of_node(), 'node' can be an
+ *		array element with a constant subscript, a value inside json that is cast to another type,
+ *		the text within an Extended JSON wrapper, or an ObjectId that is cast to text.
+ */
 bool
 mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -688,7 +774,7 @@ mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 /* MongoDB stores documents of 100 levels, see its "Limits and Thresholds". */
 #define MAX_COMPONENTS	100
 
-/* is_of_dbref: is it one of the names with a '$' that MongoDB knows, those of a DBRef? */
+/* Tells whether it is one of the names with a '$' that MongoDB allows, those of a DBRef. */
 static bool
 is_of_dbref(const char *component)
 {
@@ -698,6 +784,13 @@ is_of_dbref(const char *component)
 		(length == 4 && strncmp(component, "$ref", 4) == 0);
 }
 
+/*
+ * mongo_path_is_addressable
+ *		Tells whether query predicates can name the path.  They cannot if a component is empty or
+ *		begins with '$', unless it is $id, $ref or $db below another, nor if it has more components
+ *		than a stored document has levels.  Unlike SQL, a query predicate looks into arrays on the
+ *		path and at its end.
+ */
 bool
 mongo_path_is_addressable(const char *path)
 {
@@ -716,6 +809,10 @@ mongo_path_is_addressable(const char *path)
 	return false;
 }
 
+/*
+ * mongo_path_has_index
+ *		Tells whether a component is a number, like that of an array element.
+ */
 bool
 mongo_path_has_index(const char *path)
 {
@@ -734,7 +831,7 @@ mongo_path_has_index(const char *path)
 	return false;
 }
 
-/* append_no_array: appends that neither the field nor an element of it is an array. */
+/* Appends that neither the field nor an element of it is an array. */
 static void
 append_no_array(BsonArray *conditions, const char *path, size_t length)
 {
@@ -742,6 +839,10 @@ append_no_array(BsonArray *conditions, const char *path, size_t length)
 							   bson_utf8_sized(path, length));
 }
 
+/*
+ * mongo_append_no_parent_arrays
+ *		Appends the conditions that no array is on the path before its end.
+ */
 void
 mongo_append_no_parent_arrays(BsonArray *conditions, const char *path)
 {
@@ -749,6 +850,10 @@ mongo_append_no_parent_arrays(BsonArray *conditions, const char *path)
 		append_no_array(conditions, path, dot - path);
 }
 
+/*
+ * mongo_append_no_arrays
+ *		Appends the conditions that no array is on the path or at its end.
+ */
 void
 mongo_append_no_arrays(BsonArray *conditions, const char *path)
 {
@@ -758,8 +863,9 @@ mongo_append_no_arrays(BsonArray *conditions, const char *path)
 
 /*
  * mongo_append_within_arrays
- *
- * Unlike $type, this gives bounds of an index in MongoDB, with few keys between them.
+ *		Appends to the branches of an $or the condition that the array contains a value that is
+ *		neither null nor of the class with the least value 'least', such as another array.  Unlike
+ *		$type, this gives bounds of an index in MongoDB, with few keys between them.
  */
 void
 mongo_append_within_arrays(BsonArray *branches, const char *path, bson_value_t least)

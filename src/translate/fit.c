@@ -1,7 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * fit.c
- *		Conditions that a field fits its column, for the option type_mismatch.
+ *		Exact tests that a field fits its column, for the option type_mismatch 'null' and 'skip'.
+ *
+ * fit_rule_of() has the rule of each type.  The filter of a rule is cheap, and most values pass its
+ * first tests.  The expression gives NULL for a value that does not fit.  For some types the values
+ * that fit are a range in BSON's order, which $expr compares like one value: an array is outside.
+ * MongoDB finds such a range, and what is outside of it, by an index.
+ *
+ * The tests need $expr.  Those of filters cannot fail; for a String with invalid UTF-8 the value as
+ * an expression raises MongoDB's error.  Under type_mismatch 'error' conditions lack these tests.
+ * PostgreSQL reads the fields that MongoDB has tested, and raises the error.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  *
  *-------------------------------------------------------------------------
  */
@@ -17,20 +28,6 @@
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
-
-/*
- * Which values does a column read?
- *
- * A rule has two forms.  The filter's is cheap, and most values pass its first tests.  The
- * expression's gives NULL for a value that does not fit.  For some types the values that fit are
- * a range in BSON's order, which $expr compares like one value: an array is outside.  MongoDB
- * finds such a range, and what is outside of it, by an index.
- *
- * Under type_mismatch 'error' conditions do not contain these tests.  PostgreSQL reads the
- * fields that MongoDB has tested, and raises the error.
- *
- * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
- */
 
 /* PCRE's largest quantifier. */
 #define LARGEST_QUANTIFIER	65535
@@ -57,7 +54,7 @@ typedef struct FitRule
 								 * type fit?  NULL: all do */
 } FitRule;
 
-/* set_range: the least and the greatest value of the types that surely fit. */
+/* Sets the least and the greatest value of the types that surely fit. */
 static void
 set_range(FitRule *rule, bson_value_t low, bson_value_t high)
 {
@@ -66,7 +63,7 @@ set_range(FitRule *rule, bson_value_t low, bson_value_t high)
 	rule->has_range = true;
 }
 
-/* Milliseconds since 1970 of a time in microseconds since 2000. */
+/* Returns milliseconds since 1970 of a time in microseconds since 2000. */
 static int64
 millis_of_timestamp(Timestamp timestamp)
 {
@@ -84,7 +81,7 @@ decimal_of_text(const char *text)
 }
 
 /*
- * set_numeric_rule: a numeric(p, s) is below 10^(p - s) after rounding; NaN has no precision.
+ * Sets the rule of numeric(p, s), which is below 10^(p - s) after rounding; NaN has no precision.
  * A Double is read with 15 digits, with which $toDecimal converts it.
  */
 static bool
@@ -115,9 +112,9 @@ set_numeric_rule(FitRule *rule, int32 typmod)
 }
 
 /*
- * set_text_rule: a text is valid UTF-8 without U+0000, and of a varchar(n) has n characters
- * before blanks ("$" would match before a line feed, too).  For invalid UTF-8 an expression raises
- * an error, and a filter does not match.
+ * Sets the rule of text: valid UTF-8 without U+0000, and of a varchar(n) n characters before blanks
+ * ("$" would match before a line feed, too).  For invalid UTF-8 an expression raises an error, and
+ * a filter does not match.
  */
 static bool
 set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
@@ -141,7 +138,7 @@ set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 	return true;
 }
 
-/* fit_rule_of: false if MongoDB cannot test whether a value fits the type. */
+/* Sets the rule of a field's type; returns false if MongoDB cannot test whether a value fits it. */
 static bool
 fit_rule_of(const MongoField *field, FitRule *rule)
 {
@@ -200,6 +197,10 @@ fit_rule_of(const MongoField *field, FitRule *rule)
 	}
 }
 
+/*
+ * mongo_can_test_fit
+ *		Tells whether MongoDB can test that the field fits.
+ */
 bool
 mongo_can_test_fit(const MongoField *field)
 {
@@ -208,6 +209,10 @@ mongo_can_test_fit(const MongoField *field)
 	return fit_rule_of(field, &rule);
 }
 
+/*
+ * mongo_fits_by_range
+ *		Tells whether exactly the values in one range fit, which an index can find.
+ */
 bool
 mongo_fits_by_range(const MongoField *field)
 {
@@ -216,7 +221,7 @@ mongo_fits_by_range(const MongoField *field)
 	return fit_rule_of(field, &rule) && rule.by_range;
 }
 
-/* fit_expression: is the value one that the column reads, and not NULL? */
+/* Returns an expression: is the value one that the column reads, and not NULL? */
 static bson_t *
 fit_expression(const MongoField *field, const FitRule *rule)
 {
@@ -240,6 +245,11 @@ fit_expression(const MongoField *field, const FitRule *rule)
 								 arguments, lengthof(arguments));
 }
 
+/*
+ * mongo_fitting_value
+ *		Returns the aggregation expression of the field as read, null if it does not fit; NULL if
+ *		MongoDB cannot test that.
+ */
 bson_t *
 mongo_fitting_value(const MongoField *field)
 {
@@ -252,7 +262,7 @@ mongo_fitting_value(const MongoField *field)
 	return mongo_expand_template("{$cond: [@2, @1, null]}", arguments, lengthof(arguments));
 }
 
-/* append_types: appends that the field is missing, null or of one of these types, so no array. */
+/* Appends that the field is missing, null or of one of these types, so no array. */
 static void
 append_types(BsonArray *conditions, const MongoField *field, uint32 types)
 {
@@ -266,6 +276,10 @@ append_types(BsonArray *conditions, const MongoField *field, uint32 types)
 							   bson_array(others.bson));
 }
 
+/*
+ * mongo_append_fit
+ *		Appends that a field, which can be tested, fits or is NULL.
+ */
 void
 mongo_append_fit(BsonArray *conditions, const MongoField *field)
 {
@@ -304,6 +318,10 @@ mongo_append_fit(BsonArray *conditions, const MongoField *field)
 							   bson_array(other.bson));
 }
 
+/*
+ * mongo_append_fitting
+ *		Appends that a field, which can be tested, fits and is not NULL.
+ */
 void
 mongo_append_fitting(BsonArray *conditions, const MongoField *field)
 {
@@ -311,6 +329,11 @@ mongo_append_fitting(BsonArray *conditions, const MongoField *field)
 	mongo_append_fit(conditions, field);
 }
 
+/*
+ * mongo_append_in_range
+ *		Appends a range of an index in which the field, of mongo_fits_by_range(), fits and is not
+ *		NULL.
+ */
 void
 mongo_append_in_range(bson_t *match, const MongoField *field)
 {
@@ -321,6 +344,10 @@ mongo_append_in_range(bson_t *match, const MongoField *field)
 	bson_append_template(match, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
 }
 
+/*
+ * mongo_append_misfit
+ *		Appends that a field, which can be tested, reads as NULL.
+ */
 void
 mongo_append_misfit(bson_t *match, const MongoField *field)
 {
@@ -348,6 +375,11 @@ mongo_append_misfit(bson_t *match, const MongoField *field)
 
 /* ------------- Documents in which all columns fit, or some do not ---------- */
 
+/*
+ * mongo_decides_fit
+ *		Tells whether the column decides if a document fits.  It does not if it reads every BSON
+ *		type: json, jsonb, __doc.  With 'only_skipped' also not if its type_mismatch is another.
+ */
 bool
 mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
 {
@@ -359,6 +391,11 @@ mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
 		(!only_skipped || mongo_column_mismatch(columns, attnum) == MONGO_TYPE_MISMATCH_SKIP);
 }
 
+/*
+ * mongo_append_all_fit
+ *		Appends that a document fits all of these columns, or with 'negated' not all.  Returns false
+ *		if some cannot be tested: then it has appended a superset, or nothing if negated.
+ */
 bool
 mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only_skipped, bool negated)
 {

@@ -4,6 +4,11 @@
  *		Conditions on the text of values inside json and jsonb, and on casts of that text; JSON of
  *		the user's that becomes a part of a command.
  *
+ * Conditions on values inside a json or jsonb column, or on their text, are supersets: jsonb treats
+ * arrays, numbers and extended types differently than query predicates do.  They are useful because
+ * an index can find the rows.  Casts come first, by the type of the result, then texts, then
+ * mongo_match().
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -38,19 +43,18 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-static void cast_date_bounds(const MongoPredicate *predicate, Datum value,
-							 int64 *low, int64 *high);
+static void cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high);
 
 /*-------------------------------------------------------------------------
  * Conditions on casts of the text of values inside json.
  *
- * A number's text is the number, except for the rounding of a type.  Only PostgreSQL knows the
+ * A number's text is the number, except for the rounding of a type.  Only PostgreSQL computes the
  * value to which a String is cast.  But a date in ISO 8601 format is on the day with which it
  * begins, or on one near it, in whatever time zone.
  *-------------------------------------------------------------------------
  */
 
-/* values_of: returns the value, or the array's values that are not NULL. */
+/* Returns the value, or the array's values that are not NULL, and how many they are. */
 static int
 values_of(const MongoPredicate *predicate, Datum value, Datum **values)
 {
@@ -81,10 +85,12 @@ is_date_class(Oid type)
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/*
- * Numbers
- */
+/* ---- Numbers ---- */
 
+/*
+ * mongo_number_value
+ *		Converts a number of any type to a double.
+ */
 double
 mongo_number_value(Oid type, Datum value)
 {
@@ -106,7 +112,7 @@ mongo_number_value(Oid type, Datum value)
 }
 
 /*
- * is_point: is only one number cast to this one?  A text with a fraction is no integer, but
+ * Tells whether only one number is cast to this one.  A text with a fraction is no integer, but
  * jsonb is rounded.  A wrapped Decimal128 such as 0.1 equals no Double.
  */
 static bool
@@ -127,7 +133,7 @@ is_point(const MongoPredicate *predicate, double number)
 	}
 }
 
-/* rounding: returns the most by which a cast may change a number of about this size. */
+/* Returns the most by which a cast may change a number of about this size. */
 static double
 rounding(const MongoPredicate *predicate, double number)
 {
@@ -145,7 +151,7 @@ rounding(const MongoPredicate *predicate, double number)
 	return slack;
 }
 
-/* number_bounds: returns the bounds of the numbers that may be cast to the value. */
+/* Computes the bounds of the numbers that may be cast to the value. */
 static void
 number_bounds(const MongoPredicate *predicate, Datum value, double *low, double *high)
 {
@@ -160,7 +166,7 @@ number_bounds(const MongoPredicate *predicate, Datum value, double *low, double 
 	*high = Max(number + slack, -DBL_MAX);
 }
 
-/* append_cast_number: appends the numbers that may be cast to the value. */
+/* Appends the numbers that may be cast to the value. */
 static void
 append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -178,13 +184,10 @@ append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *bran
 }
 
 /*
- * append_cast_bound
- *		Appends the values of the first type whose cast may satisfy "OP value", and all values
- *		of the other type; OP is an order of numbers or dates.
- *
- * The condition excludes the values on the wrong side, so that two bounds are one range of an
- * index.  A path that may lead to several values needs the right side instead, because one of
- * them may be there.
+ * Appends the values of the first type whose cast may satisfy "OP value", and all values of the
+ * other type; OP is an order of numbers or dates.  The condition excludes the values on the wrong
+ * side, so that two bounds are one range of an index.  A path that may lead to several values needs
+ * the right side instead, because one of them may be there.
  */
 static void
 append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type,
@@ -219,17 +222,14 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 							 bson_utf8(other_type));
 }
 
-/*
- * Dates
- */
+/* ---- Dates ---- */
 
 /* No time zone is further from UTC than a week (POSIX), and a day may have 24:00. */
 #define FARTHEST_ZONE	(8 * MONGO_MILLIS_PER_DAY)
 
 /*
- * cast_date_bounds
- *		Returns the first and the last millisecond in UTC that may be cast to the value, if the
- *		text has no time zone or is in UTC.
+ * Computes the first and the last millisecond in UTC that may be cast to the value, if the text has
+ * no time zone or is in UTC.
  */
 static void
 cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
@@ -271,7 +271,7 @@ typedef struct Days
 						"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
 #define ISO_DAY_LENGTH	10
 
-/* iso_day: returns the day of the time, or the first or last day in this format. */
+/* Returns the day of the time, or the first or last day in this format. */
 static const char *
 iso_day(int64 millis)
 {
@@ -288,7 +288,7 @@ iso_day(int64 millis)
 	return psprintf("%04d-%02d-%02d", year, month, mday);
 }
 
-/* append_day_bound: appends a pattern for days that are not before it, or not after it. */
+/* Appends a pattern for days that are not before it, or not after it. */
 static void
 append_day_bound(StringInfo pattern, const char *day, bool is_after)
 {
@@ -304,8 +304,8 @@ append_day_bound(StringInfo pattern, const char *day, bool is_after)
 }
 
 /*
- * append_days: appends all Strings except those in ISO 8601 format of other days, and numbers,
- * because the text of some numbers is a date.
+ * Appends all Strings except those in ISO 8601 format of other days, and numbers, because the text
+ * of some numbers is a date.
  */
 static void
 append_days(const char *path, int64 low, int64 high, BsonArray *branches)
@@ -338,7 +338,7 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 							   bson_regex(pattern.data, ""));
 }
 
-/* append_cast_dates: for all values together, because a regular expression reads all keys. */
+/* Appends the dates of all values together, because a regular expression reads all keys. */
 static void
 append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -376,7 +376,7 @@ append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branc
  * contains such a key itself looks the same and is matched too.
  */
 
-/* append_wrapped_oid: appends the ObjectId with these digits, in lower case as in JSON. */
+/* Appends the ObjectId with these digits, in lower case as in JSON. */
 static void
 append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -388,7 +388,6 @@ append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *bran
 								   bson_oid(&oid));
 }
 
-/* append_wrapped_date: appends the Dates that are cast to the value. */
 static void
 append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -400,7 +399,7 @@ append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *bra
 							   bson_date(low), bson_date(high));
 }
 
-/* append_wrapped_decimal: appends numbers, and NaN, which is a number here but in no range. */
+/* Appends numbers, and NaN, which is a number here but in no range. */
 static void
 append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
@@ -408,9 +407,7 @@ append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *
 	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->field.path));
 }
 
-/*
- * Predicates
- */
+/* ---- Predicates ---- */
 
 /* By wrapper: the values looked for, and the type of which all values match. */
 static const struct
@@ -435,7 +432,7 @@ is_number_class(Oid type)
 	return class == MONGO_KIND_INTEGER || class == MONGO_KIND_DOUBLE || class == MONGO_KIND_NUMERIC;
 }
 
-/* fits_wrapper: is it compared as the type of the wrapped value? */
+/* Tells whether it is compared as the type of the wrapped value. */
 static bool
 fits_wrapper(const MongoPredicate *predicate)
 {
@@ -454,6 +451,11 @@ fits_wrapper(const MongoPredicate *predicate)
 	}
 }
 
+/*
+ * mongo_json_cast_exactness
+ *		Returns the exactness of a predicate on a value inside json that is cast to another type, as
+ *		mongo_predicate_exactness() does.
+ */
 MongoExactness
 mongo_json_cast_exactness(const MongoPredicate *predicate)
 {
@@ -473,6 +475,11 @@ mongo_json_cast_exactness(const MongoPredicate *predicate)
 		MONGO_SUPERSET : MONGO_NOT_SHIPPABLE;
 }
 
+/*
+ * mongo_render_json_cast
+ *		Renders such a predicate, as mongo_predicate_render() does.  The translation is a superset.
+ *		A document for which the cast raises an error may go unnoticed.
+ */
 MongoMatch
 mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -537,10 +544,14 @@ static const struct
 	{"{", "{$nor: [{@1: {$not: {$type: 'symbol'}}}]}"},
 };
 
+/*
+ * mongo_append_other_json
+ *		Appends to the branches of an $or that the field is not a String and, according to
+ *		may_begin(), its text may begin with the right character.
+ */
 void
 mongo_append_other_json(BsonArray *branches, const char *path,
-						bool (*may_begin) (const void *context, char first),
-						const void *context)
+						bool (*may_begin) (const void *context, char first), const void *context)
 {
 	for (size_t i = 0; i < lengthof(classes); i++)
 	{
@@ -568,7 +579,7 @@ typedef struct TextRange
 	TextBound	upper;
 } TextRange;
 
-/* may_begin_in_range: may a text in the range begin with this character? */
+/* Tells whether a text in the range may begin with this character. */
 static bool
 may_begin_in_range(const void *context, char first)
 {
@@ -582,7 +593,7 @@ may_begin_in_range(const void *context, char first)
 		 (upper->length > 0 && (unsigned char) first <= (unsigned char) upper->string[0]));
 }
 
-/* append_number_point: appends the number, if the whole text is one. */
+/* Appends the number, if the whole text is one. */
 static void
 append_number_point(const char *text, BsonArray *points)
 {
@@ -605,10 +616,8 @@ append_number_point(const char *text, BsonArray *points)
 
 /*
  * mongo_append_existence
- *		Appends that the field exists.
- *
- * For {$exists: true}, and for the type of objects, MongoDB may use a wildcard index, which lacks
- * objects all of whose keys contain a dot.
+ *		Appends that the field exists.  For {$exists: true}, and for the type of objects, MongoDB
+ *		may use a wildcard index, which lacks objects all of whose keys contain a dot.
  */
 void
 mongo_append_existence(bson_t *match, const char *path)
@@ -616,7 +625,7 @@ mongo_append_existence(bson_t *match, const char *path)
 	bson_append_template(match, "{@1: {$not: {$exists: false}}}", bson_utf8(path));
 }
 
-/* append_equal: appends the String, number or Boolean that has this text. */
+/* Appends the String, number or Boolean that has this text. */
 static void
 append_equal(const char *path, const char *string, int length, bson_t *match)
 {
@@ -642,7 +651,6 @@ append_equal(const char *path, const char *string, int length, bson_t *match)
 /* A longer bound is not repeated as the other bound, because a command has at most 16 MB. */
 #define LONGEST_OTHER_BOUND	(64 * 1024)
 
-/* append_strings: appends the Strings within the range. */
 static void
 append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArray *branches)
 {
@@ -659,6 +667,11 @@ append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArra
 							   bson_utf8_sized(one ? "" : other->string, one ? 0 : other->length));
 }
 
+/*
+ * mongo_json_text_range
+ *		Renders a comparison of the field's text with a value of type text; see render_range in
+ *		translate.h.
+ */
 MongoMatch
 mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -708,6 +721,11 @@ static const struct
 	{"DateStyle", "ISO, YMD"},
 };
 
+/*
+ * mongo_append_kept_json
+ *		Appends a json value under 'key', as mongo_append_datum() does, but independently of
+ *		settings, which a plan may outlive: a $date without a time zone is in UTC.
+ */
 void
 mongo_append_kept_json(bson_t *document, const char *key, Datum json)
 {
@@ -737,8 +755,9 @@ PG_FUNCTION_INFO_V1(mongo_match);
 PG_FUNCTION_INFO_V1(mongo_score);
 
 /*
- * mongo_match(row record, match json) -> boolean
- *		Called only if the condition has not been sent to MongoDB: raises an error.
+ * mongo_match
+ *		Raises 0A000.  mongo_match(row record, match json) is called only if the condition has not
+ *		been sent to MongoDB.
  */
 Datum
 mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -751,8 +770,9 @@ mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
 }
 
 /*
- * mongo_score(row record) -> double precision
- *		Called only if the score has not been requested from MongoDB: raises an error.
+ * mongo_score
+ *		Raises 0A000.  mongo_score(row record) is called only if the score has not been requested
+ *		from MongoDB.
  */
 Datum
 mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -764,7 +784,7 @@ mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
 			 errhint("Compute it in a subquery that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
 }
 
-/* is_function: is it this extension's function of that name? */
+/* Tells whether it is this extension's function of that name. */
 static bool
 is_function(Oid function, const char *expected)
 {
@@ -775,7 +795,7 @@ is_function(Oid function, const char *expected)
 }
 
 /*
- * is_row: is it the whole row of the only table, below no join or array?  mongo_sync() has
+ * Tells whether it is the whole row of the only table, below no join or array.  mongo_sync() has
  * ROW(row), a record, since a function of somebody else's could suit the row's type better.
  */
 static bool
@@ -793,8 +813,8 @@ is_row(const MongoColumns *columns, Node *node)
 }
 
 /*
- * check_usage: requires USAGE on the server, as mongo_aggregate() does, since the filter may
- * test fields that are not columns.
+ * Requires USAGE on the server, as mongo_aggregate() does, since the filter may test fields that
+ * are not columns.
  */
 static void
 check_usage(Oid relid)
@@ -807,6 +827,11 @@ check_usage(Oid relid)
 		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
 }
 
+/*
+ * mongo_names_match
+ *		Tells whether an expression contains mongo_match() of a row of the table 'varno', an Index
+ *		*; an expression tree walker.
+ */
 bool
 mongo_names_match(Node *node, void *varno)
 {
@@ -819,6 +844,10 @@ mongo_names_match(Node *node, void *varno)
 	return expression_tree_walker(node, mongo_names_match, varno);
 }
 
+/*
+ * mongo_is_score
+ *		Tells whether the node is mongo_score() of the whole row of that range table entry.
+ */
 bool
 mongo_is_score(const Node *node, Index varno)
 {
@@ -834,8 +863,8 @@ mongo_is_score(const Node *node, Index varno)
 }
 
 /*
- * match_document: returns the match document as BSON.  MongoDB checks its contents; raises
- * 22023 if it is not a document, and 42501 for JavaScript as mongo_append_pipeline() does.
+ * Returns the match document as BSON.  MongoDB checks its contents; raises 22023 if it is not a
+ * document, and 42501 for JavaScript as mongo_append_pipeline() does.
  */
 static bson_value_t
 match_document(Oid relid, Datum json)
@@ -853,6 +882,13 @@ match_document(Oid relid, Datum json)
 	return *bson_iter_value(&document);
 }
 
+/*
+ * mongo_translate_match
+ *		Writes to 'match' where mongo_match(table, value) over the only table of the translation is
+ *		true (wanted) or false; returns false for any other node.  Raises 22023 if the value is not
+ *		a document, and 42501 for JavaScript as mongo_append_pipeline() does and without USAGE on
+ *		the server.
+ */
 bool
 mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool wanted,
 					  bson_t *match)
@@ -882,6 +918,11 @@ mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool 
 	return true;
 }
 
+/*
+ * mongo_render_match
+ *		Renders the predicate for a value that is not NULL, as mongo_predicate_render() does.
+ *		Raises 22023 if the value is not a document, and 42501 for JavaScript.
+ */
 MongoMatch
 mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match)
 {

@@ -3,6 +3,10 @@
  * jsonb.c
  *		Conditions with jsonb's operators: @>, ?, @?, @@ and the like.
  *
+ * A row of tests[] has the function that renders an operator.  Each condition is a superset, made
+ * of parts that are necessary; a part that no query predicate can express is left out.  Scalars
+ * come first, then containment, keys, and jsonpath.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -31,7 +35,7 @@
 /* Below this a Double can represent every integer. */
 #define LARGEST_EXACT	9007199254740992.0
 
-/* append_string: appends equality with a string in the database's encoding. */
+/* Appends equality with a string in the database's encoding. */
 static void
 append_string(bson_t *match, const char *path, const char *string, int length)
 {
@@ -49,9 +53,8 @@ append_string(bson_t *match, const char *path, const char *string, int length)
 }
 
 /*
- * append_number: appends equality with the BSON numbers that have this JSON: an integer, or
- * the Double whose shortest form it is.  Not a range, because MongoDB uses only one bound of a
- * range for an array.
+ * Appends equality with the BSON numbers that have this JSON: an integer, or the Double whose
+ * shortest form it is.  Not a range, because MongoDB uses only one bound of a range for an array.
  */
 static void
 append_number(bson_t *match, const char *path, Numeric number)
@@ -82,7 +85,7 @@ append_number(bson_t *match, const char *path, Numeric number)
 	}
 }
 
-/* append_scalar: appends that the field is this scalar, or an array that contains it. */
+/* Appends that the field is this scalar, or an array that contains it. */
 static void
 append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 {
@@ -105,7 +108,7 @@ append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 
 /* ---------------------------- Containment --------------------------------- */
 
-/* ends_with_index: may the path lead to an array element?  find does not look into these. */
+/* Tells whether the path may lead to an array element.  find does not look into these. */
 static bool
 ends_with_index(const char *path)
 {
@@ -115,7 +118,7 @@ ends_with_index(const char *path)
 	return last[strspn(last, "0123456789")] == '\0';
 }
 
-/* append_element: appends that a json field is a scalar, or an array that contains it. */
+/* Appends that a json field is a scalar, or an array that contains it. */
 static void
 append_element(bson_t *match, const char *path, const JsonbValue *value)
 {
@@ -125,6 +128,10 @@ append_element(bson_t *match, const char *path, const JsonbValue *value)
 		append_scalar(match, path, value);
 }
 
+/*
+ * mongo_jsonb_range
+ *		Renders a comparison of a field with a jsonb value; see render_range in translate.h.
+ */
 MongoMatch
 mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -145,10 +152,9 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container,
 							 int depth);
 
-/* append_contained_object: appends that an array element contains the object. */
+/* Appends that an array element contains the object. */
 static void
-append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object,
-						int depth)
+append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object, int depth)
 {
 	BsonArray	members = bson_array_create();
 
@@ -164,7 +170,7 @@ append_contained_object(BsonArray *conditions, const char *path, JsonbContainer 
 								   bson_array(members.bson));
 }
 
-/* append_contained_value: appends that one value of an object, or array element, is contained. */
+/* Appends that one value of an object, or array element, is contained. */
 static void
 append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
 					   const JsonbValue *value, int depth)
@@ -191,9 +197,8 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 }
 
 /*
- * append_contained: appends to the conditions what a document must contain for "path @>
- * container"; keys that no path can name are left out.  An empty path stands for an array
- * element, within 'depth' arrays.
+ * Appends to the conditions what a document must contain for "path @> container"; keys that no path
+ * can name are left out.  An empty path stands for an array element, within 'depth' arrays.
  */
 static void
 append_contained(BsonArray *conditions, const char *path, JsonbContainer *container, int depth)
@@ -239,8 +244,8 @@ render_contains(const char *path, Datum value, bool all pg_attribute_unused(), b
 }
 
 /*
- * render_exists: a key of an object, an element of an array, or the string itself.  The test
- * that the field is an object allows an index on the field.
+ * Renders a key of an object, an element of an array, or the string itself.  The test that the
+ * field is an object allows an index on the field.
  */
 static bool
 render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bson_t *match)
@@ -263,7 +268,7 @@ render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bso
 	return true;
 }
 
-/* render_exist: all of several keys, or any of them. */
+/* Renders all of several keys, or any of them. */
 static bool
 render_exist(const char *path, Datum value, bool all, bson_t *match)
 {
@@ -319,7 +324,7 @@ typedef struct PathPosition
 static void append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,
 						 BsonArray *conditions);
 
-/* enter_key: appends a key; false if no path names it, or if it may be an element's number. */
+/* Appends a key; returns false if no path names it, or if it may be an element's number. */
 static bool
 enter_key(PathPosition *position, JsonPathItem *item)
 {
@@ -342,8 +347,8 @@ enter_key(PathPosition *position, JsonPathItem *item)
 }
 
 /*
- * follow_path: follows the items after the first one, and appends the conditions of filters
- * among them; false if an item is not supported.
+ * Follows the items after the first one, and appends the conditions of filters among them; returns
+ * false if an item is not supported.
  */
 static bool
 follow_path(PathPosition *position, const JsonPathItem *first, BsonArray *conditions)
@@ -376,7 +381,7 @@ follow_path(PathPosition *position, const JsonPathItem *first, BsonArray *condit
 	return true;
 }
 
-/* append_path_equal: appends that the literal is at the position, or in an array there. */
+/* Appends that the literal is at the position, or in an array there. */
 static void
 append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray *conditions)
 {
@@ -414,7 +419,7 @@ append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray
 		bson_array_append_template(conditions, "{$or: @1}", bson_array(branches.bson));
 }
 
-/* append_where: appends what is necessary for a predicate on paths from 'base', if supported. */
+/* Appends what is necessary for a predicate on paths from 'base', if supported. */
 static void
 append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,
 			 BsonArray *conditions)
@@ -447,9 +452,7 @@ append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType 
 		append_path_equal(&end, &right, conditions);
 }
 
-/*
- * render_path: renders @@ (is_match) or @?, for which any result of a predicate is a match.
- */
+/* Renders @@ (is_match) or @?, for which any result of a predicate is a match. */
 static bool
 render_path(const char *path, Datum value, bool is_match, bson_t *match)
 {
@@ -486,7 +489,7 @@ static const struct
 	{F_JSONB_PATH_MATCH_OPR, render_path, true},
 };
 
-/* find_test: returns the number of an operator's row, or -1. */
+/* Returns the number of an operator's row, or -1. */
 static int
 find_test(Oid operator)
 {
@@ -500,12 +503,21 @@ find_test(Oid operator)
 	return -1;
 }
 
+/*
+ * mongo_is_json_test
+ *		Tells whether this operator is jsonb's @>, ?, ?|, ?&, @? or @@.
+ */
 bool
 mongo_is_json_test(Oid operator)
 {
 	return find_test(operator) >= 0;
 }
 
+/*
+ * mongo_render_json_test
+ *		Appends to 'match' a superset of where "field OP value" is true; returns false if there is
+ *		none that excludes any document.
+ */
 bool
 mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
 {

@@ -118,10 +118,13 @@ static const struct
 #define BEFORE_ALL		PG_INT64_MIN
 #define AFTER_ALL		PG_INT64_MAX
 
-/*
- * Nodes
- */
+/* ---- Nodes ---- */
 
+/*
+ * mongo_constant_word
+ *		Returns a constant text in lower case, such as the name of a unit or of a time zone;
+ *		palloc'd.  NULL for any other node.
+ */
 const char *
 mongo_constant_word(Node *node)
 {
@@ -134,6 +137,11 @@ mongo_constant_word(Node *node)
 	return downcase_identifier(VARDATA_ANY(word), VARSIZE_ANY_EXHDR(word), false, false);
 }
 
+/*
+ * mongo_constant_zone
+ *		Returns the name of a time zone if the node is a constant that PostgreSQL recognizes as one,
+ *		and not an abbreviation, whose meaning is a setting; palloc'd.  Otherwise NULL.
+ */
 const char *
 mongo_constant_zone(Node *node)
 {
@@ -161,7 +169,7 @@ find_unit(Node *node, int *unit)
 	return false;
 }
 
-/* find_clock_row: finds the row of the function called; -1 for other nodes. */
+/* Returns the row of the function called; -1 for other nodes. */
 static int
 find_clock_row(Node *node, List **args)
 {
@@ -178,7 +186,7 @@ find_clock_row(Node *node, List **args)
 	return -1;
 }
 
-/* local_of_node: finds a timestamp or date column, or the local time of an instant. */
+/* Finds a timestamp or date column, or the local time of an instant. */
 static bool
 local_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -192,6 +200,12 @@ local_of_node(MongoColumns *columns, Node *node, MongoField *field)
 		mongo_local_time_of_node(columns, node, TIMESTAMPOID, field);
 }
 
+/*
+ * mongo_local_time_of_node
+ *		Finds the field whose local time 'node' is, or is a function of; returns false for anything
+ *		else.  A plain date or timestamp is treated so if it is compared with an instant, according
+ *		to 'value_type'.
+ */
 bool
 mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, MongoField *field)
 {
@@ -265,6 +279,11 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 	return true;
 }
 
+/*
+ * mongo_local_time_has_bounds
+ *		Tells whether each local time that equals the value is between two timestamps.  Dates may be
+ *		after all timestamps, so the year of a date must be a constant before the last of these.
+ */
 bool
 mongo_local_time_has_bounds(const MongoField *field, Node *value)
 {
@@ -275,9 +294,7 @@ mongo_local_time_has_bounds(const MongoField *field, Node *value)
 		 mongo_number_value(year->consttype, year->constvalue) < LAST_YEAR);
 }
 
-/*
- * Local time
- */
+/* ---- Local time ---- */
 
 static int64
 round_down(int64 value, int64 unit)
@@ -287,7 +304,7 @@ round_down(int64 value, int64 unit)
 	return value - (rest < 0 ? rest + unit : rest);
 }
 
-/* beginning_of_month: returns the beginning of a month, 1 to 24, of an astronomical year. */
+/* Returns the beginning of a month, 1 to 24, of an astronomical year. */
 static Timestamp
 beginning_of_month(int year, int month)
 {
@@ -302,7 +319,7 @@ beginning_of_month(int year, int month)
 	return (Timestamp) day * USECS_PER_DAY;
 }
 
-/* unit_beginning: returns the beginning of the unit of a time, or of the unit after it. */
+/* Returns the beginning of the unit of a time, or of the unit after it. */
 static Timestamp
 unit_beginning(int unit, Timestamp time, bool following)
 {
@@ -330,7 +347,7 @@ unit_beginning(int unit, Timestamp time, bool following)
 	return beginning_of_month(year, month + (following ? months : 0));
 }
 
-/* year_beginning: returns the beginning of a year in SQL, which has no year 0. */
+/* Returns the beginning of a year in SQL, which has no year 0. */
 static Timestamp
 year_beginning(double year)
 {
@@ -343,16 +360,14 @@ year_beginning(double year)
 	return beginning_of_month((int) (year > 0 ? year : year + 1), 1);
 }
 
-/* next_beginning: returns the beginning of the unit after the one that begins then. */
+/* Returns the beginning of the unit after the one that begins then. */
 static Timestamp
 next_beginning(int unit, Timestamp beginning)
 {
 	return unit_beginning(unit, beginning == BEFORE_ALL ? MIN_TIMESTAMP : beginning, true);
 }
 
-/*
- * Zones
- */
+/* ---- Zones ---- */
 
 static pg_tz *
 find_zone(const char *name)
@@ -366,7 +381,7 @@ find_zone(const char *name)
 	return zone;
 }
 
-/* instant_of_local: returns the instant at which PostgreSQL takes the local time to be. */
+/* Returns the instant at which PostgreSQL takes the local time to be. */
 static TimestampTz
 instant_of_local(Timestamp time, pg_tz *zone)
 {
@@ -389,9 +404,8 @@ typedef struct Segment
 #define EPOCH_DIFFERENCE	((pg_time_t) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
 
 /*
- * next_segment: returns the first segment, from BEFORE_ALL on, and then one after another,
- * from a window before 'first' to a window after 'last'.  The last one ends with AFTER_ALL;
- * after it false is returned.
+ * Returns the first segment, from BEFORE_ALL on, and then one after another, from a window before
+ * 'first' to a window after 'last'.  The last one ends with AFTER_ALL; after it false is returned.
  */
 static bool
 next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
@@ -418,17 +432,19 @@ next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
 	return true;
 }
 
-/*
- * Predicates
- */
+/* ---- Predicates ---- */
 
-/* is_near: can the bounds of a comparison be computed only approximately? */
+/* Tells whether the bounds of a comparison can be computed only approximately. */
 static bool
 is_near(const MongoPredicate *predicate)
 {
 	return predicate->field.time_part < CLOCK_DAY && predicate->field.result_zone != NULL;
 }
 
+/*
+ * mongo_local_time_exactness
+ *		Returns the exactness of a predicate on local time, as mongo_predicate_exactness() does.
+ */
 MongoExactness
 mongo_local_time_exactness(const MongoPredicate *predicate)
 {
@@ -446,7 +462,10 @@ mongo_local_time_exactness(const MongoPredicate *predicate)
 		MONGO_SUPERSET : MONGO_EXACT;
 }
 
-/* year_bounds: extract(year) is an integer, so a value with a fraction is between two years. */
+/*
+ * Computes the bounds of a year: extract(year) is an integer, so a value with a fraction is between
+ * two years.
+ */
 static void
 year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Timestamp *after)
 {
@@ -460,7 +479,7 @@ year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Times
 	*after = year_beginning(mongo_number_value(type, whole) + 1);
 }
 
-/* find_bounds: computes the first local time not before the value, and the first one after it. */
+/* Computes the first local time not before the value, and the first one after it. */
 static void
 find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Timestamp *after)
 {
@@ -508,7 +527,7 @@ find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Times
 	}
 }
 
-/* millis_of: returns the first millisecond that is not before the instant. */
+/* Returns the first millisecond that is not before the instant. */
 static int64
 millis_of(TimestampTz instant)
 {
@@ -518,10 +537,9 @@ millis_of(TimestampTz instant)
 	return exact ? millis : millis + 1;
 }
 
-/* append_range: appends a range of instants, which may be unbounded. */
+/* Appends a range of instants, which may be unbounded. */
 static void
-append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack,
-			 BsonArray *branches)
+append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack, BsonArray *branches)
 {
 	bson_value_t name = bson_utf8(path);
 	bson_value_t from = bson_date(low == BEFORE_ALL ? 0 : millis_of(low) - slack);
@@ -540,7 +558,7 @@ append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack,
 /* The most by which reading rounds a timestamp of few decimals, in milliseconds. */
 #define ROUNDING	500
 
-/* append_local_range: appends instants with a local time from 'from' to before 'to'. */
+/* Appends instants with a local time from 'from' to before 'to'. */
 static void
 append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to,
 				   BsonArray *branches)
@@ -579,6 +597,11 @@ append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to
 		append_range(predicate->field.path, low, high, slack, branches);
 }
 
+/*
+ * mongo_render_local_time
+ *		Renders a predicate on local time for a scalar, as mongo_predicate_render() does.  An
+ *		unknown time zone raises 22023.
+ */
 MongoMatch
 mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *match)
 {

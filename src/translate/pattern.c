@@ -43,8 +43,7 @@
 
 /*
  * The most characters of a pattern, and of the text that it matches.  MongoDB accepts regular
- * expressions of about 32,000 bytes, and PCRE compiles to at most 65,536 bytes: 33 for a
- * class.
+ * expressions of about 32,000 bytes, and PCRE compiles to at most 65,536 bytes: 33 for a class.
  */
 #define MAX_LENGTH			1000
 
@@ -104,9 +103,7 @@ const MongoExpressionRow mongo_pattern_rows[] =
 /* As a condition, starts_with() has a pattern; as an expression, it has a row elsewhere. */
 static const MongoExpressionRow starts_with = {{F_STARTS_WITH}, .flags = PREFIX};
 
-/*
- * Branches and segments
- */
+/* ---- Branches and segments ---- */
 
 static void
 add_segment(Branch *branch)
@@ -128,7 +125,7 @@ add_branch(Pattern *pattern)
 	return branch;
 }
 
-/* add_any_text: matches any text here, as "%" does; repeating it changes nothing. */
+/* Matches any text here, as "%" does; repeating it changes nothing. */
 static void
 add_any_text(Branch *branch)
 {
@@ -138,7 +135,7 @@ add_any_text(Branch *branch)
 		add_segment(branch);
 }
 
-/* append_literal: writes "|" as a code, because even "\|" keeps MongoDB from finding a prefix. */
+/* Appends a character, "|" as a code, because even "\|" keeps MongoDB from finding a prefix. */
 static void
 append_literal(StringInfo text, char c)
 {
@@ -183,7 +180,6 @@ read_ascii(const Pattern *pattern, char c, Piece *piece)
 	}
 }
 
-/* read_character: reads the next character literally. */
 static void
 read_character(Pattern *pattern, Piece *piece)
 {
@@ -218,12 +214,10 @@ add_piece(Pattern *pattern, const Piece *piece, int times)
 }
 
 /*
- * is_irregular
- *		May a locale fold other characters to this one of a pattern, or several?
- *
- * ILIKE compares the lower case of both sides.  U+0130 becomes "i", with a dot above it or
- * not, and the Kelvin sign becomes "k".  Turkish has an "I" that does not become "i".  A
- * character beyond ASCII may become several.
+ * Tells whether a locale may fold other characters to this one of a pattern, or several.  ILIKE
+ * compares the lower case of both sides.  U+0130 becomes "i", with a dot above it or not, and the
+ * Kelvin sign becomes "k".  Turkish has an "I" that does not become "i".  A character beyond ASCII
+ * may become several.
  */
 static bool
 is_irregular(char c)
@@ -231,11 +225,9 @@ is_irregular(char c)
 	return IS_HIGHBIT_SET(c) || strchr("iIkKsS_", c) != NULL;
 }
 
-/*
- * LIKE
- */
+/* ---- LIKE ---- */
 
-/* read_like: reads a LIKE pattern; false if PostgreSQL raises an error for it. */
+/* Reads a LIKE pattern; returns false if PostgreSQL raises an error for it. */
 static bool
 read_like(Pattern *pattern)
 {
@@ -273,7 +265,6 @@ read_like(Pattern *pattern)
 	return true;
 }
 
-/* read_prefix: reads the argument of starts_with(). */
 static void
 read_prefix(Pattern *pattern)
 {
@@ -333,8 +324,8 @@ sees_quantifier(const Pattern *pattern)
 }
 
 /*
- * parse_quantifier: reads a quantifier if there is one; a 'maximum' of -1 is unlimited.
- * Greedy and non-greedy quantifiers match the same texts.
+ * Reads a quantifier if there is one; a 'maximum' of -1 is unlimited.  Greedy and non-greedy
+ * quantifiers match the same texts.
  */
 static void
 parse_quantifier(Pattern *pattern, int *minimum, int *maximum)
@@ -358,7 +349,7 @@ parse_quantifier(Pattern *pattern, int *minimum, int *maximum)
 	takes(pattern, '?');
 }
 
-/* parse_bracket: reads a class after "["; false if it contains named classes or escapes. */
+/* Reads a class after "["; returns false if it contains named classes or escapes. */
 static bool
 parse_bracket(Pattern *pattern, StringInfo class)
 {
@@ -382,7 +373,7 @@ parse_bracket(Pattern *pattern, StringInfo class)
 	return true;
 }
 
-/* parse_piece: reads what a quantifier may follow; false if it is not supported. */
+/* Reads what a quantifier may follow; returns false if it is not supported. */
 static bool
 parse_piece(Pattern *pattern, Piece *piece)
 {
@@ -412,7 +403,7 @@ parse_piece(Pattern *pattern, Piece *piece)
 	return true;
 }
 
-/* branch_follows: is there possibly a "|" outside of groups? */
+/* Tells whether there may be a "|" outside of groups. */
 static bool
 branch_follows(const char *rest)
 {
@@ -431,7 +422,7 @@ branch_follows(const char *rest)
 	return false;
 }
 
-/* parse_pieces: reads up to "|", "$" or the end; false for an unsupported part. */
+/* Reads up to "|", "$" or the end; returns false for an unsupported part. */
 static bool
 parse_pieces(Pattern *pattern)
 {
@@ -465,8 +456,8 @@ parse_pieces(Pattern *pattern)
 }
 
 /*
- * is_similar_to: is it the regular expression for a pattern of SIMILAR TO, without groups?
- * Then the part inside the outer group is read.
+ * Tells whether it is the regular expression for a pattern of SIMILAR TO, without groups.  Then the
+ * part inside the outer group is read.
  */
 static bool
 is_similar_to(Pattern *pattern)
@@ -479,7 +470,7 @@ is_similar_to(Pattern *pattern)
 	return true;
 }
 
-/* read_posix: reads a pattern of "~"; false if it is not supported, or would match any text. */
+/* Reads a pattern of "~"; returns false if it is not supported, or would match any text. */
 static bool
 read_posix(Pattern *pattern)
 {
@@ -503,7 +494,7 @@ read_posix(Pattern *pattern)
 	return pattern->next == pattern->end;
 }
 
-/* read_pattern: reads any pattern; NULL if it is not shippable. */
+/* Reads any pattern; returns NULL if it is not shippable. */
 static Pattern *
 read_pattern(int flags, Node *node, Oid collation)
 {
@@ -537,13 +528,11 @@ read_pattern(int flags, Node *node, Oid collation)
 	return pattern->length > MAX_LENGTH ? NULL : pattern;
 }
 
-/*
- * Conditions
- */
+/* ---- Conditions ---- */
 
 /*
- * without_searches: returns segments that match a superset, and that need no search between
- * two other segments.  If 'open', the text may continue after the last one.
+ * Returns segments that match a superset, and that need no search between two other segments.  If
+ * 'open', the text may continue after the last one.
  */
 static List *
 without_searches(const List *segments, bool open)
@@ -565,7 +554,6 @@ without_searches(const List *segments, bool open)
 	return longest == first ? list_make2(first, last) : list_make3(first, longest, last);
 }
 
-/* write_branch: appends the regular expression of a branch's segments. */
 static void
 write_branch(const List *segments, StringInfo text)
 {
@@ -590,7 +578,7 @@ write_branch(const List *segments, StringInfo text)
 	}
 }
 
-/* write_pattern: returns a regular expression for option "s"; NULL for searches in branches. */
+/* Returns a regular expression for option "s"; NULL for searches in branches. */
 static const char *
 write_pattern(const Pattern *pattern)
 {
@@ -612,7 +600,7 @@ write_pattern(const Pattern *pattern)
 	return pg_server_to_any(text.data, text.len, PG_UTF8);
 }
 
-/* append_regex_match: appends that the text matches the regular expression, or does not. */
+/* Appends that the text matches the regular expression, or does not. */
 static void
 append_regex_match(const char *path, const char *expression, bool positive, bson_t *match)
 {
@@ -624,7 +612,7 @@ append_regex_match(const char *path, const char *expression, bool positive, bson
 		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
 }
 
-/* is_within: do the first so many characters of a text decide whether it matches? */
+/* Tells whether the first so many characters of a text decide if it matches. */
 static bool
 is_within(const Pattern *pattern, int length)
 {
@@ -641,7 +629,7 @@ is_within(const Pattern *pattern, int length)
 	return true;
 }
 
-/* read_for_find: reads the pattern for find, without searches; NULL if it is not shippable. */
+/* Reads the pattern for find, without searches; returns NULL if it is not shippable. */
 static const Pattern *
 read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 {
@@ -664,7 +652,7 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 	return pattern;
 }
 
-/* may_be_objectid: may the text of an ObjectId match? */
+/* Tells whether the text of an ObjectId may match. */
 static bool
 may_be_objectid(const Pattern *pattern)
 {
@@ -680,8 +668,8 @@ may_be_objectid(const Pattern *pattern)
 }
 
 /*
- * translate_pattern: translates LIKE, "~" and the like to an expression, which may raise an
- * error for texts of more than about 200,000 characters.
+ * Translates LIKE, "~" and the like to an expression, which may raise an error for texts of more
+ * than about 200,000 characters.
  */
 static bool
 translate_pattern(const MongoCall *call, MongoValue *result)
@@ -705,7 +693,7 @@ translate_pattern(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* may_begin: may a text that matches begin with this character? */
+/* Tells whether a text that matches may begin with this character. */
 static bool
 may_begin(const void *context, char first)
 {
@@ -717,6 +705,13 @@ may_begin(const void *context, char first)
 	return false;
 }
 
+/*
+ * mongo_translate_pattern
+ *		Appends to 'match' a filter of where "field OP pattern" is true, or without 'wanted', where
+ *		it is false.  'function' is the operator's function, 'node' the pattern.  Returns
+ *		MONGO_NOT_SHIPPABLE for other functions, for patterns that are not constants, and if the two
+ *		engines do not provably agree.
+ */
 MongoExactness
 mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 						Oid collation, bool wanted, bson_t *match)

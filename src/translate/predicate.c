@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * predicate.c
- *		Renders predicates whose values are bound at planning or at execution.
+ *		Renders "column OP value" as query predicates, at planning or at execution.
+ *
+ * This file decides what column types share: forms, exactness, NULLs, arrays, type checks, and
+ * conversion to nodes of a plan.  What differs between types is in comparison.c; json, local time
+ * and mongo_match() have renderers of their own, which mongo_predicate_render() chooses.  The last
+ * part decides which documents of a command cannot fail.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,14 +25,6 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
-/*-------------------------------------------------------------------------
- * "column OP value" as query predicates.
- *
- * comparison.c contains what differs between column types.  This file contains what they
- * share: forms, exactness, NULLs, type checks, and conversion to nodes of a plan.
- *-------------------------------------------------------------------------
- */
-
 static const MongoComparison *
 comparison_of(const MongoPredicate *predicate)
 {
@@ -35,6 +32,12 @@ comparison_of(const MongoPredicate *predicate)
 								   predicate->field.typmod, predicate->field.bson_type);
 }
 
+/*
+ * mongo_collation_suits
+ *		Tells whether PostgreSQL compares text under the collation by bytes of UTF-8, as MongoDB
+ *		does.  For equality any deterministic collation does; for an order C, and the database has
+ *		to be in UTF-8.
+ */
 bool
 mongo_collation_suits(Oid collation, bool ordered)
 {
@@ -44,8 +47,8 @@ mongo_collation_suits(Oid collation, bool ordered)
 }
 
 /*
- * equality_fits: is it equality with points, on a column that reads every field that equals
- * them, unless that is in an array?
+ * Tells whether it is equality with points, on a column that reads every field that equals them,
+ * unless that is in an array.
  */
 static bool
 equality_fits(const MongoPredicate *predicate)
@@ -55,6 +58,10 @@ equality_fits(const MongoPredicate *predicate)
 							predicate->field.bson_type, predicate->value_type);
 }
 
+/*
+ * mongo_predicate_exactness
+ *		Returns the exactness of the rendered predicate, for any value.
+ */
 MongoExactness
 mongo_predicate_exactness(const MongoPredicate *predicate)
 {
@@ -122,6 +129,10 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 	return exactness;
 }
 
+/*
+ * mongo_predicate_compares_text
+ *		Tells whether the command must specify the simple collation.
+ */
 bool
 mongo_predicate_compares_text(const MongoPredicate *predicate)
 {
@@ -130,7 +141,7 @@ mongo_predicate_compares_text(const MongoPredicate *predicate)
 	return comparison != NULL && comparison->is_text;
 }
 
-/* render_points: renders that the field is one of some values, or with "<>" none of them. */
+/* Renders that the field is one of some values, or with "<>" none of them. */
 static MongoMatch
 render_points(const MongoPredicate *predicate, const MongoComparison *comparison,
 			  Datum *values, bool *isnull, int nvalues, bson_t *match)
@@ -155,6 +166,11 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 	return points.count == 0 ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
+/*
+ * mongo_append_equal
+ *		Appends {path: {$eq: value}}, or the faster {_id: value} if it is equivalent: not for a
+ *		regular expression or a document with operators, which would be conditions themselves.
+ */
 void
 mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 {
@@ -187,7 +203,7 @@ mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 		bson_append_condition(match, path, "$eq", *value);
 }
 
-/* render_equal: renders equality, in the short form if there is a single point. */
+/* Renders equality, in the short form if there is a single point. */
 static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
@@ -203,7 +219,7 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 	return MONGO_MATCH_SOME;
 }
 
-/* render_scalar: renders "column OP value"; the value is not NULL. */
+/* Renders "column OP value"; the value is not NULL. */
 static MongoMatch
 render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison,
 			  Datum value, bson_t *match)
@@ -218,7 +234,7 @@ render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison
 	return comparison->render_range(predicate, value, match);
 }
 
-/* are_points: is each of the values a few points? */
+/* Tells whether each of the values is a few points. */
 static bool
 are_points(const MongoPredicate *predicate, const MongoComparison *comparison,
 		   Datum *values, bool *isnull, int nvalues)
@@ -233,10 +249,9 @@ are_points(const MongoPredicate *predicate, const MongoComparison *comparison,
 	return true;
 }
 
-/* render_array_of_ranges: joins values that are not points by $or or $and. */
+/* Joins values that are not points by $or or $and. */
 static MongoMatch
-render_array_of_ranges(const MongoPredicate *predicate,
-					   const MongoComparison *comparison,
+render_array_of_ranges(const MongoPredicate *predicate, const MongoComparison *comparison,
 					   Datum *values, bool *isnull, int nvalues, bson_t *match)
 {
 	bool		is_any = predicate->form == MONGO_PREDICATE_ANY;
@@ -259,10 +274,9 @@ render_array_of_ranges(const MongoPredicate *predicate,
 }
 
 /*
- * render_array: renders "column = ANY (array)" or "column <> ALL (array)".
- *
- * A NULL element never makes "= ANY" true, and always prevents "<> ALL" from being true.  An
- * empty array makes "<> ALL" true, even for a NULL column.
+ * Renders "column = ANY (array)" or "column <> ALL (array)".  A NULL element never makes "= ANY"
+ * true, and always prevents "<> ALL" from being true.  An empty array makes "<> ALL" true, even for
+ * a NULL column.
  */
 static MongoMatch
 render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
@@ -304,10 +318,7 @@ render_unchecked(const MongoPredicate *predicate, const MongoComparison *compari
 		render_array(predicate, comparison, value, match);
 }
 
-/*
- * least_value: returns the least value of the elements' class; null if any other value may be
- * one.
- */
+/* Returns the least value of the elements' class; null if any other value may be one. */
 static bson_value_t
 least_value(const MongoPredicate *predicate)
 {
@@ -337,7 +348,7 @@ least_value(const MongoPredicate *predicate)
 
 static const bson_t *of_single_element(const char *path, const bson_t *condition);
 
-/* branches_of_single_element: applies of_single_element() to the branches of an $or or $and. */
+/* Applies of_single_element() to the branches of an $or or $and. */
 static const bson_t *
 branches_of_single_element(const char *path, const bson_iter_t *logic)
 {
@@ -362,8 +373,8 @@ branches_of_single_element(const char *path, const bson_iter_t *logic)
 }
 
 /*
- * of_single_element: makes two bounds apply to the same element, or MongoDB would use only one
- * of them for an index of arrays; and "not null" to one element, not to all.
+ * Makes two bounds apply to the same element, or MongoDB would use only one of them for an index of
+ * arrays; and "not null" to one element, not to all.
  */
 static const bson_t *
 of_single_element(const char *path, const bson_t *condition)
@@ -382,7 +393,7 @@ of_single_element(const char *path, const bson_t *condition)
 	return condition;
 }
 
-/* append_for_element: appends "element OP value" to the conditions. */
+/* Appends "element OP value" to the conditions. */
 static MongoMatch
 append_for_element(const MongoPredicate *predicate, const MongoComparison *comparison,
 				   Datum value, BsonArray *conditions)
@@ -397,7 +408,7 @@ append_for_element(const MongoPredicate *predicate, const MongoComparison *compa
 /* After so many values of a contained array, more values hardly exclude documents. */
 #define MAX_CONTAINED	16
 
-/* append_every: appends that an element equals each value of an array; NULL equals none. */
+/* Appends that an element equals each value of an array; NULL equals none. */
 static MongoMatch
 append_every(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, BsonArray *conditions)
@@ -420,9 +431,9 @@ append_every(const MongoPredicate *predicate, const MongoComparison *comparison,
 }
 
 /*
- * render_element: renders a predicate on a certain element of an array, or on any element of
- * an array that may have several dimensions.  A certain element must also satisfy the
- * predicate for any element, which an index can serve.
+ * Renders a predicate on a certain element of an array, or on any element of an array that may have
+ * several dimensions.  A certain element must also satisfy the predicate for any element, which an
+ * index can serve.
  */
 static MongoMatch
 render_element(const MongoPredicate *predicate, const MongoComparison *comparison,
@@ -461,8 +472,8 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 }
 
 /*
- * render_unwound: renders that an element matches; the rows of the elements are tested again.
- * The tests of type_mismatch 'null', which exclude arrays, apply only to those rows.
+ * Renders that an element matches; the rows of the elements are tested again.  The tests of
+ * type_mismatch 'null', which exclude arrays, apply only to those rows.
  */
 static MongoMatch
 render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -479,9 +490,15 @@ render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return result;
 }
 
+/*
+ * mongo_predicate_render
+ *		Appends to 'match', which is empty, a filter of where the predicate, which must be
+ *		shippable, is true.  'value' is a Datum of value_type, or of its array type for all forms
+ *		but SCALAR and MATCH.  If 'match' becomes longer than MONGO_LARGEST_MATCH, the rest of an
+ *		array may be missing from it.
+ */
 MongoMatch
-mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
-					   bson_t *match)
+mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull, bson_t *match)
 {
 	const MongoComparison *comparison;
 	bool		excludes_arrays;
@@ -544,24 +561,27 @@ static const MongoStructField predicate_fields[] = {
 };
 static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
 
+/*
+ * mongo_predicate_to_list
+ *		Converts a predicate to nodes that a plan can contain.
+ */
 List *
 mongo_predicate_to_list(const MongoPredicate *predicate)
 {
 	return mongo_struct_to_list(&predicate_type, predicate);
 }
 
+/*
+ * mongo_predicate_from_list
+ *		Converts the nodes of mongo_predicate_to_list() back to a predicate, palloc'd.
+ */
 MongoPredicate *
 mongo_predicate_from_list(List *list)
 {
 	return mongo_struct_from_list(&predicate_type, list);
 }
 
-/*-------------------------------------------------------------------------
- * Which conditions can MongoDB evaluate without errors?
- *
- * https://www.mongodb.com/docs/v6.0/reference/operator/
- *-------------------------------------------------------------------------
- */
+/* ------- Error-free conditions, https://www.mongodb.com/docs/v6.0/reference/operator/ ------- */
 
 /* Error-free operators: in filters and expressions; in either alone; stages. */
 static const char *const operators[] = {
@@ -590,8 +610,8 @@ is_among(const char *name, const char *const *names, size_t count)
 }
 
 /*
- * only_error_free: are all keys that begin with "$" error-free, at any depth?  A value that is
- * a document with such keys is treated as operators too.
+ * Tells whether all keys that begin with "$" are error-free, at any depth.  A value that is a
+ * document with such keys is treated as operators too.
  */
 static bool
 only_error_free(bson_iter_t *iter, bool in_expression)
@@ -619,6 +639,12 @@ only_error_free(bson_iter_t *iter, bool in_expression)
 	return true;
 }
 
+/*
+ * mongo_cannot_fail
+ *		Tells whether MongoDB can evaluate this query filter, or array of stages, without an error
+ *		on any document.  True only if all its operators have a result for every BSON type.  A
+ *		placeholder {$parameter: N} counts as one, since query predicates replace it.
+ */
 bool
 mongo_cannot_fail(const bson_t *document)
 {

@@ -3,6 +3,11 @@
  * row.c
  *		Converts rows to documents, updates and upserts.
  *
+ * A layout has the place of each column in a document.  By it this file decides what is stored for
+ * a row: the _id, nested documents, NULLs, the operators of an UPDATE, and key and change of an
+ * upsert.  Which BSON a value becomes is decided by src/convert, and which parts of a nested value
+ * changed by row_changes.c.  Documents come first, then updates and rows after them, then upserts.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -53,7 +58,7 @@ struct MongoRowLayout
 	List	   *fields;			/* the other top-level fields */
 };
 
-/* add_to_layout: adds the column's field, below the fields on its path. */
+/* Adds the column's field, below the fields on its path. */
 static void
 add_to_layout(List **fields, const char *path, AttrNumber attnum)
 {
@@ -83,6 +88,12 @@ add_to_layout(List **fields, const char *path, AttrNumber attnum)
 	field->attributes = lappend_int(field->attributes, attnum);
 }
 
+/*
+ * mongo_row_layout_create
+ *		Returns the layout of a foreign table's rows, allocated in 'context'.  With 'write_null', a
+ *		NULL is stored as null, otherwise left out.  With 'generates_id', the FDW generates the _id
+ *		of a new document, whatever the row contains.  Raises what mongo_check_declared_type() does.
+ */
 MongoRowLayout *
 mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 						bool write_null, bool generates_id)
@@ -135,7 +146,7 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 	return layout;
 }
 
-/* fields_overlap: do two columns read one of the fields, or a field and a part of it? */
+/* Tells whether two columns read one of the fields, or a field and a part of it. */
 static bool
 fields_overlap(const List *fields)
 {
@@ -149,6 +160,10 @@ fields_overlap(const List *fields)
 	return false;
 }
 
+/*
+ * mongo_row_layout_overlaps
+ *		Tells whether columns share fields, as __doc does with all others.
+ */
 bool
 mongo_row_layout_overlaps(const MongoRowLayout *layout)
 {
@@ -157,8 +172,9 @@ mongo_row_layout_overlaps(const MongoRowLayout *layout)
 }
 
 /*
- * mongo_row_keeps: is a value of this column always read as it was before it was written?
- * Not that of __doc and __mismatch.
+ * mongo_row_keeps
+ *		Tells whether a value of this column is always read as it was before it was written.  Not
+ *		that of __doc and __mismatch.
  */
 bool
 mongo_row_keeps(const MongoRowLayout *layout, AttrNumber attnum)
@@ -169,7 +185,10 @@ mongo_row_keeps(const MongoRowLayout *layout, AttrNumber attnum)
 		mongo_type_facts(TupleDescAttr(layout->tuple, attnum - 1)->atttypid)->is_kept;
 }
 
-/* mongo_row_may_generate: does the column read the _id, which may be generated? */
+/*
+ * mongo_row_may_generate
+ *		Tells whether the column reads the _id, which may be generated.
+ */
 bool
 mongo_row_may_generate(const MongoRowLayout *layout, AttrNumber attnum)
 {
@@ -183,14 +202,13 @@ attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
 	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
 }
 
-/* column_error_context: adds the name of the column to an error. */
 static void
 column_error_context(void *arg)
 {
 	errcontext("column \"%s\"", (const char *) arg);
 }
 
-/* stores_objectids: does a column store a value of this type as an ObjectId if it is one? */
+/* Tells whether a column stores a value of this type as an ObjectId if it is one. */
 static bool
 stores_objectids(const char *path, Oid base)
 {
@@ -199,6 +217,15 @@ stores_objectids(const char *path, Oid base)
 								base == BYTEAOID));
 }
 
+/*
+ * mongo_append_column_value
+ *		Appends the BSON that a column with this path and type stores for a value: of the declared
+ *		BSON type if there is one.
+ *
+ * Without one (BSON_TYPE_EOD), appends as mongo_append_datum() does, except that text of 24
+ * hexadecimal digits is an ObjectId in _id and in columns of type name, and so is a bytea of 12
+ * bytes in _id.  Raises the errors of mongo_append_declared() and mongo_append_datum().
+ */
 void
 mongo_append_column_value(bson_t *document, const char *key, const char *path,
 						  Datum value, Form_pg_attribute attribute, bson_type_t bson_type)
@@ -217,14 +244,11 @@ mongo_append_column_value(bson_t *document, const char *key, const char *path,
 }
 
 /*
- * column_of_field
- *		Returns the column that gives this field its value, or 0.
- *
- * Two columns may read one field, but only one of them may give it a value.
+ * Returns the column that gives this field its value, or 0.  Two columns may read one field, but
+ * only one of them may give it a value.
  */
 static AttrNumber
-column_of_field(const MongoRowLayout *layout, const LayoutField *field,
-				const bool *isnull)
+column_of_field(const MongoRowLayout *layout, const LayoutField *field, const bool *isnull)
 {
 	AttrNumber	found = 0;
 	ListCell   *cell;
@@ -249,7 +273,7 @@ column_of_field(const MongoRowLayout *layout, const LayoutField *field,
 }
 
 /*
- * has_value: is there a value below this field, or, without 'below', in the field itself?  With
+ * Tells whether there is a value below this field, or, without 'below', in the field itself.  With
  * 'null', NULL is a value, but not inside the field of another column.
  */
 static bool
@@ -271,7 +295,6 @@ has_value(const LayoutField *field, const bool *isnull, bool below, bool null)
 	return false;
 }
 
-/* append_field: appends the field if it has a value. */
 static void
 append_field(const MongoRowLayout *layout, const LayoutField *field,
 			 const Datum *values, const bool *isnull, bson_t *document)
@@ -305,7 +328,7 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 								  layout->bson_types[attnum - 1]);
 }
 
-/* reads_objectids: can a column of this type and declared type read a generated ObjectId? */
+/* Tells whether a column of this type and declared type can read a generated ObjectId. */
 static bool
 reads_objectids(Oid typid, bson_type_t declared)
 {
@@ -315,7 +338,7 @@ reads_objectids(Oid typid, bson_type_t declared)
 		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
 }
 
-/* append_id: appends the row's _id, or an ObjectId that PostgreSQL generates. */
+/* Appends the row's _id, or an ObjectId that PostgreSQL generates. */
 static void
 append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 		  bson_t *document, bool *generated, bson_oid_t *oid)
@@ -361,9 +384,8 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 
 /*
  * mongo_append_part
- *		Appends the bytes between two offsets of another document unchanged.
- *
- * Not by iterators: libbson might change the elements that it appends.
+ *		Appends the bytes between two offsets of another document unchanged.  Not by iterators:
+ *		libbson might change the elements that it appends.
  */
 void
 mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
@@ -385,7 +407,6 @@ mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 e
 	pfree(bytes);
 }
 
-/* refuse_mismatch: raises an error for a value of __mismatch. */
 static void
 refuse_mismatch(void)
 {
@@ -395,7 +416,7 @@ refuse_mismatch(void)
 			 errdetail("It shows which fields of a document do not fit their columns.")));
 }
 
-/* document_members: returns the members of the column __doc, which is not NULL. */
+/* Returns the members of the column __doc, which is not NULL. */
 static bson_t *
 document_members(const MongoRowLayout *layout, const Datum *values)
 {
@@ -411,14 +432,10 @@ document_members(const MongoRowLayout *layout, const Datum *values)
 	return members;
 }
 
-/*
- * append_whole_document
- *		Appends the column __doc, with _id first, as MongoDB itself would store it.
- */
+/* Appends the column __doc, with _id first, as MongoDB itself would store it. */
 static void
-append_whole_document(const MongoRowLayout *layout, const Datum *values,
-					  const bool *isnull, bson_t *document, bool *generated,
-					  bson_oid_t *oid)
+append_whole_document(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
+					  bson_t *document, bool *generated, bson_oid_t *oid)
 {
 	bson_t	   *wrapped;
 	bson_iter_t member;
@@ -450,10 +467,19 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 	mongo_append_part(document, wrapped, id_end, wrapped->len - 1);
 }
 
+/*
+ * mongo_row_to_document
+ *		Appends a row to 'document', which is empty: _id first, then the columns in their order,
+ *		those with dotted paths as nested documents.
+ *
+ * If no column gives _id, an ObjectId is generated, *generated is true, and 'oid' is set to it.  A
+ * column __doc that is not NULL is the document, and then no other column may have a value.  Raises
+ * 23502 if _id is missing but required, 42804 if no column of the _id can store a generated one,
+ * 42P10 for columns that overlap, 0A000 for a value of __mismatch, and the errors of encoding.
+ */
 void
-mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
-					  const bool *isnull, bson_t *document, bool *generated,
-					  bson_oid_t *oid)
+mongo_row_to_document(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
+					  bson_t *document, bool *generated, bson_oid_t *oid)
 {
 	ListCell   *cell;
 
@@ -469,7 +495,7 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 		append_field(layout, lfirst(cell), values, isnull, document);
 }
 
-/* check_field_names: rejects names that an update operator interprets as paths. */
+/* Rejects names that an update operator interprets as paths. */
 static void
 check_field_names(const bson_t *document, bool by_insert_mode)
 {
@@ -491,6 +517,12 @@ check_field_names(const bson_t *document, bool by_insert_mode)
 	}
 }
 
+/*
+ * mongo_document_to_upsert
+ *		Appends to 'filter' and 'update', which are empty, for a document that begins with its _id,
+ *		the filter {_id} and the update {$setOnInsert: {...}} that insert it unless that _id exists.
+ *		Raises 0A000 for field names that an update operator would interpret as a path.
+ */
 void
 mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 {
@@ -508,7 +540,6 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 	bson_append_document_end(update, &fields);
 }
 
-/* append_assignment: appends one column's assignment to the update. */
 static void
 append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 				  bool isnull, MongoUpdateOperators *operators)
@@ -525,7 +556,7 @@ append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 								  layout->bson_types[attnum - 1]);
 }
 
-/* append_column_changes: appends changes within a nested column; false to write it whole. */
+/* Appends changes within a nested column; returns false to write it whole. */
 static bool
 append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old,
 					  Datum new, MongoUpdateOperators *operators)
@@ -543,10 +574,8 @@ append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old
 }
 
 /*
- * append_replacement
- *		Appends a pipeline that replaces the document by the column __doc.
- *
- * If __doc has no _id, the document keeps its own.  MongoDB rejects another _id.
+ * Appends a pipeline that replaces the document by the column __doc.  If __doc has no _id, the
+ * document keeps its own.  MongoDB rejects another _id.
  */
 static void
 append_replacement(const MongoRowLayout *layout, const Datum *values,
@@ -566,6 +595,15 @@ append_replacement(const MongoRowLayout *layout, const Datum *values,
 						 bson_document(members));
 }
 
+/*
+ * mongo_row_to_update
+ *		Appends {$set, $unset, $push} to 'update' for these attribute numbers, which have passed
+ *		mongo_check_assignable(), or for the column __doc a pipeline that replaces the document.
+ *
+ * 'old_values' is the old row, or NULL.  If it has a value for a nested column, only the changes to
+ * that value are written.  Columns that were not read count as NULL.  Raises 23502 if __doc is
+ * NULL, and the errors of encoding.
+ */
 void
 mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 					const Datum *values, const bool *isnull,
@@ -602,7 +640,7 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 		BSON_APPEND_DOCUMENT(update, "$push", operators.push);
 }
 
-/* overlap: are the paths the same, or is one inside the other? */
+/* Tells whether the paths are the same, or one is inside the other. */
 static bool
 overlap(const char *first, const char *second)
 {
@@ -620,8 +658,8 @@ overlap(const char *first, const char *second)
 
 /*
  * mongo_row_replacement
- *		Appends the document by which an UPDATE of __doc replaces the one of 'filter'; returns
- *		false if __doc is not among the assigned columns.
+ *		Appends the document by which an UPDATE of __doc replaces the one of 'filter'; returns false
+ *		if __doc is not among the assigned columns.
  */
 bool
 mongo_row_replacement(const MongoRowLayout *layout, const List *assigned, const Datum *values,
@@ -646,7 +684,7 @@ mongo_row_replacement(const MongoRowLayout *layout, const List *assigned, const 
 	return true;
 }
 
-/* may_hide_part: may the column be NULL for a value that does not fit, and that has parts? */
+/* Tells whether the column may be NULL for a value that does not fit, and that has parts. */
 static bool
 may_hide_part(const MongoRowLayout *layout, AttrNumber attnum)
 {
@@ -658,7 +696,6 @@ may_hide_part(const MongoRowLayout *layout, AttrNumber attnum)
 		 getBaseType(type) == JSONOID);
 }
 
-/* refuse_unknown: raises an error for a column whose value after an UPDATE is not known. */
 static void
 refuse_unknown(const MongoRowLayout *layout, AttrNumber attnum)
 {
@@ -716,11 +753,9 @@ mongo_mismatch_after_update(const MongoRowLayout *layout, const bson_t *update,
 
 /*
  * mongo_row_after_update
- *		Appends the fields from which the column, which is not __mismatch, is read after the
- *		update by these operators.
- *
- * Raises the errors of encoding, and 0A000 if a part changes of a value that may not have been
- * read because it does not fit.
+ *		Appends the fields from which the column, which is not __mismatch, is read after the update
+ *		by these operators.  Raises the errors of encoding, and 0A000 if a part changes of a value
+ *		that may not have been read because it does not fit.
  */
 void
 mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_assigned,
@@ -747,7 +782,11 @@ mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_
 	bson_concat(document, value);
 }
 
-/* mongo_has_empty_timestamp: is there one at the top level? */
+/*
+ * mongo_has_empty_timestamp
+ *		Tells whether there is a Timestamp(0, 0) at the top level, which MongoDB replaces by the
+ *		present time.
+ */
 bool
 mongo_has_empty_timestamp(const bson_t *document)
 {
@@ -767,6 +806,11 @@ mongo_has_empty_timestamp(const bson_t *document)
 	return false;
 }
 
+/*
+ * mongo_overlapped_columns
+ *		Returns the numbers of the other columns that read a field which an assignment to these
+ *		columns changes: the same field, a part of it or what contains it.
+ */
 List *
 mongo_overlapped_columns(Relation relation, const List *assigned)
 {
@@ -795,6 +839,10 @@ mongo_overlapped_columns(Relation relation, const List *assigned)
 	return overlapped;
 }
 
+/*
+ * mongo_check_assignable
+ *		Raises 0A000 if UPDATE cannot assign these columns (together).
+ */
 void
 mongo_check_assignable(Oid relid, List *attributes)
 {
@@ -871,9 +919,7 @@ struct MongoUpsertLayout
 								 * user must be allowed to update */
 };
 
-/* ------------------------------- The layout ------------------------------- */
-
-/* add_upsert_key: adds a key; 'attnum' 0 is _id, even if columns read it or a part of it. */
+/* Adds a key; 'attnum' 0 is _id, even if columns read it or a part of it. */
 static void
 add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 {
@@ -921,7 +967,6 @@ find_keys(MongoUpsertLayout *layout, Oid relid, const char *key_columns)
 	}
 }
 
-/* is_upsert_key: is this path one of the keys? */
 static bool
 is_upsert_key(const MongoUpsertLayout *layout, const char *path)
 {
@@ -935,7 +980,7 @@ is_upsert_key(const MongoUpsertLayout *layout, const char *path)
 	return false;
 }
 
-/* is_computed: does a generated column depend only on columns that are given? */
+/* Tells whether a generated column depends only on columns that are given. */
 static bool
 is_computed(Relation relation, AttrNumber attnum, const Bitmapset *given)
 {
@@ -946,8 +991,8 @@ is_computed(Relation relation, AttrNumber attnum, const Bitmapset *given)
 }
 
 /*
- * find_columns: decides how to write columns other than keys.  A value of a column that is not
- * given is a default, also of a domain, a view or a parent, unless a trigger may have set it.
+ * Decides how to write columns other than keys.  A value of a column that is not given is a
+ * default, also of a domain, a view or a parent, unless a trigger may have set it.
  */
 static void
 find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmapset *given,
@@ -991,6 +1036,16 @@ find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmap
 		mongo_check_assignable(relid, all);
 }
 
+/*
+ * mongo_upsert_layout_create
+ *		Returns, in the current memory context, the layout for a foreign table with the option
+ *		insert_mode and a statement that gives these columns (numbered as in insertedCols).
+ *
+ * With 'has_trigger', other columns without a default may have got values too.  Raises 42703 for a
+ * key column that the table lacks, 0A000 for one that cannot be a key and for columns that cannot
+ * be updated together, and 22023 if _id is the key and always generated, or if it is not the key in
+ * a partition by _id.
+ */
 MongoUpsertLayout *
 mongo_upsert_layout_create(Oid relid, TupleDesc tuple, const MongoTableOptions *options,
 						   const Bitmapset *given, bool has_trigger)
@@ -1010,18 +1065,18 @@ mongo_upsert_layout_create(Oid relid, TupleDesc tuple, const MongoTableOptions *
 	return layout;
 }
 
+/*
+ * mongo_upsert_updatable
+ *		Returns the numbers of the columns that the statement gives and that are not keys.  They
+ *		change if the document exists.
+ */
 List *
 mongo_upsert_updatable(const MongoUpsertLayout *layout)
 {
 	return layout->updatable;
 }
 
-/* --------------------------------- A row ---------------------------------- */
-
-/*
- * append_key_condition: appends that the field is the value.  $eq alone also matches an array
- * that contains the value.
- */
+/* Appends that the field is the value.  $eq alone also matches an array that contains the value. */
 static void
 append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
 {
@@ -1032,7 +1087,6 @@ append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
 		bson_append_condition(filter, key->path, "$eq", value);
 }
 
-/* append_filter: appends {path: {$eq: value}, ...}. */
 static void
 append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool generated,
 			  bson_t *filter)
@@ -1054,7 +1108,7 @@ append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool gene
 	}
 }
 
-/* append_others: appends {$setOnInsert: {...}} with _id and defaults. */
+/* Appends {$setOnInsert: {...}} with _id and defaults. */
 static void
 append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *isnull,
 			  const bson_t *document, bson_t *update)
@@ -1080,6 +1134,13 @@ append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *
 	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
 }
 
+/*
+ * mongo_row_to_upsert
+ *		Appends to 'filter' the condition that finds the row's document by its key, and to 'update'
+ *		the change to it; both are empty.  'document' and 'generated' are the results of
+ *		mongo_row_to_document().  Raises 23502 for a key without a value, and 0A000 for field names
+ *		that an update operator would interpret as a path.
+ */
 void
 mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const bool *isnull,
 					const bson_t *document, bool generated, bson_t *filter, bson_t *update)
@@ -1110,14 +1171,16 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const 
 	append_others(layout, values, isnull, document, update);
 }
 
-/* -------------------------------- EXPLAIN ---------------------------------- */
-
 static bson_value_t
 column_placeholder(const char *column)
 {
 	return bson_utf8(mongo_to_utf8(psprintf("<%s>", column)));
 }
 
+/*
+ * mongo_describe_upsert
+ *		Appends filter and update for EXPLAIN, with names of columns for their values.
+ */
 void
 mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *update)
 {

@@ -1,17 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * row_changes.c
- *		Finds the differences between the old and the new value of a nested column, and applies
- *		an update's operators to fields.
+ *		Finds the differences between the old and the new value of a nested column, as update
+ *		operators, and applies an update's operators to fields.
  *
- * Both values are converted to BSON and compared as BSON, so that the same code compares
- * jsonb, arrays and composites.  A part that reads as the old value and would be written as
- * the same BSON remains unchanged.
+ * If the column were written as a whole, every number in it would get the BSON type of the SQL
+ * value, and a composite value would lose the fields that its type lacks.
  *
- * Each level first tests whether paths can express its changes, and only then appends them.
- * If they cannot, the level above writes it as a whole.  A level is also written as a whole if
- * nothing in it remains, or if too much changes.  Composites are an exception: their documents
- * may have fields that no attribute reads.
+ * Both values are converted to BSON and compared as BSON, so that the same code compares jsonb,
+ * arrays and composites.  A part that reads as the old value and would be written as the same BSON
+ * remains unchanged.
+ *
+ * Each level first tests whether paths can express its changes, and only then appends them.  If
+ * they cannot, the level above writes it as a whole.  A level is also written as a whole if nothing
+ * in it remains, or if too much changes.  Composites are an exception: their documents may have
+ * fields that no attribute reads.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +39,11 @@
  */
 #define MOST_PATHS		200
 
+/*
+ * mongo_is_nested_type
+ *		Tells whether values of this type or domain have parts: jsonb, arrays, composites.  Not
+ *		json: its text keeps the order of its keys, which a change in place would not.
+ */
 bool
 mongo_is_nested_type(Oid typid)
 {
@@ -45,11 +53,9 @@ mongo_is_nested_type(Oid typid)
 }
 
 /*
- * can_enter: can a change within a value of the type be written to its members?
- *
- * Not for json and points: the order of json's keys matters, and a point may be stored in
- * another form than it is written in.  The type of an array's further dimensions is that of
- * the elements.
+ * Tells whether a change within a value of the type can be written to its members.  It cannot for
+ * json and points: the order of json's keys matters, and a point may be stored in another form than
+ * it is written in.  The type of an array's further dimensions is that of the elements.
  */
 static bool
 can_enter(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
@@ -61,7 +67,7 @@ can_enter(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 	return BSON_ITER_HOLDS_ARRAY(new) && getBaseType(typid) != JSONOID;
 }
 
-/* value_bytes: returns the bytes of a value, which end where the next element begins. */
+/* Returns the bytes of a value, which end where the next element begins. */
 static const uint8_t *
 value_bytes(const bson_iter_t *value, uint32 *length)
 {
@@ -105,7 +111,7 @@ differences(const bson_iter_t *old, const bson_iter_t *new)
 	return result;
 }
 
-/* move_to_member: moves forward to the member if there is one; both have the same order. */
+/* Moves forward to the member if there is one; both have the same order. */
 static bool
 move_to_member(bson_iter_t *at, const char *key)
 {
@@ -117,7 +123,7 @@ move_to_member(bson_iter_t *at, const char *key)
 	return true;
 }
 
-/* next_difference: finds the next new or changed member, and then the next removed one. */
+/* Finds the next new or changed member, and then the next removed one. */
 static bool
 next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 {
@@ -144,7 +150,7 @@ next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 	return false;
 }
 
-/* type_of_member: returns the type of an attribute or element, even one that is an inner array. */
+/* Returns the type of an attribute or element, even one that is an inner array. */
 static Oid
 type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
 {
@@ -160,11 +166,10 @@ type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
 }
 
 /*
- * can_express: can paths express the changes, and are there not too many?
- *
- * In a document, no path can name a key such as "a.b".  In an array, some element must remain,
- * and elements cannot be cut off together with changes inside it.  The documents of
- * composites, 'typid', may have fields that no attribute reads.
+ * Tells whether paths can express the changes, and these are not too many.  In a document, no path
+ * can name a key such as "a.b".  In an array, some element must remain, and elements cannot be cut
+ * off together with changes inside it.  The documents of composites, 'typid', may have fields that
+ * no attribute reads.
  */
 static bool
 can_express(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
@@ -198,7 +203,7 @@ can_express(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 		(at.same + entered > 0 && (gone == 0 || changed_within == 0));
 }
 
-/* append_changes: does the work of mongo_append_changes() at each level. */
+/* Does the work of mongo_append_changes() at each level. */
 static bool
 append_changes(const MongoUpdateOperators *operators, const char *path, const bson_iter_t *old,
 			   const bson_iter_t *new, Oid typid, int depth)
@@ -229,6 +234,16 @@ append_changes(const MongoUpdateOperators *operators, const char *path, const bs
 	return true;
 }
 
+/*
+ * mongo_append_changes
+ *		Appends the operators that change the field at 'path' from 'old' to 'new', both not NULL and
+ *		of this nested type.  Returns false and appends nothing if the field must be written as a
+ *		whole.
+ *
+ * If paths can express the change, parts that would be written as the same BSON are not written.
+ * Elements that move within an array are written, and so is an object in which a key changes that a
+ * path cannot name ("a.b", "$a").  Raises the errors of encoding.
+ */
 bool
 mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old,
 					 Datum new, Oid typid, int32 typmod)
@@ -249,7 +264,7 @@ mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum ol
 /* MongoDB refuses to add more elements than these for one beyond an array's end. */
 #define MOST_ADDED		1500000
 
-/* compare_paths: a comparator by components; MongoDB adds missing fields in this order. */
+/* Comparator of paths by components; MongoDB adds missing fields in this order. */
 static int
 compare_paths(const ListCell *a, const ListCell *b)
 {
@@ -274,9 +289,8 @@ compare_paths(const ListCell *a, const ListCell *b)
 }
 
 /*
- * append_changed
- *		Appends the members of a document or array as an operator with this path leaves them:
- *		"$set" with its value, "$unset", or "$push", which keeps only the first elements.
+ * Appends the members of a document or array as an operator with this path leaves them: "$set" with
+ * its value, "$unset", or "$push", which keeps only the first elements.
  */
 static void
 append_changed(bson_t *result, const bson_t *members, bool is_array, const char *path,
@@ -341,9 +355,9 @@ append_changed(bson_t *result, const bson_t *members, bool is_array, const char 
 
 /*
  * mongo_changed_fields
- *		Returns the fields as the operators of mongo_row_to_update() leave those in, at and
- *		around 'path' (NULL: all), in the current memory context.  Sets *is_whole to false if an
- *		operator changes only a part of the field at 'path'.
+ *		Returns the fields as the operators of mongo_row_to_update() leave those in, at and around
+ *		'path' (NULL: all), in the current memory context.  Sets *is_whole to false if an operator
+ *		changes only a part of the field at 'path'.
  */
 bson_t *
 mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path, bool *is_whole)

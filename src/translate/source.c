@@ -3,6 +3,20 @@
  * source.c
  *		The sources of rows: stages of pipeline tables, and ranges of parallel scans.
  *
+ * Pipeline tables have rows that stages compute from the documents: first those of the option
+ * pipeline, and then, for each path of the option unwind, those that turn each array element into a
+ * row.  The stages are checked for JavaScript here, wherever they end up.  The second half splits a
+ * collection into ranges of one field, with each document in exactly one range.
+ *
+ * $expr tests the ranges: its comparisons order all BSON values of any type and treat an array as
+ * one value.  So n points make n + 1 ranges that leave out nothing and do not overlap, if all
+ * commands use the same collation.  MongoDB uses an index for them if it can.  That is correct with
+ * one exception (seen on 6.0): for a range without a lower bound it also uses a sparse index, which
+ * lacks the documents without the field.  Therefore a field other than _id has a separate range for
+ * null and missing values, with a condition for which no sparse index is used.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,7 +41,7 @@ static const char *const javascript_operators[] = {
 	"$where", "$function", "$accumulator", "$_internalJsEmit", "$_internalJsReduce"
 };
 
-/* javascript_in: returns the first such operator in a document or array, at any depth, or NULL. */
+/* Returns the first such operator in a document or array, at any depth, or NULL. */
 static const char *
 javascript_in(bson_iter_t *iter)
 {
@@ -51,9 +65,13 @@ javascript_in(bson_iter_t *iter)
 	return NULL;
 }
 
+/*
+ * mongo_check_javascript
+ *		Raises 42501, with 'what' first in the message, if the user's own array or document contains
+ *		operators that run JavaScript and the server option allow_javascript does not allow that.
+ */
 void
-mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value,
-					   const char *what)
+mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value, const char *what)
 {
 	bson_iter_t members;
 	const char *found = NULL;
@@ -69,12 +87,21 @@ mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *valu
 				 errhint("The owner of the foreign server may allow that by its option allow_javascript.")));
 }
 
+/*
+ * mongo_has_first_stages
+ *		Tells whether the table's pipelines begin with stages of the option pipeline, or with
+ *		$changeStream.
+ */
 bool
 mongo_has_first_stages(const MongoTableOptions *options)
 {
 	return options->pipeline != NULL || options->change_stream != NULL;
 }
 
+/*
+ * mongo_deriving_option
+ *		Returns the option that makes it a pipeline table, or NULL.
+ */
 const char *
 mongo_deriving_option(const MongoTableOptions *options)
 {
@@ -83,6 +110,10 @@ mongo_deriving_option(const MongoTableOptions *options)
 		mongo_has_first_stages(options) ? "pipeline" : NULL;
 }
 
+/*
+ * mongo_append_pipeline
+ *		Appends the stages of the option pipeline, if set; raises 42501 for JavaScript.
+ */
 void
 mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 {
@@ -103,6 +134,11 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 		bson_array_append(stages, *bson_iter_value(&stage));
 }
 
+/*
+ * mongo_score_meta
+ *		Returns what $meta calls the score of a document that $text, $search, $vectorSearch or
+ *		$geoNear has found; NULL if the first stage of the table's pipeline is none.
+ */
 const char *
 mongo_score_meta(const MongoTableOptions *options)
 {
@@ -136,7 +172,8 @@ mongo_score_meta(const MongoTableOptions *options)
 /*
  * mongo_resume_through_matches
  *		Returns a bound command of a change stream in whose filters also the event passes that the
- *		stream starts after.  MongoDB takes the position for lost if it does not get that far.
+ *		stream starts after; 'command' itself if it starts otherwise.  MongoDB takes the position
+ *		for lost if it does not get that far.
  */
 bson_t *
 mongo_resume_through_matches(const bson_t *command)
@@ -171,6 +208,11 @@ mongo_resume_through_matches(const bson_t *command)
 	return result;
 }
 
+/*
+ * mongo_aggregate_command
+ *		Returns a command {aggregate, pipeline} over the table's collection, or over the database
+ *		for a change stream of several collections.
+ */
 bson_t *
 mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 {
@@ -183,7 +225,6 @@ mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 
 /* ------------------------------- unwinding --------------------------------- */
 
-/* names_to_utf8: converts each name. */
 static List *
 names_to_utf8(List *names)
 {
@@ -194,12 +235,20 @@ names_to_utf8(List *names)
 	return names;
 }
 
+/*
+ * mongo_unwound_paths
+ *		Returns the paths of the option unwind, char * in UTF-8.
+ */
 List *
 mongo_unwound_paths(const MongoTableOptions *options)
 {
 	return names_to_utf8(mongo_split_list(options->unwind));
 }
 
+/*
+ * mongo_ordinality_fields
+ *		Returns the fields of the option ordinality, char * in UTF-8.
+ */
 List *
 mongo_ordinality_fields(const MongoTableOptions *options)
 {
@@ -207,8 +256,8 @@ mongo_ordinality_fields(const MongoTableOptions *options)
 }
 
 /*
- * can_be_unwound: returns an expression that is true for an array and for a missing field.  It
- * is also true if the path goes through an array; $unwind finds nothing there.
+ * Returns an expression that is true for an array and for a missing field.  It is also true if the
+ * path goes through an array; $unwind finds nothing there.
  */
 static const bson_t *
 can_be_unwound(const char *path)
@@ -216,7 +265,7 @@ can_be_unwound(const char *path)
 	return bson_from_template("{$isArray: {$ifNull: [@1, []]}}", bson_field(path));
 }
 
-/* fits: returns the same, but false if the path goes through an array. */
+/* Returns the same as can_be_unwound(), but false if the path goes through an array. */
 static const bson_t *
 fits(const char *path)
 {
@@ -231,10 +280,7 @@ fits(const char *path)
 	return bson_from_template("{$and: @1}", bson_array(tests.bson));
 }
 
-/*
- * raising: returns an expression that always fails, with the message that MONGO_MISMATCH
- * specifies.
- */
+/* Returns an expression that always fails, with the message that MONGO_MISMATCH specifies. */
 static const bson_t *
 raising(const char *path, const MongoTableOptions *options)
 {
@@ -247,7 +293,7 @@ raising(const char *path, const MongoTableOptions *options)
 							  bson_utf8(text), bson_field(path));
 }
 
-/* with_null: returns the value at 'parent', with a null at the rest of the path. */
+/* Returns the value at 'parent', with a null at the rest of the path. */
 static bson_value_t
 with_null(const char *parent, const char *rest)
 {
@@ -266,19 +312,17 @@ with_null(const char *parent, const char *rest)
 }
 
 /*
- * append_replaced: appends {$set: {top: {$cond: [test, "$top", otherwise]}}}.  A $set of the
- * path itself would create documents on the path, and MongoDB might evaluate a $match before
- * stages that precede it.
+ * Appends {$set: {top: {$cond: [test, "$top", otherwise]}}}.  A $set of the path itself would
+ * create documents on the path, and MongoDB might evaluate a $match before stages that precede it.
  */
 static void
-append_replaced(BsonArray *stages, const char *top, const bson_t *test,
-				bson_value_t otherwise)
+append_replaced(BsonArray *stages, const char *top, const bson_t *test, bson_value_t otherwise)
 {
 	bson_array_append_template(stages, "{$set: {@1: {$cond: [@2, @3, @4]}}}", bson_utf8(top),
 							   bson_document(test), bson_field(top), otherwise);
 }
 
-/* append_array_test: appends the stage for documents with anything but an array at the path. */
+/* Appends the stage for documents with anything but an array at the path. */
 static void
 append_array_test(BsonArray *stages, const MongoTableOptions *options, const char *path,
 				  MongoNoArray no_array)
@@ -299,6 +343,11 @@ append_array_test(BsonArray *stages, const MongoTableOptions *options, const cha
 								   bson_document(fits(path)));
 }
 
+/*
+ * mongo_append_unwind
+ *		Appends the stages that turn each array element into a row, for the path with this number.
+ *		Missing fields, nulls and empty arrays give no row, or one row with the option unwind_empty.
+ */
 void
 mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int number,
 					MongoNoArray no_array)
@@ -315,6 +364,11 @@ mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int num
 	bson_array_append_template(stages, "{$unwind: @1}", bson_document(unwind));
 }
 
+/*
+ * mongo_append_ordinality
+ *		Appends, after all stages of mongo_append_unwind(), one that makes the elements' numbers
+ *		begin with 1.
+ */
 void
 mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options)
 {
@@ -327,6 +381,10 @@ mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options)
 		bson_array_append_template(stages, "{$set: @1}", bson_document(numbers));
 }
 
+/*
+ * mongo_append_deriving_stages
+ *		Appends all stages of a pipeline table; a value to unwind that is no array is read as NULL.
+ */
 void
 mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options)
 {
@@ -340,6 +398,13 @@ mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options
 
 /* --------------- Splitting a collection into ranges of one field ---------- */
 
+/*
+ * mongo_append_split_pipeline
+ *		Appends the "pipeline" that samples the field's values.  Its first document reports in
+ *		storageStats.capped whether the collection is capped, and so has no snapshots.  The stage
+ *		that returns it fails on a view, which must not be split.  The others are {_id: value},
+ *		ascending.
+ */
 void
 mongo_append_split_pipeline(bson_t *command, const char *collection,
 							const char *field, int sample_size)
@@ -354,7 +419,7 @@ mongo_append_split_pipeline(bson_t *command, const char *collection,
 }
 
 /*
- * can_be_point: can the value separate ranges?  Values of these types have smaller and larger
+ * Tells whether the value can separate ranges.  Values of these types have smaller and larger
  * neighbours.  NaN, null and arrays do not compare in the same way everywhere.
  */
 static bool
@@ -384,7 +449,7 @@ can_be_point(const bson_iter_t *value)
 	}
 }
 
-/* sampled_values: returns the sampled values that can be points, as one array. */
+/* Returns the sampled values that can be points, as one array. */
 static bson_t *
 sampled_values(const bson_iter_t *batch, int *count)
 {
@@ -407,7 +472,7 @@ sampled_values(const bson_iter_t *batch, int *count)
 	return values.bson;
 }
 
-/* pick_points: picks so many of the values, evenly spaced. */
+/* Picks so many of the values, evenly spaced. */
 static bson_t *
 pick_points(const bson_t *values, int count, int npoints)
 {
@@ -429,6 +494,12 @@ is_id(const char *field)
 	return strcmp(field, "_id") == 0;
 }
 
+/*
+ * mongo_choose_split_points
+ *		Chooses the points of at most 'nranges' ranges from 'batch', an iterator over the array in
+ *		the reply.  *points becomes an array of ascending values of at most 'capacity' bytes, in the
+ *		current memory context.  Returns the number of ranges, 1 if there is no point.
+ */
 int
 mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nranges,
 						  uint32 capacity, bson_t **points)
@@ -449,10 +520,8 @@ mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nrang
 }
 
 /*
- * append_null_range: appends the range of values that are not above null in $expr.
- *
- * $or finds them, with or without an index.  $nor excludes arrays that contain a null, which
- * $or matches and $expr does not.
+ * Appends the range of values that are not above null in $expr.  $or finds them, with or without an
+ * index.  $nor excludes arrays that contain a null, which $or matches and $expr does not.
  */
 static void
 append_null_range(const char *field, bson_t *match)
@@ -462,6 +531,11 @@ append_null_range(const char *field, bson_t *match)
 						 bson_utf8(field), bson_field(field));
 }
 
+/*
+ * mongo_append_split_range
+ *		Appends to 'match' the condition of a range, counted from 0; nothing if it is the only
+ *		range.
+ */
 void
 mongo_append_split_range(const bson_t *points, const char *field, int range,
 						 int nranges, bson_t *match)

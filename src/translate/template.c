@@ -4,6 +4,25 @@
  *		Command templates with placeholders for values, binding them, and what keeps MongoDB from
  *		reusing plans of $or.
  *
+ * In the filters of a template, {$parameter: N} stands for a predicate whose value is known when
+ * the scan starts.  {$verbatim: ...} stands for the stages of an array, for the members of a
+ * document, or for such a predicate if it is a number.  These come from the user, so binding does
+ * not search them for parameters, and they may fail.
+ *
+ * In stages with $values, {$param: name} stands for the value of a column with the option
+ * parameter.  $values has, by name, the number of a predicate whose 'field' alone matters, or the
+ * name of the column if no condition gives a value.  $table is the foreign table's name.  A value
+ * is written as the column's values are, is not searched for parameters, and MongoDB never
+ * evaluates it.
+ *
+ * Binding walks only the logic of a query filter ($and, $or, $nor, $elemMatch), never the values in
+ * it.  So no stored or constant value is treated as a parameter: a path that begins with '$' is not
+ * addressable and never occurs there.
+ *
+ * The functions are in the order of their callees: a parameter, the user's stages, marks of $or,
+ * then the walk over a command from bind_array() to mongo_command_bind(), and the variables of
+ * "let".
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -20,15 +39,6 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/*-------------------------------------------------------------------------
- * Commands that a plan contains, and the values that execution binds.
- *
- * Binding walks only the logic of a query filter ($and, $or, $nor, $elemMatch), never the
- * values in it.  So no stored or constant value is treated as a parameter: a path that
- * begins with '$' is not addressable and never occurs there.
- *-------------------------------------------------------------------------
- */
-
 /* The values of the parameters, for one walk over the template. */
 typedef struct Binding
 {
@@ -44,6 +54,10 @@ typedef struct Binding
 /* An array value of so many bytes may be too long a list. */
 #define LONG_VALUE_SIZE		(1024 * 1024)
 
+/*
+ * mongo_command_to_const
+ *		Converts a document to a node that a plan can contain.
+ */
 Const *
 mongo_command_to_const(const bson_t *command)
 {
@@ -55,6 +69,10 @@ mongo_command_to_const(const bson_t *command)
 					 false, false);
 }
 
+/*
+ * mongo_command_from_const
+ *		Converts the node of mongo_command_to_const() back, to a copy in 'context'.
+ */
 bson_t *
 mongo_command_from_const(MemoryContext context, const Const *node)
 {
@@ -67,7 +85,7 @@ mongo_command_from_const(MemoryContext context, const Const *node)
 	return bson_copy_in(context, &view);
 }
 
-/* describe_parameter: appends the expression's text in place of its value. */
+/* Appends the expression's text in place of its value. */
 static void
 describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *match)
 {
@@ -90,8 +108,8 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 }
 
 /*
- * bind_long_list: binds a long list if the command has enough space for it; otherwise binds
- * nothing, so that all documents match.  False for anything but a long list.
+ * Binds a long list if the command has enough space for it; otherwise binds nothing, so that all
+ * documents match.  Returns false for anything but a long list.
  */
 static bool
 bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
@@ -125,7 +143,7 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	return true;
 }
 
-/* add_to_size: counts what bound values take. */
+/* Counts what bound values take; raises 54000 if that is too much. */
 static void
 add_to_size(Size *size, uint32 length)
 {
@@ -138,7 +156,7 @@ add_to_size(Size *size, uint32 length)
 				 errhint("Give fewer values at a time, join with a table of them instead of = ANY, or turn off mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown, so that PostgreSQL does more of the query.")));
 }
 
-/* bind_parameter: binds the predicate whose placeholder has this number. */
+/* Binds the predicate whose placeholder has this number. */
 static MongoMatch
 bind_parameter(const Binding *binding, int parameter, bson_t *match)
 {
@@ -167,12 +185,11 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 /*-------------------------------------------------------------------------
  * The parameters of a user's stages.
  *
- * Whoever gives a parameter its value must not gain an operator or a field by it that the
- * author of the stages has not written.  In an expression the value becomes {$literal: value}.
- * Elsewhere MongoDB would take some values for more than data, and these are refused.  In query
- * predicates these are documents with operators and regular expressions, unless they are the
- * operand of a comparison.  In the arguments of an unknown stage, Strings that name a field are
- * refused, too.
+ * Whoever gives a parameter its value must not gain an operator or a field by it that the author of
+ * the stages has not written.  In an expression the value becomes {$literal: value}.  Elsewhere
+ * MongoDB would take some values for more than data, and these are refused.  In query predicates
+ * these are documents with operators and regular expressions, unless they are the operand of a
+ * comparison.  In the arguments of an unknown stage, Strings that name a field are refused, too.
  *-------------------------------------------------------------------------
  */
 
@@ -252,7 +269,7 @@ context_within(Context context, const char *key)
 	}
 }
 
-/* may_be_evaluated: is it more than data to MongoDB, as a query predicate or an argument? */
+/* Tells whether it is more than data to MongoDB, as a query predicate or an argument. */
 static bool
 may_be_evaluated(const bson_iter_t *value, bool is_filter)
 {
@@ -289,7 +306,7 @@ typedef struct Stages
 	const bson_t *values;		/* by name of the parameter */
 } Stages;
 
-/* append_param: appends the value of a parameter so that it remains data in this context. */
+/* Appends the value of a parameter so that it remains data in this context. */
 static void
 append_param(const Stages *stages, const char *name, Context context, const char *key,
 			 bson_t *bound)
@@ -331,7 +348,7 @@ append_param(const Stages *stages, const char *name, Context context, const char
 		add_to_size(stages->binding->size, bound->len - old_length);
 }
 
-/* parameter_name: returns the name of the parameter if it is {$param: name}, or NULL. */
+/* Returns the name of the parameter if it is {$param: name}, or NULL. */
 static const char *
 parameter_name(const bson_iter_t *document)
 {
@@ -346,7 +363,7 @@ parameter_name(const bson_iter_t *document)
 	return bson_iter_next(&member) ? NULL : name;
 }
 
-/* bind_members: appends a part of the user's stages, with the values of parameters in it. */
+/* Appends a part of the user's stages, with the values of parameters in it. */
 static void
 bind_members(const Stages *stages, bson_iter_t *members, Context context, bson_t *bound)
 {
@@ -380,7 +397,7 @@ bind_members(const Stages *stages, bson_iter_t *members, Context context, bson_t
 	}
 }
 
-/* append_start: appends the resume token, or the time, of a change stream's start. */
+/* Appends the resume token, or the time, of a change stream's start. */
 static void
 append_start(bson_t *values, const char *name, const MongoField *field, Datum value)
 {
@@ -408,8 +425,8 @@ append_start(bson_t *values, const char *name, const MongoField *field, Datum va
 }
 
 /*
- * render_values: appends the parameters' values by name; no document matches if one is NULL.
- * Raises 42P02 for one without a value.  For EXPLAIN, values are expressions, or missing.
+ * Appends the parameters' values by name; no document matches if one is NULL.  Raises 42P02 for one
+ * without a value.  For EXPLAIN, values are expressions, or missing.
  */
 static MongoMatch
 render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
@@ -457,7 +474,7 @@ render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
 	return result;
 }
 
-/* bind_stages: appends the user's stages of this placeholder. */
+/* Appends the user's stages of this placeholder. */
 static MongoMatch
 bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *bound)
 {
@@ -506,7 +523,7 @@ bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *b
  *-------------------------------------------------------------------------
  */
 
-/* first_path: returns the path of the first field in the branches, or NULL. */
+/* Returns the path of the first field in the branches, or NULL. */
 static const char *
 first_path(const bson_iter_t *branches)
 {
@@ -529,7 +546,7 @@ first_path(const bson_iter_t *branches)
 	return path;
 }
 
-/* hash_of: FNV-1a, which is the same on every machine. */
+/* Returns FNV-1a, which is the same on every machine. */
 static uint64
 hash_of(const bson_t *array)
 {
@@ -541,7 +558,7 @@ hash_of(const bson_t *array)
 	return hash;
 }
 
-/* mark_ors: appends to 'marks' a condition for each $or that MongoDB plans within an AND. */
+/* Appends to 'marks' a condition for each $or that MongoDB plans within an AND. */
 static void
 mark_ors(const bson_t *filter, bool alone, bson_t *marks)
 {
@@ -583,8 +600,7 @@ mark_ors(const bson_t *filter, bool alone, bson_t *marks)
 /*
  * mongo_mark_ors
  *		Appends to a query filter the conditions that keep MongoDB from taking over plans.
- *
- * 'alone': MongoDB adds no other conditions to the filter.
+ *		'alone' is true if MongoDB adds no other conditions to the filter.
  */
 void
 mongo_mark_ors(bson_t *filter, bool alone)
@@ -654,7 +670,7 @@ place_within(Place place, const bson_iter_t *field)
 static MongoMatch bind_document(const Binding *binding, bson_iter_t *fields, Place place,
 								bson_t *bound);
 
-/* is_alone: is there a single filter among the stages, and nothing that may have others? */
+/* Tells whether there is a single filter among the stages, and nothing that may have others. */
 static bool
 is_alone(const bson_iter_t *stages)
 {
@@ -675,8 +691,8 @@ is_alone(const bson_iter_t *stages)
 }
 
 /*
- * bind_array: binds an array of stages or branches.  No document matches if one stage, or $and
- * branch, matches none, or if all branches of an $or do.
+ * Binds an array of stages or branches.  No document matches if one stage, or $and branch, matches
+ * none, or if all branches of an $or do.
  */
 static MongoMatch
 bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonArray *bound)
@@ -719,7 +735,7 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 	return (strcmp(key, "$or") == 0 ? all_none : any_none) ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
-/* bind_field: binds one field, and fills in the command's row bounds and batch size. */
+/* Binds one field, and fills in the command's row bounds and batch size. */
 static MongoMatch
 bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t *bound)
 {
@@ -768,7 +784,7 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 	return place == IN_LOOKUP ? MONGO_MATCH_SOME : result;
 }
 
-/* bind_document: binds all fields; no document matches if a field matches none. */
+/* Binds all fields; no document matches if a field matches none. */
 static MongoMatch
 bind_document(const Binding *binding, bson_iter_t *fields, Place place, bson_t *bound)
 {
@@ -791,6 +807,20 @@ bind_command(const Binding *binding, bson_t *command)
 	return bind_document(binding, &fields, IN_COMMAND, command);
 }
 
+/*
+ * mongo_command_bind
+ *		Appends the template to 'command', with values[] and isnull[] for its parameters.  Returns
+ *		MONGO_MATCH_NONE if the filter cannot match any document, so that no request is needed;
+ *		'command' is complete in this case too.
+ *
+ * A list of values that would make the command longer than MongoDB accepts is left out.  Then more
+ * documents match, and *widened is set: PostgreSQL must test the documents.  Raises 54000 instead
+ * if 'widened' is NULL, or if the list is within a $nor, which would then match fewer documents.
+ *
+ * A parameter of the user's stages that is NULL matches no document.  Raises 42P02 for one without
+ * a value or without a column, 22023 for a value that MongoDB might evaluate, 22007 for a malformed
+ * cluster time, and the errors of mongo_append_column_value().
+ */
 MongoMatch
 mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 				   const bool *isnull, bool *widened, bson_t *command)
@@ -801,6 +831,10 @@ mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 	return bind_command(&binding, command);
 }
 
+/*
+ * mongo_command_describe
+ *		Appends the template for EXPLAIN, with texts for the parameters.
+ */
 void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
@@ -811,8 +845,8 @@ mongo_command_describe(const MongoCommandTemplate *template,
 }
 
 /*
- * append_variable: appends a value; infinite dates, which BSON lacks, as the first or last
- * Date.  They are only compared, see expression_compare.c.
+ * Appends a value; infinite dates, which BSON lacks, as the first or last Date.  They are only
+ * compared, see expression_compare.c.
  */
 static void
 append_variable(const MongoVariable *variable, bson_t *document, const char *key)
@@ -834,6 +868,11 @@ append_variable(const MongoVariable *variable, bson_t *document, const char *key
 						   variable->type, variable->typmod);
 }
 
+/*
+ * mongo_bind_variables
+ *		Appends "let".  Raises the errors of mongo_append_datum(), but not for infinite dates, which
+ *		become the first or last Date.
+ */
 void
 mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *command)
 {
@@ -852,6 +891,10 @@ mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *com
 	bson_append_document_end(command, &let);
 }
 
+/*
+ * mongo_describe_variables
+ *		Appends "let" for EXPLAIN, with the expressions' text as values; nothing without variables.
+ */
 void
 mongo_describe_variables(const char *const *names, int nvariables, bson_t *command)
 {
