@@ -123,7 +123,7 @@ typedef struct MongoKind
 	bool		is_key;			/* two fields are equal in MongoDB if and only
 								 * if the values read are equal; a text may
 								 * also be an ObjectId */
-	bool		is_told_by_type;	/* its BSON type alone decides if a value
+	bool		type_decides_fit;	/* its BSON type alone decides if a value
 									 * fits, and its size if the type has a
 									 * limit */
 } MongoKind;

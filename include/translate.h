@@ -517,7 +517,7 @@ typedef struct MongoVariable
 
 extern Const *mongo_command_to_const(const bson_t *command);
 extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
-extern void mongo_mark_ors(bson_t *filter, bool alone);
+extern void mongo_mark_ors(bson_t *filter, bool only_filter);
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 									 const bool *isnull, bool *widened, bson_t *command);
 extern void mongo_command_describe(const MongoCommandTemplate *template, const char *const *names,

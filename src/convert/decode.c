@@ -352,7 +352,7 @@ static void
 show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 			  const MongoReadContext *context)
 {
-	MongoReadContext alone = {.canonical_json = decoder->canonical_json};
+	MongoReadContext context_of_value = {.canonical_json = decoder->canonical_json};
 	bson_value_t field;
 	bson_value_t type;
 	bson_iter_t value = context->value;
@@ -369,7 +369,7 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 		decoder->shown = bson_array_create();
 	if (context->mismatch != MONGO_MISMATCH_BSON &&
 		mongo_error_tables() != NIL && mongo_may_quote(column->column.name) &&
-		mongo_read_value(decoder->shown_by->reader, &alone, &value, &ignored, &isnull))
+		mongo_read_value(decoder->shown_by->reader, &context_of_value, &value, &ignored, &isnull))
 		bson_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
 								   *bson_iter_value(&value));
 	else

@@ -589,7 +589,7 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type,
 static bool
 has_rule(const MongoType *type, bson_type_t bson_type)
 {
-	return mongo_kinds[type->kind].is_told_by_type &&
+	return mongo_kinds[type->kind].type_decides_fit &&
 		(type->kind == MONGO_KIND_INTEGER || type->limit == 0 || bson_type == BSON_TYPE_OID);
 }
 

@@ -73,11 +73,11 @@ static const struct
 /* What a function returns for a time. */
 typedef enum ClockResult
 {
-	GIVES_DATE,
-	GIVES_TIME,					/* a timestamp, of a timestamptz */
-	GIVES_BEGINNING,			/* beginning of the unit in argument 0 */
-	GIVES_YEAR,
-	GIVES_WHOLE					/* the year, which has no fraction */
+	RETURNS_DATE,
+	RETURNS_TIME,				/* a timestamp, of a timestamptz */
+	RETURNS_BEGINNING,			/* beginning of the unit in argument 0 */
+	RETURNS_YEAR,
+	RETURNS_WHOLE				/* the year, which has no fraction */
 } ClockResult;
 
 static const struct
@@ -89,23 +89,23 @@ static const struct
 	int			zone;			/* the same for the time zone, or -1 */
 }			rows[] =
 {
-	{F_DATE_TIMESTAMPTZ, GIVES_DATE, 0, true, -1},
-	{F_DATE_TIMESTAMP, GIVES_DATE, 0, false, -1},
-	{F_TIMESTAMP_TIMESTAMPTZ, GIVES_TIME, 0, true, -1},
-	{F_TIMEZONE_TEXT_TIMESTAMPTZ, GIVES_TIME, 1, true, 0},
-	{F_DATE_TRUNC_TEXT_TIMESTAMP, GIVES_BEGINNING, 1, false, -1},
-	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ, GIVES_BEGINNING, 1, true, -1},
-	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, GIVES_BEGINNING, 1, true, 2},
-	{F_EXTRACT_TEXT_TIMESTAMPTZ, GIVES_YEAR, 1, true, -1},
-	{F_EXTRACT_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
-	{F_EXTRACT_TEXT_DATE, GIVES_YEAR, 1, false, -1},
-	{F_DATE_PART_TEXT_TIMESTAMPTZ, GIVES_YEAR, 1, true, -1},
-	{F_DATE_PART_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
-	{F_INT4_NUMERIC, GIVES_WHOLE, 0, false, -1},
-	{F_INT8_NUMERIC, GIVES_WHOLE, 0, false, -1},
-	{F_INT4_FLOAT8, GIVES_WHOLE, 0, false, -1},
-	{F_TRUNC_NUMERIC_INT4, GIVES_WHOLE, 0, false, -1},
-	{F_TRUNC_FLOAT8, GIVES_WHOLE, 0, false, -1},
+	{F_DATE_TIMESTAMPTZ, RETURNS_DATE, 0, true, -1},
+	{F_DATE_TIMESTAMP, RETURNS_DATE, 0, false, -1},
+	{F_TIMESTAMP_TIMESTAMPTZ, RETURNS_TIME, 0, true, -1},
+	{F_TIMEZONE_TEXT_TIMESTAMPTZ, RETURNS_TIME, 1, true, 0},
+	{F_DATE_TRUNC_TEXT_TIMESTAMP, RETURNS_BEGINNING, 1, false, -1},
+	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ, RETURNS_BEGINNING, 1, true, -1},
+	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, RETURNS_BEGINNING, 1, true, 2},
+	{F_EXTRACT_TEXT_TIMESTAMPTZ, RETURNS_YEAR, 1, true, -1},
+	{F_EXTRACT_TEXT_TIMESTAMP, RETURNS_YEAR, 1, false, -1},
+	{F_EXTRACT_TEXT_DATE, RETURNS_YEAR, 1, false, -1},
+	{F_DATE_PART_TEXT_TIMESTAMPTZ, RETURNS_YEAR, 1, true, -1},
+	{F_DATE_PART_TEXT_TIMESTAMP, RETURNS_YEAR, 1, false, -1},
+	{F_INT4_NUMERIC, RETURNS_WHOLE, 0, false, -1},
+	{F_INT8_NUMERIC, RETURNS_WHOLE, 0, false, -1},
+	{F_INT4_FLOAT8, RETURNS_WHOLE, 0, false, -1},
+	{F_TRUNC_NUMERIC_INT4, RETURNS_WHOLE, 0, false, -1},
+	{F_TRUNC_FLOAT8, RETURNS_WHOLE, 0, false, -1},
 };
 
 /* More than the 7 days by which a time zone may differ from UTC (POSIX). */
@@ -196,7 +196,7 @@ local_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	if (row < 0)
 		return mongo_field_of_node(columns, node, field) &&
 			(field->operator_type == TIMESTAMPOID || field->operator_type == DATEOID);
-	return rows[row].result == GIVES_TIME &&
+	return rows[row].result == RETURNS_TIME &&
 		mongo_local_time_of_node(columns, node, TIMESTAMPOID, field);
 }
 
@@ -225,7 +225,7 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 		return true;
 	}
 	time = list_nth(args, rows[row].time);
-	if (rows[row].result == GIVES_WHOLE)
+	if (rows[row].result == RETURNS_WHOLE)
 	{
 		const Const *digits = list_length(args) > 1 ? lsecond(args) : NULL;
 
@@ -252,23 +252,23 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 
 	switch (rows[row].result)
 	{
-		case GIVES_DATE:
+		case RETURNS_DATE:
 			field->time_part = CLOCK_DAY;
 			break;
-		case GIVES_TIME:
+		case RETURNS_TIME:
 			field->time_part = CLOCK_TIME;
 			break;
-		case GIVES_BEGINNING:
+		case RETURNS_BEGINNING:
 			if (!find_unit(linitial(args), &field->time_part))
 				return false;
 			break;
-		case GIVES_YEAR:
+		case RETURNS_YEAR:
 			word = mongo_constant_word(linitial(args));
 			if (word == NULL || strcmp(word, "year") != 0)
 				return false;
 			field->time_part = CLOCK_YEAR_NUMBER;
 			break;
-		case GIVES_WHOLE:
+		case RETURNS_WHOLE:
 			break;
 	}
 	field->operator_type = exprType(node);

@@ -48,7 +48,7 @@ typedef struct Binding
 	const char *const *names;	/* for EXPLAIN instead of values */
 	Size	   *size;			/* of the predicates so far */
 	bool	   *widened;		/* NULL: the filter must not be widened */
-	bool		alone;			/* the pipeline's only filter */
+	bool		only_filter;	/* the pipeline's only filter */
 } Binding;
 
 /* An array value of so many bytes may be too long a list. */
@@ -560,12 +560,12 @@ hash_of(const bson_t *array)
 
 /* Appends to 'marks' a condition for each $or that MongoDB plans within an AND. */
 static void
-mark_ors(const bson_t *filter, bool alone, bson_t *marks)
+mark_ors(const bson_t *filter, bool only_filter, bson_t *marks)
 {
 	bson_iter_t fields;
 
 	check_stack_depth();
-	alone = alone && bson_count_keys(filter) == 1;
+	only_filter = only_filter && bson_count_keys(filter) == 1;
 	bson_iter_init(&fields, filter);
 	while (bson_iter_next(&fields))
 	{
@@ -585,10 +585,10 @@ mark_ors(const bson_t *filter, bool alone, bson_t *marks)
 		if (!bson_view(&branches, data, length) || !bson_iter_init(&iter, &branches))
 			elog(ERROR, "malformed condition");
 		is_single = bson_count_keys(&branches) == 1;
-		if (!is_or || alone || is_single)
+		if (!is_or || only_filter || is_single)
 		{
 			while (bson_iter_next(&iter) && bson_view_at(&branch, &iter))
-				mark_ors(&branch, alone && (is_or || is_single), marks);
+				mark_ors(&branch, only_filter && (is_or || is_single), marks);
 		}
 		else if ((path = first_path(&fields)) != NULL)
 			bson_append_template(marks, "{@1: {$not: {$size: 2147483647}}}",
@@ -600,17 +600,17 @@ mark_ors(const bson_t *filter, bool alone, bson_t *marks)
 /*
  * mongo_mark_ors
  *		Appends to a query filter the conditions that keep MongoDB from taking over plans.
- *		'alone' is true if MongoDB adds no other conditions to the filter.
+ *		'only_filter' is true if MongoDB adds no other conditions to the filter.
  */
 void
-mongo_mark_ors(bson_t *filter, bool alone)
+mongo_mark_ors(bson_t *filter, bool only_filter)
 {
 	bson_t	   *marks = bson_create_in(CurrentMemoryContext);
 
-	mark_ors(filter, alone, marks);
+	mark_ors(filter, only_filter, marks);
 
 	/* with a mark, the whole filter is an AND */
-	if (alone && !bson_empty(marks))
+	if (only_filter && !bson_empty(marks))
 	{
 		bson_reinit(marks);
 		mark_ors(filter, false, marks);
@@ -672,7 +672,7 @@ static MongoMatch bind_document(const Binding *binding, bson_iter_t *fields, Pla
 
 /* Tells whether there is a single filter among the stages, and nothing that may have others. */
 static bool
-is_alone(const bson_iter_t *stages)
+has_only_filter(const bson_iter_t *stages)
 {
 	int			nfilters = 0;
 	bson_iter_t stage;
@@ -706,7 +706,7 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 	if (strcmp(key, "$nor") == 0)
 		below.widened = NULL;
 	if (place == IN_PIPELINE)
-		below.alone = binding->alone && is_alone(array);
+		below.only_filter = binding->only_filter && has_only_filter(array);
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
 	{
@@ -772,7 +772,7 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 		BSON_APPEND_DOCUMENT_BEGIN(bound, key, &value);
 		result = bind_document(binding, &fields, within, &value);
 		if (within == IN_MATCH && place != IN_FIELD && binding->names == NULL)
-			mongo_mark_ors(&value, binding->alone);
+			mongo_mark_ors(&value, binding->only_filter);
 		bson_append_document_end(bound, &value);
 	}
 	else if (place == IN_COMMAND && strcmp(key, "cursor") == 0 && template->batch_size > 0)
