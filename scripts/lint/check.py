@@ -21,7 +21,7 @@ ROOM = 2000
 WIDEST_LINE = 100
 TAB = 4
 # Folders whose contracts are still in their headers, or in another form.
-OTHER_CONTRACTS = {"src", "src/catalog", "src/convert", "src/sync", "src/translate"}
+OTHER_CONTRACTS = {"src", "src/catalog", "src/sync"}
 KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.txt")
 
 
@@ -128,6 +128,8 @@ def missing_contracts(tree):
         lines = [] if folder_of(path) in OTHER_CONTRACTS else tree.text[path].split("\n")
         for name, static, first, _ in tree.functions(path) if lines else ():
             end = first - 2
+            while lines[end].startswith("PG_FUNCTION_INFO_V1("):
+                end -= 1
             begin = end
             while lines[end].endswith("*/") and not lines[begin].startswith("/*"):
                 begin -= 1
