@@ -56,7 +56,7 @@ def read_stream(client, token):
 
 
 def run_tpch(connection, host, port, scale_factor, rounds=3):
-    """Times the queries in turn over foreign tables and over tables in step."""
+    """Times the queries in turn over foreign tables and over synchronized tables."""
     load(connection, host, port, scale_factor)
     cursor = connection.cursor()
     cursor.execute("DROP SCHEMA IF EXISTS step CASCADE; CREATE SCHEMA step")
@@ -77,10 +77,10 @@ def run_tpch(connection, host, port, scale_factor, rounds=3):
                 answers[schema] = answer(cursor, text)
                 seconds.setdefault((number, schema), []).append(time.monotonic() - began)
         if not same_answer(number, answers["step"], answers["decimal"]):
-            raise SystemExit(f"Q{number} has other rows over tables in step")
+            raise SystemExit(f"Q{number} has other rows over synchronized tables")
     foreign, local = ([statistics.median(seconds[number, schema]) for number in NUMBERS] for schema in ("decimal", "step"))
     ratios = [one / other for one, other in zip(foreign, local)]
-    print("tpch     scale factor %g: foreign tables %.2f s, tables in step %.2f s; a query takes %.2f to %.1f times as long "
+    print("tpch     scale factor %g: foreign tables %.2f s, synchronized tables %.2f s; a query takes %.2f to %.1f times as long "
           "over foreign tables, by the geometric mean %.2f" %
           (scale_factor, sum(foreign), sum(local), min(ratios), max(ratios),
            math.exp(statistics.mean(math.log(ratio) for ratio in ratios))))

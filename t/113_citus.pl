@@ -338,7 +338,7 @@ like(error_of($citus, q{CREATE FOREIGN TABLE spread_old PARTITION OF spread FOR 
 	qr/XX000: foreign tables cannot be distributed/, 'a distributed table cannot have a partition in MongoDB');
 like(error_of($citus, q{UPDATE events SET day = '2022-07-08' WHERE _id = 50}), qr/ERROR:  (23514|0A000): /, 'a row cannot move out of a foreign partition');
 
-# ----------------------------- tables in step ---------------------------------------
+# ----------------------------- synchronized tables ----------------------------------
 
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE stock (number int OPTIONS (path '_id'), item text OPTIONS (path 'i.tem') COLLATE "C", n int, __mismatch jsonb)
@@ -353,8 +353,8 @@ $node->safe_psql('postgres', q{
 	SELECT create_distributed_table('stock_by_item', 'item');
 	INSERT INTO stock (number, item, n) SELECT g, 'item ' || g, g % 7 FROM generate_series(1, 300) g});
 
-# in_step: tests that a table has the documents that fit.
-sub in_step
+# is_synchronized: tests that a table has the documents that fit.
+sub is_synchronized
 {
 	my ($table, $name) = @_;
 	my @rows = map { $node->safe_psql('postgres', "SELECT number, item, n FROM $_ ORDER BY number") } 'stock WHERE __mismatch IS NULL', $table;
@@ -366,7 +366,7 @@ $node->safe_psql('postgres', q{SELECT create_distributed_table('stock_later', 'n
 foreach my $kind (qw(distributed reference local later))
 {
 	$node->safe_psql('postgres', "CALL mongo_sync.sync('stock', 'stock_$kind')");
-	in_step("stock_$kind", "mongo_sync.sync() copies to table stock_$kind");
+	is_synchronized("stock_$kind", "mongo_sync.sync() copies to table stock_$kind");
 }
 $node->safe_psql('postgres', q{
 	UPDATE stock SET n = n + 1 WHERE number < 100;
@@ -377,7 +377,7 @@ $mongod->command(q({"update": "stock", "updates": [{"q": {"_id": {"$in": [3, 4]}
 foreach my $kind (qw(distributed reference local later))
 {
 	$node->safe_psql('postgres', "CALL mongo_sync.sync('stock', 'stock_$kind')");
-	in_step("stock_$kind", "mongo_sync.sync() applies changes to table stock_$kind");
+	is_synchronized("stock_$kind", "mongo_sync.sync() applies changes to table stock_$kind");
 	is($node->safe_psql('postgres', "SELECT string_agg(id::text, ',' ORDER BY id) FROM mongo_sync.errors WHERE local_table = 'stock_$kind'::regclass"),
 		'3,4', '... and lists documents that do not fit');
 }
@@ -398,7 +398,7 @@ like($error, qr/ERROR:  42809: .*outside of Citus's metadata/s, 'a Citus local t
 $node->safe_psql('postgres', 'UPDATE stock SET n = 100 WHERE number BETWEEN 10 AND 20');
 $_->close foreach $citus, $plain;
 $node->restart;
-ok($node->poll_query_until('postgres', "SELECT count(*) = 11 FROM stock_$_ WHERE n = 100"), "the background worker keeps a $_ table in step")
+ok($node->poll_query_until('postgres', "SELECT count(*) = 11 FROM stock_$_ WHERE n = 100"), "the background worker keeps a $_ table synchronized")
   foreach qw(distributed reference local);
 
 done_testing();

@@ -12,8 +12,8 @@ Each read is compared with the expected rows: rows that never change, the client
 rows, a constant sum.  At the end the rows are compared with the outcomes reported to
 each client, and MongoDB and PostgreSQL are checked for leftovers.
 
-All the time a background worker keeps tables in step with what the clients write, through proxies
-that cut its connections, while the oplog has 16 MB only.
+All the time a background worker keeps tables synchronized with what the clients write, through
+proxies that cut its connections, while the oplog has 16 MB only.
 
 Run by t/soak/soak.pl, which starts the servers.
 """
@@ -57,8 +57,8 @@ TABLES = """
     ANALYZE {name}.fixed, {name}.part, {name}.account;
 """
 
-IN_STEP = {"own": "_id int, v bigint, note text", "entry": "_id objectid, client int, number int",
-           "account": "_id int, balance bigint"}
+SYNCHRONIZED = {"own": "_id int, v bigint, note text", "entry": "_id objectid, client int, number int",
+                "account": "_id int, balance bigint"}
 
 LOCAL = """
     CREATE TABLE local_entry (client int, number int);
@@ -115,8 +115,8 @@ def create_tables(arguments, ports, proxies):
                     TABLES.format(name=name + suffix))
 
 
-def keep_in_step(arguments, members):
-    """Has the background worker keep tables in step."""
+def synchronize_tables(arguments, members):
+    """Has the background worker keep tables synchronized."""
     connection = psycopg2.connect(arguments.dsn)
     connection.autocommit = True
     cursor = connection.cursor()
@@ -125,32 +125,32 @@ def keep_in_step(arguments, members):
     cursor.execute(f"CREATE SERVER step FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri 'mongodb://{hosts}/?"
                    f"replicaSet=rs&readConcernLevel=majority&appName=step', "
                    f"server_selection_timeout_ms '{SELECTION_TIMEOUT * 1000}'); "
-                   f"CREATE USER MAPPING FOR CURRENT_USER SERVER step; CREATE SCHEMA step; CREATE SCHEMA in_step")
-    for name, columns in IN_STEP.items():
+                   f"CREATE USER MAPPING FOR CURRENT_USER SERVER step; CREATE SCHEMA step; CREATE SCHEMA synchronized")
+    for name, columns in SYNCHRONIZED.items():
         cursor.execute(f"CREATE FOREIGN TABLE step.{name} ({columns}) SERVER step OPTIONS (database 'soak')")
         # the oplog may become too short while the worker is kept from its work
-        cursor.execute(f"CALL mongo_sync.sync('step.{name}', 'in_step.{name}', follow => true)")
+        cursor.execute(f"CALL mongo_sync.sync('step.{name}', 'synchronized.{name}', follow => true)")
     connection.close()
 
 
-def check_in_step(checks, arguments, seconds=240):
+def check_synchronized(checks, arguments, seconds=240):
     """Waits until the worker has caught up; the tables must then be equal."""
     connection = psycopg2.connect(arguments.dsn)
     connection.autocommit = True
     cursor = connection.cursor()
     end = time.monotonic() + seconds
-    for name in IN_STEP:
+    for name in SYNCHRONIZED:
         difference = None
         while difference != 0 and time.monotonic() < end:
             time.sleep(1)
-            cursor.execute(f"SELECT count(*) FROM ((TABLE step.{name} EXCEPT ALL TABLE in_step.{name}) UNION ALL "
-                           f"(TABLE in_step.{name} EXCEPT ALL TABLE step.{name})) difference")
+            cursor.execute(f"SELECT count(*) FROM ((TABLE step.{name} EXCEPT ALL TABLE synchronized.{name}) UNION ALL "
+                           f"(TABLE synchronized.{name} EXCEPT ALL TABLE step.{name})) difference")
             (difference,), = cursor.fetchall()
         cursor.execute("SELECT state, rows_inserted + rows_updated + rows_deleted, rows_copied, last_error FROM mongo_sync.status "
-                       "WHERE local_table = %s::regclass", (f"in_step.{name}",))
+                       "WHERE local_table = %s::regclass", (f"synchronized.{name}",))
         (state, changes, rows, error), = cursor.fetchall()
         checks.check([f"{difference} rows differ, {state}, {error}"] if difference != 0 or changes == 0 else [],
-                     f"table \"{name}\" is in step")
+                     f"table \"{name}\" is synchronized")
         print(f"# {changes} changes of {name} were applied, and {rows} rows were copied", flush=True)
     connection.close()
 
@@ -442,7 +442,7 @@ def main():
         with servers.client(server, w="majority") as client:
             load(client)
     create_tables(arguments, ports, proxies.ports)
-    keep_in_step(arguments, proxies.ports[:3])
+    synchronize_tables(arguments, proxies.ports[:3])
 
     soak = Soak(arguments)
     checks = Checks()
@@ -471,7 +471,7 @@ def main():
     check_rows(checks, soak, results)
     check_entries(checks, soak, results)
     check_accounts(checks, soak, results)
-    check_in_step(checks, arguments)
+    check_synchronized(checks, arguments)
     checks.check(watch.hanging.values(), "no statement ran longer than it may")
     checks.check(soak.unexpected, "no error but those expected")
     check_activity(checks, soak, proxies)
