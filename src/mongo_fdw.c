@@ -49,7 +49,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	FdwRoutine *routine = makeNode(FdwRoutine);
 
-	/* src/plan: relation.c, paths.c, join.c, scan_plan.c */
+	/* src/plan: relation.c, paths.c, join.c, upper.c, scan_plan.c */
 	routine->GetForeignRelSize = mongo_get_foreign_rel_size;
 	routine->GetForeignPaths = mongo_get_foreign_paths;
 	routine->GetForeignJoinPaths = mongo_get_foreign_join_paths;
@@ -63,13 +63,13 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->EndForeignScan = mongo_end_foreign_scan;
 	routine->ExplainForeignScan = mongo_explain_foreign_scan;
 
-	/* src/plan/scan_plan.c, src/exec/shared.c */
+	/* src/plan/upper.c, src/exec/shared.c */
 	routine->IsForeignPathAsyncCapable = mongo_is_foreign_path_async_capable;
 	routine->ForeignAsyncRequest = mongo_foreign_async_request;
 	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;
 	routine->ForeignAsyncNotify = mongo_foreign_async_notify;
 
-	/* shared.c in src/plan and src/exec */
+	/* src/plan/paths.c, src/exec/shared.c */
 	routine->IsForeignScanParallelSafe = mongo_is_foreign_scan_parallel_safe;
 	routine->EstimateDSMForeignScan = mongo_estimate_dsm_foreign_scan;
 	routine->InitializeDSMForeignScan = mongo_initialize_dsm_foreign_scan;
@@ -97,14 +97,14 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->EndForeignInsert = mongo_end_foreign_modify;
 	routine->ExplainForeignModify = mongo_explain_foreign_modify;
 
-	/* direct_modify.c in src/plan and src/exec */
+	/* src/plan/modify.c, src/exec/direct_modify.c */
 	routine->PlanDirectModify = mongo_plan_direct_modify;
 	routine->BeginDirectModify = mongo_begin_direct_modify;
 	routine->IterateDirectModify = mongo_iterate_direct_modify;
 	routine->EndDirectModify = mongo_end_direct_modify;
 	routine->ExplainDirectModify = mongo_explain_direct_modify;
 
-	/* src/exec/modify.c */
+	/* src/exec/direct_modify.c */
 	routine->ExecForeignTruncate = mongo_exec_foreign_truncate;
 
 	PG_RETURN_POINTER(routine);
