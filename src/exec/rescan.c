@@ -10,7 +10,7 @@
  *
  * Each run of a correlated subquery sends a command with the values of its outer row.  After some
  * runs the hashed scan at the bottom of the second plan fetches all documents, once, into a
- * temporary file with a hash table.  src/plan/rescan.c plans that; scan.c decides for each run
+ * temporary file with a hash table.  src/plan/second_plan.c plans that; scan.c decides for each run
  * where its rows come from.
  *
  * Hash tables and the accounting of files come first, then the cache, then hashed scans.

@@ -45,17 +45,17 @@ known_indexes(const MongoRelation *relation)
 }
 
 /*
- * mongo_note_sought
- *		Returns the list 'sought' of MongoClause *, with this condition appended if an index may
+ * mongo_append_indexable
+ *		Returns the list 'indexable' of MongoClause *, with this condition appended if an index may
  *		serve it.
  *
  * The entry is in the current memory context, and has no filter.  'rinfo' may be NULL.
  */
 List *
-mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condition)
+mongo_append_indexable(List *indexable, RestrictInfo *rinfo, const MongoCondition *condition)
 {
-	return condition->seek == MONGO_SEEK_NOTHING && !condition->indexed ? sought :
-		lappend(sought, mongo_clause_create(rinfo, condition, NULL));
+	return condition->seek == MONGO_SEEK_NOTHING && !condition->indexed ? indexable :
+		lappend(indexable, mongo_clause_create(rinfo, condition, NULL));
 }
 
 /*
@@ -66,11 +66,11 @@ mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condi
  * in one range and another in the next.  A wildcard index has one field of a query.
  */
 static MongoSeek
-bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought, List **rinfos)
+bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *indexable, List **rinfos)
 {
 	const MongoClause *best = NULL;
 
-	foreach_ptr(const MongoClause, one, sought)
+	foreach_ptr(const MongoClause, one, indexable)
 	{
 		if (one->condition.path != NULL && mongo_key_covers(key, one->condition.path) &&
 			(best == NULL || one->condition.seek > best->condition.seek))
@@ -83,7 +83,7 @@ bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought, L
 		*rinfos = lappend(*rinfos, best->rinfo);
 		return best->condition.seek;
 	}
-	foreach_ptr(const MongoClause, one, sought)
+	foreach_ptr(const MongoClause, one, indexable)
 	{
 		if (one->condition.path != NULL && mongo_key_covers(key, one->condition.path))
 			*rinfos = lappend(*rinfos, one->rinfo);
@@ -93,14 +93,14 @@ bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought, L
 
 /* Returns the conditions that an index tests: equality on the first fields, a range on the next. */
 static IndexBounds
-bounds_of_index(const MongoIndex *index, List *sought)
+bounds_of_index(const MongoIndex *index, List *indexable)
 {
 	IndexBounds bounds = {NIL, index->unique};
 
 	for (int i = 0; i < index->nkeys; i++)
 	{
 		List	   *rinfos = NIL;
-		MongoSeek	seek = bounds_of_key(index, &index->keys[i], sought, &rinfos);
+		MongoSeek	seek = bounds_of_key(index, &index->keys[i], indexable, &rinfos);
 
 		bounds.unique &= seek == MONGO_SEEK_VALUE;
 		/* a hash says nothing of what is less or more */
@@ -131,15 +131,15 @@ consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, doub
 	return Min(best, bounds.unique ? 1 : rows_within(root, baserel, bounds.rinfos));
 }
 
-/* Returns the conditions on the field of 'sought', which the user has declared as indexed. */
+/* Returns the conditions on the field of 'clause', which the user has declared as indexed. */
 static IndexBounds
-bounds_of_option(const MongoClause *sought, List *all)
+bounds_of_option(const MongoClause *clause, List *all)
 {
-	MongoIndexKey key = {sought->condition.path, MONGO_KEY_ASCENDING};
+	MongoIndexKey key = {clause->condition.path, MONGO_KEY_ASCENDING};
 	MongoIndex	index = {.keys = &key, .nkeys = 1};
 
-	if (sought->condition.path == NULL)
-		return (IndexBounds) {list_make1(sought->rinfo), false};
+	if (clause->condition.path == NULL)
+		return (IndexBounds) {list_make1(clause->rinfo), false};
 	return bounds_of_index(&index, all);
 }
 
@@ -148,47 +148,47 @@ bounds_of_option(const MongoClause *sought, List *all)
  *		Returns how many documents MongoDB examines to find those of all these conditions, by the
  *		index that serves best; baserel->tuples if none does.
  *
- * 'sought' is a list of MongoClause *, made by mongo_note_sought().
+ * 'indexable' is a list of MongoClause *, made by mongo_append_indexable().
  */
 double
-mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
+mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
 	double		best = baserel->tuples;
 
-	foreach_ptr(const MongoClause, one, sought)
+	foreach_ptr(const MongoClause, one, indexable)
 	{
 		/* ANALYZE has seen no index for it, so that the option counts */
 		if (one->condition.indexed &&
 			(one->condition.path == NULL ||
 			 (mongo_index_uses(statistics, one->condition.path) &
 			  mongo_seek_use(one->condition.seek)) == 0))
-			best = consider_bounds(root, baserel, bounds_of_option(one, sought), best);
+			best = consider_bounds(root, baserel, bounds_of_option(one, indexable), best);
 	}
-	for (int i = 0; statistics != NULL && sought != NIL && i < statistics->nindexes; i++)
+	for (int i = 0; statistics != NULL && indexable != NIL && i < statistics->nindexes; i++)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
 		if (index->uses != 0)
-			best = consider_bounds(root, baserel, bounds_of_index(index, sought), best);
+			best = consider_bounds(root, baserel, bounds_of_index(index, indexable), best);
 	}
 	return best;
 }
 
 /*
- * Tells whether the index tests all of the conditions sought that have no RestrictInfo, of which
- * there are 'nconditions'.  If so, *bounds are those that it tests in addition to them.
+ * Tells whether the index tests all of the indexable conditions that have no RestrictInfo, of
+ * which there are 'nconditions'.  If so, *bounds are those that it tests in addition to them.
  */
 static bool
-index_finds(const MongoIndex *index, List *sought, int nconditions, IndexBounds *bounds)
+index_finds(const MongoIndex *index, List *indexable, int nconditions, IndexBounds *bounds)
 {
 	List	   *others = NIL;
 	ListCell   *cell;
 
 	if (index->uses == 0)
 		return false;
-	*bounds = bounds_of_index(index, sought);
+	*bounds = bounds_of_index(index, indexable);
 	foreach(cell, bounds->rinfos)
 	{
 		if (lfirst(cell) != NULL)
@@ -216,20 +216,20 @@ mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoCondition *first = linitial(conditions);
-	List	   *sought = list_copy(relation->sought);
+	List	   *indexable = list_copy(relation->indexable);
 	bool		is_single = list_length(conditions) == 1;
 	bool		found = is_single && first->indexed;
 	double		rows = baserel->tuples;
 	ListCell   *cell;
 
 	foreach(cell, conditions)
-		sought = mongo_note_sought(sought, NULL, lfirst(cell));
+		indexable = mongo_append_indexable(indexable, NULL, lfirst(cell));
 	*unique = is_single && first->unique;
 	for (int i = 0; first->path != NULL && statistics != NULL && i < statistics->nindexes; i++)
 	{
 		IndexBounds bounds;
 
-		if (!index_finds(&statistics->indexes[i], sought, list_length(conditions), &bounds))
+		if (!index_finds(&statistics->indexes[i], indexable, list_length(conditions), &bounds))
 			continue;
 		found = true;
 		*unique |= bounds.unique;
@@ -247,7 +247,7 @@ mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
  * a sparse index has all that a condition on its first field finds.
  */
 static bool
-index_has_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, int nkeys)
+index_has_order(const MongoIndex *index, List *indexable, const MongoOrderKey *keys, int nkeys)
 {
 	int			matched = 0;
 	int			bound = 0;
@@ -269,9 +269,9 @@ index_has_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys
 			backwards = against;
 			matched++;
 			bound += i == 0 &&
-				bounds_of_key(index, key, sought, &rinfos) != MONGO_SEEK_NOTHING;
+				bounds_of_key(index, key, indexable, &rinfos) != MONGO_SEEK_NOTHING;
 		}
-		else if (bounds_of_key(index, key, sought, &rinfos) == MONGO_SEEK_VALUE)
+		else if (bounds_of_key(index, key, indexable, &rinfos) == MONGO_SEEK_VALUE)
 			bound++;
 		else
 			return false;
@@ -287,9 +287,9 @@ consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 	const MongoRelation *relation = baserel->fdw_private;
 	double		rows;
 
-	if (!index_has_order(index, relation->sought, order->keys, order->nkeys))
+	if (!index_has_order(index, relation->indexable, order->keys, order->nkeys))
 		return false;
-	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->sought),
+	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->indexable),
 						   baserel->tuples);
 	*examined_rows = Min(*examined_rows, rows);
 	return true;
@@ -357,8 +357,8 @@ mongo_index_walks(const RelOptInfo *baserel, const char *path)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
-		if (index_has_order(index, relation->sought, &key, 1) &&
-			list_length(bounds_of_index(index, relation->sought).rinfos) == nconditions)
+		if (index_has_order(index, relation->indexable, &key, 1) &&
+			list_length(bounds_of_index(index, relation->indexable).rinfos) == nconditions)
 			return true;
 	}
 	return false;

@@ -33,7 +33,7 @@ typedef struct Parameterization
 	Relids		required_outer;
 	bool		served;			/* an index finds the documents for a row */
 	bool		unique;			/* at most one */
-	List	   *sought;			/* MongoClause *, of these clauses */
+	List	   *indexable;		/* MongoClause *, of these clauses */
 	List	   *clauses;		/* RestrictInfo *, if the pipeline's
 								 * parameters have no value without outer rows */
 } Parameterization;
@@ -44,7 +44,7 @@ typedef struct Parameterization
  *		NULL.
  *
  * 'private' is fdw_private, which is one of: NIL; an IntList if LIMIT and OFFSET are pushed down;
- * a List of one List, of the RestrictInfos by which rows are hashed (see rescan.c); or the
+ * a List of one List, of the RestrictInfos by which rows are hashed (see second_plan.c); or the
  * conditions on a batched join's keys, Expr *.  'outer_path' is the second plan, or NULL.
  */
 Path *
@@ -130,7 +130,8 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 												  &share, &unique) ||
 		mongo_names_match((Node *) rinfo->clause, &baserel->relid);
 	parameterization->unique |= unique;
-	parameterization->sought = mongo_note_sought(parameterization->sought, rinfo, &condition);
+	parameterization->indexable = mongo_append_indexable(parameterization->indexable, rinfo,
+														 &condition);
 	return found;
 }
 
@@ -215,9 +216,9 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 		info->ppi_rows = baserel->rows;
 	examined_rows = parameterization->unique ? 1 :
 		mongo_examined_rows(root, baserel,
-							with_lists(relation->sought, parameterizations,
+							with_lists(relation->indexable, parameterizations,
 									   parameterization->required_outer,
-									   offsetof(Parameterization, sought)));
+									   offsetof(Parameterization, indexable)));
 	remote_rows = info->ppi_rows;
 	/* with those that conditions leave out which PostgreSQL tests */
 	if (relation->remote_rows > baserel->rows)

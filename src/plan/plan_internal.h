@@ -62,7 +62,7 @@ typedef struct MongoRelation
 	List	   *known;			/* MongoClause *, of restrictions without
 								 * parameters, whose translation for the
 								 * estimate the plan uses again */
-	List	   *sought;			/* MongoClause *, that an index may serve */
+	List	   *indexable;		/* MongoClause *, that an index may serve */
 	List	   *restrictions;	/* RestrictInfo *, a copy of baserestrictinfo */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from conditions */
@@ -393,8 +393,9 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 #define MONGO_COST_BATCHED_FIND		0.98	/* - share of a find's startup;
 											 * less than a nested loop's */
 
-extern List *mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condition);
-extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought);
+extern List *mongo_append_indexable(List *indexable, RestrictInfo *rinfo,
+									const MongoCondition *condition);
+extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable);
 extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 							  double *share, bool *unique);
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
@@ -479,7 +480,7 @@ extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *out
 											  RelOptInfo *inner, RestrictInfo *key);
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
 
-/* --------------------------------- rescan.c --------------------------------- */
+/* ------------------------------ second_plan.c ------------------------------- */
 
 /* "field = value", in either order, as a key of a hash table. */
 typedef struct MongoEquality

@@ -634,7 +634,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 			!translation.compares_text)
 			relation->known = lappend(relation->known, mongo_clause_create(rinfo, &condition, match));
 		remote = lappend(remote, rinfo);
-		relation->sought = mongo_note_sought(relation->sought, rinfo, &condition);
+		relation->indexable = mongo_append_indexable(relation->indexable, rinfo, &condition);
 		unique |= condition.unique;
 	}
 
@@ -642,7 +642,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 										  clauselist_selectivity(root, remote, baserel->relid,
 																 JOIN_INNER, NULL));
 	relation->examined_rows = unique ? 1 :
-		mongo_examined_rows(root, baserel, relation->sought);
+		mongo_examined_rows(root, baserel, relation->indexable);
 	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 }

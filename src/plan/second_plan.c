@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * rescan.c
+ * second_plan.c
  *		Plans scans of a correlated subquery that may switch to a hash table.
  *
  * Such a scan sends "column = value of the outer row" for each outer row, perhaps with an
