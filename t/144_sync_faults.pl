@@ -229,6 +229,21 @@ sql(q{CALL mongo_sync.recopy('interrupted')});
 equal('it can be copied again', 'interrupted');
 is(sql(q{SELECT count(*) FROM pg_index WHERE indrelid = 'interrupted'::regclass AND indisprimary}), 1, 'and gets its key');
 
+# --- a first call that waits for MongoDB ------------------------------------------------------
+sql(q{CREATE FOREIGN TABLE shop.slow (_id int, a int) SERVER mongodb OPTIONS (database 'db')});
+mongo('{"insert": "slow", "documents": [{"_id": 1, "a": 1}]}');
+mongo('{"insert": "kept", "documents": [{"_id": 7, "a": 7}]}');
+synchronize('kept');
+$mongod->block_commands(6000, 'find');
+my $first = background_query($node, q{CALL mongo_sync.sync('shop.slow', 'slow')});
+ok($node->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'mongo_sync.members'::regclass AND mode LIKE 'Share%Exclusive%' AND granted)}),
+	'a first call waits');
+sql(q{SET lock_timeout = '1s'; CALL mongo_sync.sync('shop.kept', 'kept')});
+is(sql(q{SELECT a FROM kept WHERE _id = 7}), 7, 'and holds up no other group');
+$mongod->unblock_commands;
+unlike(($first->finish)[2], qr{ERROR}, 'it ends');
+equal('with all rows', 'slow');
+
 # --- publications, and a trigger that suppresses a row ------------------------------------------
 sql(q{CREATE PUBLICATION everything FOR ALL TABLES});
 mongo('{"insert": "g", "documents": [{"_id": 6, "a": 6}]}');

@@ -28,7 +28,9 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-/* MongoDB's code if the oplog does not reach back to a time */
+/* MongoDB's codes; the last one: the oplog does not reach back to a time */
+#define UNAUTHORIZED		13
+#define INVALID_NAMESPACE	73
 #define HISTORY_LOST		286
 
 /* In place of a code: the position is one of another server's. */
@@ -446,40 +448,43 @@ is_same_event(const bson_t *last, const Event *event)
 	return same;
 }
 
-/* Runs a command that reads in the group's database; a reply of {ok: 0} is returned, too. */
-static const bson_t *
-run(const SyncGroup *group, UserMapping *user, const bson_t *command)
-{
-	return mongo_run_command(CurrentMemoryContext, user, group->database, command, NULL);
-}
-
 /*
- * is_shown_again
- *		Tells whether MongoDB shows the last event again; true also if its oplog does not reach back
- *		to it, or it replies with another error, which opening the stream will meet, too.
+ * Tells whether MongoDB shows the last event again; true also if its oplog does not reach back to
+ * it, or it does not let the collection of the event be read.  Raises MongoDB's other errors.
  */
 static bool
 is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *collection, uint64 time)
 {
 	BsonArray	collections = bson_array_create();
+	const bson_t *command;
 	const bson_t *reply;
+	bson_iter_t iter;
+	const char *failed = psprintf("could not read the changes of database \"%s\"", mongo_printable(group->database));
 	const char *batch = "cursor.firstBatch";
 	int64		cursor = 0;
 	bool		found = false;
 	bool		is_past = false;
 
 	bson_array_append(&collections, *bson_iter_value(unconstify(bson_iter_t *, collection)));
-	reply = run(group, user, sync_stream_command(collections.bson, 1, time, 1000));
+	command = sync_stream_command(collections.bson, 1, time, 1000);
+	reply = mongo_run_command(CurrentMemoryContext, user, group->database, command, NULL);
+	if (bson_iter_init_find(&iter, reply, "code"))
+	{
+		int64		code = bson_iter_as_int64(&iter);
+
+		if (code == HISTORY_LOST || code == UNAUTHORIZED || code == INVALID_NAMESPACE)
+			return true;
+		reply = mongo_run_command(CurrentMemoryContext, user, group->database, command, failed);
+	}
 	for (;;)
 	{
-		bson_iter_t iter;
 		bson_iter_t field;
 		bson_iter_t element;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, batch, &field) ||
 			!bson_iter_recurse(&field, &element))
-			return true;
+			mongo_report_bad_bson();
 		while (!found && !is_past && bson_iter_next(&element))
 		{
 			const uint8 *data;
@@ -506,13 +511,15 @@ is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *col
 		}
 		if (found || is_past || cursor == 0)
 			break;
-		reply = run(group, user, bson_from_template("{getMore: @1, collection: @2, maxTimeMS: 100}",
-													bson_int64(cursor), bson_first(collections.bson)));
+		command = bson_from_template("{getMore: @1, collection: @2, maxTimeMS: 100}",
+									 bson_int64(cursor), bson_first(collections.bson));
+		reply = mongo_run_command(CurrentMemoryContext, user, group->database, command, failed);
 		batch = "cursor.nextBatch";
 	}
 	if (cursor != 0)
-		(void) run(group, user, bson_from_template("{killCursors: @1, cursors: [@2]}",
-												   bson_first(collections.bson), bson_int64(cursor)));
+		(void) mongo_run_command(CurrentMemoryContext, user, group->database,
+								 bson_from_template("{killCursors: @1, cursors: [@2]}",
+													bson_first(collections.bson), bson_int64(cursor)), NULL);
 	return found;
 }
 

@@ -118,7 +118,7 @@ sync_own_group(Oid local, bool lock)
 static void
 lock_groups(void)
 {
-	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE ROW EXCLUSIVE MODE", NULL, 0);
+	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE UPDATE EXCLUSIVE MODE", NULL, 0);
 }
 
 /* Returns the group of a local table; NULL if it has none, and then no other session can make one. */
