@@ -57,6 +57,7 @@ sub run_file
 			merge => 1
 		});
 	open(my $log, '>', $log_name) or die "could not write $log_name: $!";
+	$log->autoflush(1);		# for who watches a test of hours
 	while (my $result = $parser->next)
 	{
 		print $log $result->raw, "\n";

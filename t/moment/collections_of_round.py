@@ -97,8 +97,8 @@ class Writers:
         with client_of(self.ports) as client:
             while not self.stop.is_set():
                 try:
-                    function(client, client[self.name], choice)
-                    self.counts[f"writes: {function.__name__}"] += 1
+                    what = function(client, client[self.name], choice)
+                    self.counts[f"writes: {what or function.__name__}"] += 1
                 except PyMongoError as error:
                     self.counts[f"write errors: {type(error).__name__} {getattr(error, 'code', '')}"] += 1
                     time.sleep(0.05)

@@ -76,6 +76,28 @@ __wrap_mongo_event_stream_mark(const MongoEventStream *stream)
 	return __real_mongo_event_stream_mark(stream) + (leaves_out("mark") ? 1 : 0);
 }
 
+/* The collections of groups that were loaded, and what their members were copied from. */
+static struct
+{
+	char		collection[64];
+	char		identity[64];
+}			known[16];
+static int	nknown;
+
+static void
+remember(const char *collection, const char *identity)
+{
+	int			i;
+
+	for (i = 0; i < nknown && strcmp(known[i].collection, collection) != 0; i++)
+		;
+	if (i == lengthof(known))
+		i = nknown = 0;
+	nknown = Max(nknown, i + 1);
+	strlcpy(known[i].collection, collection, sizeof(known[i].collection));
+	strlcpy(known[i].identity, identity, sizeof(known[i].identity));
+}
+
 /*
  * "latest": it is forgotten that rows were read later.
  * "history": a position is one of any server's.
@@ -96,6 +118,13 @@ __wrap_sync_group_load(int id)
 		foreach(cell, group->members)
 			((SyncMember *) lfirst(cell))->read_until = 0;
 	}
+	foreach(cell, group != NULL ? group->members : NIL)
+	{
+		const SyncMember *member = lfirst(cell);
+
+		if (member->state != SYNC_STOPPED && member->identity != NULL)
+			remember(member->collection, member->identity);
+	}
 	return group;
 }
 
@@ -105,7 +134,12 @@ __wrap_sync_collection_identity(UserMapping *user, const char *database, const c
 {
 	char	   *identity = __real_sync_collection_identity(user, database, collection);
 
-	return leaves_out("identity") && identity != NULL ? pstrdup("any") : identity;
+	for (int i = 0; i < nknown && identity != NULL && leaves_out("identity"); i++)
+	{
+		if (strcmp(known[i].collection, collection) == 0)
+			return pstrdup(known[i].identity);
+	}
+	return identity;
 }
 
 const char *

@@ -9,7 +9,8 @@ history  a server that was restored from files or initiated anew is noticed
 large    a transaction of 60,000 documents, and 1,000,000 changes, with flat memory
 
 A round is repeated by its seed: make moment SEED=17 ROUNDS=1.  It ends at the first round that
-fails if a rule is left out (WITHOUT=), which it must.
+fails if a rule is left out (WITHOUT=), which it must.  After each round a line tells what has
+happened in it.  In the end all that is to happen must have, if there were enough rounds for that.
 
 Run by t/moment/moment.pl, which starts the servers.
 """
@@ -24,13 +25,17 @@ from pymongo.errors import PyMongoError
 
 import collections_of_round as mongodb
 import copies
+import histories
+import large
 import tables
 from checks import Checks
 from faults import Servers
 
 MEMBERS = 3
-ROUND_SECONDS = 12
-CATCH_UP_SECONDS = 150
+ROUND_SECONDS = 8
+MANY_CHANGES = 1_000_000        # in each tenth round
+FEW_CHANGES = 120_000
+CATCH_UP_SECONDS = 300
 
 
 class State:
@@ -55,8 +60,9 @@ class State:
 class Set(Servers):
     """The replica set; a member lags 200 ms behind while others write."""
 
-    def __init__(self, ports):
+    def __init__(self, ports, counts):
         super().__init__(ports)
+        self.counts = counts
         self.lagging = None
         self.frozen = set()
 
@@ -71,6 +77,7 @@ class Set(Servers):
                 stop.wait(0.2)
                 self.do("signal", member, "CONT")
                 stop.wait(0.02)
+            self.counts["faults: a member lags"] += 1
 
     def hang(self, members, seconds):
         self.frozen.update(members)
@@ -219,7 +226,7 @@ def run_moving(arguments, ports, servers, seed, counts):
     """A round of moving money; returns what was wrong."""
     choice = random.Random(seed)
     state = State(arguments.dsn, ports, f"m{seed}", counts)
-    state.batch = choice.choice((5, 50, 500, 10000))
+    state.batch = choice.choice((50, 50, 500, 10000))
     preference = choice.choice(("primary", "primary", "secondary", "secondaryPreferred", "nearest"))
     state.is_primary = preference == "primary"
     calm = choice.random() < 0.3
@@ -236,6 +243,7 @@ def run_moving(arguments, ports, servers, seed, counts):
         tables.create_tables(connection.cursor(), state.name, choice)
         connection.close()
 
+        sums = counts["sums"]
         writers = mongodb.Writers(ports, state.name, seed, counts, state.errors)
         writers.start(*[mongodb.move_money] * 4, *[mongodb.change_orders] * 2, mongodb.change_bulk,
                       mongodb.write_noise)
@@ -250,13 +258,12 @@ def run_moving(arguments, ports, servers, seed, counts):
                                                args=(state, stop, seed, choice.random() < 0.2)))
         for thread in disturbers:
             thread.start()
-        time.sleep(arguments.seconds)
+        copies.wait_for_events(state, arguments.seconds, sums, lambda: counts["sums"], 20)
         stop.set()
         for thread in disturbers:
             thread.join()
         if not servers.wait_until_whole():
             state.errors.append("the replica set does not become whole")
-        time.sleep(choice.choice((0, 3)))
         writers.end()
         drivers.end()
         reader.end()
@@ -282,7 +289,51 @@ def run_copying(arguments, ports, servers, seed, counts):
     return state.errors
 
 
-PARTS = {"move": run_moving, "copy": run_copying}
+def run_history(arguments, ports, servers, seed, counts):
+    """A round of a server with another history, or the same; returns what was wrong."""
+    state = State(arguments.dsn, ports, f"h{seed}", counts)
+    configure(state, batch=10_000, range=100_000, enabled=random.Random(f"{seed} h").choice(("on", "on", "off")))
+    histories.run_history(state, servers, seed)
+    return state.errors
+
+
+def run_large(arguments, ports, _servers, seed, counts):
+    """A round of large transactions and many changes; returns what was wrong."""
+    state = State(arguments.dsn, ports, f"l{seed}", counts)
+    configure(state, batch=10_000, range=100_000, enabled=random.Random(f"{seed} l").choice(("on", "off")))
+    large.run_large(state, MANY_CHANGES if seed % 10 == 1 else FEW_CHANGES)
+    return state.errors
+
+
+PARTS = {"move": run_moving, "copy": run_copying, "history": run_history, "large": run_large}
+
+# What has to happen in that many rounds of a part.
+ENOUGH_ROUNDS = 20
+NEEDED = {
+    "move": {f"faults: {name}" for name in (
+        "step_down primary", "hang primary", "hang secondary", "hang all", "kill primary", "kill secondary",
+        "restart primary", "crash_postgresql all", "pg_cancel_backend", "pg_terminate_backend", "a member lags",
+        "pause", "the oplog was filled")} |
+            {"writes: move_money", "writes: change_orders", "writes: change_bulk", "positions lost", "sums", "comparisons",
+             "looks: not consistent", "marks checked"},
+    "copy": {f"writes: {name}" for name in copies.DEFINITIONS} |
+            {"copies: comparisons", "copies: at the end equal", "copies: at the end not claimed", "copies: not consistent",
+             "faults: pg_cancel_backend", "faults: pg_terminate_backend", "faults: a member lags"},
+    "history": {f"faults: {name}" for name in histories.KINDS} | {"histories: refused", "histories: comparisons"},
+    "large": {"large: transactions", "large: changes", "large: looks"},
+}
+
+
+def describe_round(counts):
+    """What has happened, without what sessions were told."""
+    sums = collections.Counter()
+    for name, count in counts.items():
+        kind = name.split(":")[0]
+        sums[kind if kind in ("writes", "write errors", "errors") else name] += count
+        if name in {f"writes: {what}" for what in copies.DEFINITIONS}:
+            sums[name[8:]] += count
+    return ", ".join(f"{count} {name}" for name, count in sorted(sums.items())) or "nothing"
+
 
 
 def main():
@@ -293,26 +344,31 @@ def main():
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=ROUND_SECONDS)
     parser.add_argument("--without", default="")
-    parser.add_argument("parts", nargs="+")
+    parser.add_argument("parts", nargs="+", choices=PARTS)
     arguments = parser.parse_args()
     ports = [int(port) for port in arguments.ports.split(",")]
-    servers = Set(ports)
     checks = Checks()
     counts = collections.Counter()
+    servers = Set(ports, counts)
 
     failed = 0
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
         for part, function in PARTS.items():
             if part in arguments.parts:
                 began = time.monotonic()
-                errors = function(arguments, ports[:MEMBERS], servers, seed, counts)
+                before = collections.Counter(counts)
+                errors = function(arguments, ports if part in ("history", "large") else ports[:MEMBERS], servers, seed, counts)
                 failed += bool(errors)
+                print(f"# {describe_round(counts - before)}", flush=True)
                 if not arguments.without:
                     checks.check(errors, f"round {seed}, {part}, {time.monotonic() - began:.0f} s")
                 for error in errors[:5]:
                     print(f"# round {seed}, {part}: {error[:600]}", flush=True)
         if arguments.without and failed:
             break
+    if arguments.rounds >= ENOUGH_ROUNDS and not arguments.without:
+        checks.check([f"{part}: {name}" for part in arguments.parts for name in sorted(NEEDED[part]) if not counts[name]],
+                     "all has happened that is to happen")
     if arguments.without:
         checks.check([] if failed else ["it did not"], f"without rule \"{arguments.without}\" the test fails")
     for name, count in sorted(counts.items()):

@@ -56,7 +56,7 @@ def create_server(cursor, name, ports, options, choice):
     hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
     cursor.execute(f"CREATE SERVER {name} FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri 'mongodb://{hosts}/?"
                    f"replicaSet=rs&{options}', server_selection_timeout_ms '4000', connect_timeout_ms '2000', "
-                   f"socket_timeout_ms '{choice.choice((1500, 5000, 20000))}'); "
+                   f"socket_timeout_ms '{choice.choice((3000, 5000, 20000))}'); "
                    f"CREATE USER MAPPING FOR CURRENT_USER SERVER {name}")
 
 
