@@ -360,23 +360,24 @@ use warnings;
 sub new
 {
 	my ($class, $node, @arguments) = @_;
-	my $self = bless { in => '', out => '', err => '', asked => 0 }, $class;
+	my $self = bless { in => '', out => '', err => '', asked => 0, timeout => IPC::Run::timeout(300) }, $class;
 
 	$self->{harness} = IPC::Run::start(
 		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), @arguments, '-f', '-' ],
-		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(300));
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, $self->{timeout});
 	return $self;
 }
 
 # ask
-#	Runs statements or psql's commands and returns the rows or, if there are none,
-#	the error.  A mark on each pipe ends the output.
+#	Runs statements or psql's commands, for five minutes at most, and returns the rows or, if
+#	there are none, the error.  A mark on each pipe ends the output.
 sub ask
 {
 	my ($self, $sql) = @_;
 	my $mark = 'done ' . ++$self->{asked};
 
 	@$self{qw(out err)} = ('', '');
+	$self->{timeout}->start;
 	$self->{in} .= "$sql;\n\\echo $mark\n\\warn $mark\n";
 	$self->{harness}->pump until $self->{out} =~ /^$mark\n/m && $self->{err} =~ /^$mark\n/m;
 	s/\n?^$mark\n.*//ms foreach @$self{qw(out err)};
@@ -390,6 +391,7 @@ sub pid { return $_[0]->{pid} //= $_[0]->ask('SELECT pg_backend_pid()') }
 sub close
 {
 	my ($self) = @_;
+	$self->{timeout}->start;
 	$self->{in} .= "\\q\n";
 	$self->{harness}->finish;
 }
