@@ -6,6 +6,9 @@
 COMPILER_FLAGS+=" -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 -fno-sanitize=shift-base -fno-omit-frame-pointer -O1 -g"
 
+# Assertions of our own code, and of what it includes, if PostgreSQL was built without them.
+if [ "${PG_BUILD-}" = package ]; then COMPILER_FLAGS+=" -DUSE_ASSERT_CHECKING=1"; fi
+
 REPORTS=$WORK/reports
 as_lab_user rm -rf "$REPORTS"
 as_lab_user mkdir "$REPORTS"

@@ -36,9 +36,10 @@ postgresql-server-dev-$PG_OLD_MAJOR /usr/include/postgresql/$PG_OLD_MAJOR/server
 "
 fi
 
-# The source of PostgreSQL: make_postgresql_tree, and the packages that it needs.
-case $VARIANT in
-	'' | moment) . "$ROOT/scripts/postgresql_package.sh" ;;
+# The source of PostgreSQL: make_postgresql_tree, and the packages that it needs.  PG_BUILD=package:
+# Debian's build for any variant, where the archive has no source package.
+case ${PG_BUILD:-$VARIANT} in
+	'' | moment | package) . "$ROOT/scripts/postgresql_package.sh" ;;
 	sanitize | faults | valgrind) . "$ROOT/scripts/postgresql_source.sh" ;;
 	*) fail "there is no VARIANT \"$VARIANT\"; there are: sanitize, faults, valgrind, moment" ;;
 esac
