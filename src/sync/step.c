@@ -486,7 +486,11 @@ sync_step(SyncRun *run, int max_wait)
 	if (run->has_more)
 		return SYNC_DONE;
 	until = Max(run->known_until, group->position);
-	/* the changes of one time are applied whole, so small batches of them are of no use */
+
+	/*
+	 * the changes of one time are applied whole, so small batches of them are
+	 * of no use
+	 */
 	if (until == group->position && !run->is_at_end)
 		run->batch_size = Min(SYNC_BATCH, run->batch_size * 2);
 	if (until == group->position && !run->is_copying)
