@@ -109,7 +109,8 @@ typedef enum MongoTypeKind
 
 typedef struct MongoKind
 {
-	MongoTypeKind class;		/* kinds of one class can be compared */
+	MongoTypeKind compared_as;	/* values of kinds with the same can be
+								 * compared */
 
 	/*
 	 * Template that converts a field to the one form in which aggregation

@@ -190,7 +190,7 @@ typedef struct MongoDirectPlan
 {
 	const char *database;
 	const char *collection;
-	Const	   *command;		/* {filter, projection}, see translate.h */
+	Const	   *command;		/* {filter, projection}, see template.c */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
 	List	   *assignments;	/* MongoAssignment * */
 	CmdType		operation;

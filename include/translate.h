@@ -62,7 +62,7 @@ typedef struct MongoField
 	MongoColumns *columns;		/* of its table; NULL in a plan */
 	const char *path;			/* in the document, with the table's prefix */
 
-	/* for local time of the field, see translate_internal.h */
+	/* for local time of the field, see local_time.c */
 	const char *zone;			/* time zone of the local time: a name, or ""
 								 * for the session's; NULL: the field itself */
 	const char *result_zone;	/* zone that makes it an instant again, or
@@ -73,15 +73,15 @@ typedef struct MongoField
 								 * over one */
 	int32		typmod;			/* of the domain's base type */
 	Oid			operator_type;	/* the type whose operators compare it */
-	bson_type_t bson_type;		/* declared one, or BSON_TYPE_EOD: convert.h */
+	bson_type_t bson_type;		/* declared one, or BSON_TYPE_EOD */
 	MongoTypeMismatch type_mismatch;	/* of the column, see
 										 * mongo_column_mismatch() */
 	int			element;		/* element of an array of 'type':
-								 * MONGO_ANY_ELEMENT of translate.h, or its
-								 * number, counted from 1; 0: the field itself */
+								 * MONGO_ANY_ELEMENT, or its number, counted
+								 * from 1; 0: the field itself */
 	Oid			cast_type;		/* the type that json, or json's text, is cast
 								 * to; InvalidOid: no cast */
-	int			wrapper;		/* a MongoJsonWrapper of translate.h */
+	int			wrapper;		/* a MongoJsonWrapper */
 	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
 	bool		unindexed;		/* no index: by an option, or inside json */
 } MongoField;
@@ -175,7 +175,7 @@ typedef struct MongoPredicate
 	Oid			json_test;		/* jsonb's operator, such as @> or ?, before
 								 * 'value'; InvalidOid: a comparison */
 	Oid			collation;		/* of the comparison */
-	int			strategy;		/* of the operator, see translate.h */
+	int			strategy;		/* see mongo_default_strategy() */
 	MongoPredicateForm form;
 	Oid			value_type;		/* of the value, or of the array's elements */
 	Oid			relid;			/* of the table, for MONGO_PREDICATE_MATCH */
@@ -254,7 +254,7 @@ extern int	mongo_append_type_checks(bson_t *conditions, int index, const char *p
 									 int32 typmod, bson_type_t bson_type, bool nullable,
 									 bool use_expressions);
 extern Oid	mongo_default_opfamily(Oid type);
-extern int	mongo_default_strategy(Oid operator, Oid type);
+extern int	mongo_default_strategy(Oid opno, Oid type);
 extern int	mongo_negated_strategy(int strategy);
 extern int	mongo_commuted_strategy(int strategy);
 extern bool mongo_is_upper_bound(int strategy);
@@ -536,8 +536,8 @@ typedef struct MongoUpdateOperators
 } MongoUpdateOperators;
 
 extern bool mongo_is_nested_type(Oid typid);
-extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old,
-								 Datum new, Oid typid, int32 typmod);
+extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old_value,
+								 Datum new_value, Oid typid, int32 typmod);
 
 /* --------------------------------- row.c --------------------------------- */
 

@@ -445,20 +445,20 @@ write_point(MONGO_WRITE_ARGS)
  * its day.  The normal form of numeric is normalize_numeric() in expression.c.
  */
 const MongoKind mongo_kinds[] = {
-	[KIND(OTHER)] = {.class = KIND(OTHER)},
-	[KIND(INTEGER)] = {.class = KIND(INTEGER), .normal_form = "{$toLong: @1}", .compares_raw = true, .is_key = true, .type_decides_fit = true},
-	[KIND(REAL)] = {.class = KIND(DOUBLE)},
-	[KIND(DOUBLE)] = {.class = KIND(DOUBLE), .normal_form = NORMAL_DOUBLE, .has_nan = true, .compares_raw = true, .is_key = true},
-	[KIND(NUMERIC)] = {.class = KIND(NUMERIC), .normal_form = "{$toDecimal: @1}", .has_nan = true},
-	[KIND(TEXT)] = {.class = KIND(TEXT), .normal_form = NORMAL_TEXT, .is_key = true, .type_decides_fit = true},
-	[KIND(BOOLEAN)] = {.class = KIND(BOOLEAN), .normal_form = "", .is_key = true, .type_decides_fit = true},
-	[KIND(UUID)] = {.class = KIND(UUID)},
-	[KIND(DATE)] = {.class = KIND(TIMESTAMP), .normal_form = "{$dateTrunc: {date: @1, unit: 'day'}}", .type_decides_fit = true},
-	[KIND(TIMESTAMP)] = {.class = KIND(TIMESTAMP), .normal_form = "", .is_key = true, .type_decides_fit = true},
-	[KIND(TIMESTAMPTZ)] = {.class = KIND(TIMESTAMPTZ), .normal_form = "", .is_key = true, .type_decides_fit = true},
-	[KIND(OBJECTID)] = {.class = KIND(OBJECTID), .normal_form = "", .is_key = true, .type_decides_fit = true},
-	[KIND(JSON)] = {.class = KIND(TEXT)},
-	[KIND(JSONB)] = {.class = KIND(JSONB)},
+	[KIND(OTHER)] = {.compared_as = KIND(OTHER)},
+	[KIND(INTEGER)] = {.compared_as = KIND(INTEGER), .normal_form = "{$toLong: @1}", .compares_raw = true, .is_key = true, .type_decides_fit = true},
+	[KIND(REAL)] = {.compared_as = KIND(DOUBLE)},
+	[KIND(DOUBLE)] = {.compared_as = KIND(DOUBLE), .normal_form = NORMAL_DOUBLE, .has_nan = true, .compares_raw = true, .is_key = true},
+	[KIND(NUMERIC)] = {.compared_as = KIND(NUMERIC), .normal_form = "{$toDecimal: @1}", .has_nan = true},
+	[KIND(TEXT)] = {.compared_as = KIND(TEXT), .normal_form = NORMAL_TEXT, .is_key = true, .type_decides_fit = true},
+	[KIND(BOOLEAN)] = {.compared_as = KIND(BOOLEAN), .normal_form = "", .is_key = true, .type_decides_fit = true},
+	[KIND(UUID)] = {.compared_as = KIND(UUID)},
+	[KIND(DATE)] = {.compared_as = KIND(TIMESTAMP), .normal_form = "{$dateTrunc: {date: @1, unit: 'day'}}", .type_decides_fit = true},
+	[KIND(TIMESTAMP)] = {.compared_as = KIND(TIMESTAMP), .normal_form = "", .is_key = true, .type_decides_fit = true},
+	[KIND(TIMESTAMPTZ)] = {.compared_as = KIND(TIMESTAMPTZ), .normal_form = "", .is_key = true, .type_decides_fit = true},
+	[KIND(OBJECTID)] = {.compared_as = KIND(OBJECTID), .normal_form = "", .is_key = true, .type_decides_fit = true},
+	[KIND(JSON)] = {.compared_as = KIND(TEXT)},
+	[KIND(JSONB)] = {.compared_as = KIND(JSONB)},
 };
 
 /* A type that is stored as a String in its text form. */
@@ -598,9 +598,9 @@ mongo_type_facts(Oid typid)
 bool
 mongo_types_compare(Oid left, Oid right)
 {
-	MongoTypeKind class = mongo_kind_of_type(left)->class;
+	MongoTypeKind class = mongo_kind_of_type(left)->compared_as;
 
-	return class != MONGO_KIND_OTHER && class == mongo_kind_of_type(right)->class;
+	return class != MONGO_KIND_OTHER && class == mongo_kind_of_type(right)->compared_as;
 }
 
 /*

@@ -295,7 +295,7 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 	if ((predicate->field.zone != NULL && predicate->field.zone[0] == '\0') ||
 		(predicate->field.result_zone != NULL && predicate->field.result_zone[0] == '\0'))
 		return true;
-	return mongo_kind_of_type(predicate->value_type)->class == MONGO_KIND_TIMESTAMP &&
+	return mongo_kind_of_type(predicate->value_type)->compared_as == MONGO_KIND_TIMESTAMP &&
 		mongo_type_kind(OidIsValid(predicate->field.cast_type) ? predicate->field.cast_type :
 						getBaseType(predicate->field.type)) == MONGO_KIND_TIMESTAMPTZ;
 }
@@ -944,7 +944,7 @@ mongo_default_opfamily(Oid type)
  *		0.
  */
 int
-mongo_default_strategy(Oid operator, Oid type)
+mongo_default_strategy(Oid opno, Oid type)
 {
 	Oid			family = mongo_default_opfamily(type);
 	Oid			negator;
@@ -952,10 +952,10 @@ mongo_default_strategy(Oid operator, Oid type)
 
 	if (!OidIsValid(family))
 		return 0;
-	strategy = get_op_opfamily_strategy(operator, family);
+	strategy = get_op_opfamily_strategy(opno, family);
 	if (strategy != 0)
 		return strategy;
-	negator = get_negator(operator);
+	negator = get_negator(opno);
 	return OidIsValid(negator) &&
 		get_op_opfamily_strategy(negator, family) == BTEqualStrategyNumber ?
 		MONGO_STRATEGY_NOT_EQUAL : 0;

@@ -280,7 +280,7 @@ takes_two(const MongoPredicate *predicate)
 		return false;
 	if (!OidIsValid(predicate->field.cast_type))
 		return predicate->value_type == TEXTOID;
-	class = mongo_kind_of_type(predicate->field.cast_type)->class;
+	class = mongo_kind_of_type(predicate->field.cast_type)->compared_as;
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 

@@ -121,16 +121,16 @@ typedef struct Operands
  *		a normal form; 0 for any other operator.
  */
 int
-mongo_comparison_strategy(Oid operator)
+mongo_comparison_strategy(Oid opno)
 {
 	Oid			left;
 	Oid			right;
 
-	op_input_types(operator, &left, &right);
+	op_input_types(opno, &left, &right);
 	if (!mongo_types_compare(left, right) ||
-		mongo_kinds[mongo_kind_of_type(left)->class].normal_form == NULL)
+		mongo_kinds[mongo_kind_of_type(left)->compared_as].normal_form == NULL)
 		return 0;
-	return mongo_default_strategy(operator, left);
+	return mongo_default_strategy(opno, left);
 }
 
 /* Tells whether MongoDB can compare texts as under the collation.  True of other types. */

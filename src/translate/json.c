@@ -80,7 +80,7 @@ values_of(const MongoPredicate *predicate, Datum value, Datum **values)
 static bool
 is_date_class(Oid type)
 {
-	MongoTypeKind class = mongo_kind_of_type(type)->class;
+	MongoTypeKind class = mongo_kind_of_type(type)->compared_as;
 
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
@@ -143,7 +143,7 @@ rounding(const MongoPredicate *predicate, double number)
 
 	if (predicate->field.cast_type == FLOAT4OID)
 		slack += FLT_MIN;
-	else if (mongo_kind_of_type(predicate->field.cast_type)->class == MONGO_KIND_INTEGER)
+	else if (mongo_kind_of_type(predicate->field.cast_type)->compared_as == MONGO_KIND_INTEGER)
 		slack += 1;
 	else if (predicate->field.cast_type == NUMERICOID &&
 			 mongo_numeric_typmod(predicate->field.typmod, &precision, &scale))
@@ -427,7 +427,7 @@ static const struct
 static bool
 is_number_class(Oid type)
 {
-	MongoTypeKind class = mongo_kind_of_type(type)->class;
+	MongoTypeKind class = mongo_kind_of_type(type)->compared_as;
 
 	return class == MONGO_KIND_INTEGER || class == MONGO_KIND_DOUBLE || class == MONGO_KIND_NUMERIC;
 }
@@ -467,8 +467,8 @@ mongo_json_cast_exactness(const MongoPredicate *predicate)
 	if (predicate->field.wrapper == MONGO_WRAPPER_OID ||
 		(is_date_class(predicate->field.cast_type) && is_date_class(predicate->value_type)))
 		return MONGO_SUPERSET;
-	class = mongo_kind_of_type(predicate->field.cast_type)->class;
-	if (class != mongo_kind_of_type(predicate->value_type)->class)
+	class = mongo_kind_of_type(predicate->field.cast_type)->compared_as;
+	if (class != mongo_kind_of_type(predicate->value_type)->compared_as)
 		return MONGO_NOT_SHIPPABLE;
 	return is_number_class(predicate->field.cast_type) ||
 		(class == MONGO_KIND_BOOLEAN && predicate->strategy == BTEqualStrategyNumber) ?

@@ -508,9 +508,9 @@ find_test(Oid operator)
  *		Tells whether this operator is jsonb's @>, ?, ?|, ?&, @? or @@.
  */
 bool
-mongo_is_json_test(Oid operator)
+mongo_is_json_test(Oid opno)
 {
-	return find_test(operator) >= 0;
+	return find_test(opno) >= 0;
 }
 
 /*
@@ -519,9 +519,9 @@ mongo_is_json_test(Oid operator)
  *		none that excludes any document.
  */
 bool
-mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
+mongo_render_json_test(const char *path, Oid opno, Datum value, bson_t *match)
 {
-	int			row = find_test(operator);
+	int			row = find_test(opno);
 
 	return tests[row].render(path, value, tests[row].variant, match);
 }

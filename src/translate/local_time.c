@@ -449,7 +449,7 @@ MongoExactness
 mongo_local_time_exactness(const MongoPredicate *predicate)
 {
 	bool		is_number = predicate->field.time_part == CLOCK_YEAR_NUMBER;
-	MongoTypeKind class = mongo_kind_of_type(predicate->value_type)->class;
+	MongoTypeKind class = mongo_kind_of_type(predicate->value_type)->compared_as;
 
 	if (predicate->form != MONGO_PREDICATE_SCALAR ||
 		(is_near(predicate) && predicate->strategy == MONGO_STRATEGY_NOT_EQUAL) ||

@@ -324,7 +324,7 @@ least_value(const MongoPredicate *predicate)
 {
 	static const bson_oid_t first_oid = {{0}};
 
-	switch (mongo_kind_of_type(getBaseType(predicate->field.type))->class)
+	switch (mongo_kind_of_type(getBaseType(predicate->field.type))->compared_as)
 	{
 		case MONGO_KIND_INTEGER:
 		case MONGO_KIND_DOUBLE:

@@ -236,24 +236,24 @@ append_changes(const MongoUpdateOperators *operators, const char *path, const bs
 
 /*
  * mongo_append_changes
- *		Appends the operators that change the field at 'path' from 'old' to 'new', both not NULL and
- *		of this nested type.  Returns false and appends nothing if the field must be written as a
- *		whole.
+ *		Appends the operators that change the field at 'path' from the old to the new value, both
+ *		not NULL and of this nested type.  Returns false and appends nothing if the field must be
+ *		written as a whole.
  *
  * If paths can express the change, parts that would be written as the same BSON are not written.
  * Elements that move within an array are written, and so is an object in which a key changes that a
  * path cannot name ("a.b", "$a").  Raises the errors of encoding.
  */
 bool
-mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old,
-					 Datum new, Oid typid, int32 typmod)
+mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old_value,
+					 Datum new_value, Oid typid, int32 typmod)
 {
 	bson_t	   *values = bson_create_in(CurrentMemoryContext);
 	bson_iter_t from;
 	bson_iter_t to;
 
-	mongo_append_datum(values, "old", -1, old, false, typid, typmod);
-	mongo_append_datum(values, "new", -1, new, false, typid, typmod);
+	mongo_append_datum(values, "old", -1, old_value, false, typid, typmod);
+	mongo_append_datum(values, "new", -1, new_value, false, typid, typmod);
 	if (!bson_iter_init_find(&from, values, "old") || !bson_iter_init_find(&to, values, "new"))
 		elog(ERROR, "malformed document");
 	return is_same(&from, &to) || append_changes(operators, path, &from, &to, typid, 0);

@@ -42,8 +42,8 @@ extern MongoMatch mongo_render_match(const MongoPredicate *predicate, Datum json
 /* -------------------------------- jsonb.c -------------------------------- */
 
 extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match);
-extern bool mongo_is_json_test(Oid operator);
-extern bool mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match);
+extern bool mongo_is_json_test(Oid opno);
+extern bool mongo_render_json_test(const char *path, Oid opno, Datum value, bson_t *match);
 
 /* ----------------------------- local_time.c ------------------------------ */
 
@@ -144,7 +144,7 @@ extern const char *mongo_guard_template(const char *template, const MongoValue *
 
 /* ------------------------- expression_compare.c -------------------------- */
 
-extern int	mongo_comparison_strategy(Oid operator);
+extern int	mongo_comparison_strategy(Oid opno);
 extern bool mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 						  Oid collation, MongoValue *value);
 extern bool mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *right,
