@@ -109,8 +109,7 @@ typedef enum MongoTypeKind
 
 typedef struct MongoKind
 {
-	MongoTypeKind compared_as;	/* values of kinds with the same can be
-								 * compared */
+	MongoTypeKind compared_as;	/* kinds with the same one can be compared */
 
 	/*
 	 * Template that converts a field to the one form in which aggregation
