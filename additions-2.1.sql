@@ -11,3 +11,127 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION mongo_cluster_time(name) IS 'the present time of a MongoDB server''s clock';
+
+-- Indexes tell about fields that are no columns, for which USAGE is needed.
+CREATE OR REPLACE VIEW mongo_fdw_statistics WITH (security_barrier) AS
+SELECT t.ftrelid::pg_catalog.regclass AS relation, d.collection, d.learned_at, d.documents, d.document_size,
+	CASE WHEN pg_catalog.has_server_privilege(t.ftserver, 'USAGE') THEN d.indexes END AS indexes, d.round_trip_time,
+	d.bandwidth
+FROM mongo_fdw_statistics_data d JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) d.relid
+WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT');
+
+--
+-- What to change after another mongo_fdw: a row for each finding, with the statement that mends it
+--
+-- The report looks up no name when it runs: it may run for minutes as a superuser, while others
+-- rename the extension's schema.  What catches errors is in C, or calls PostgreSQL's functions only.
+--
+
+CREATE FUNCTION mongo_fdw_check_all(tables oid[], sample integer)
+RETURNS TABLE (relation oid, finding text, field text, "column" name, documents bigint, types text[], detail text)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE;
+
+COMMENT ON FUNCTION mongo_fdw_check_all(oid[], integer) IS 'mongo_fdw_check() of tables of a server, for mongo_fdw_migration_report()';
+
+CREATE FUNCTION mongo_fdw_option_error(options text[], catalog oid)
+RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE;
+
+COMMENT ON FUNCTION mongo_fdw_option_error(text[], oid) IS 'what is wrong with options, for mongo_fdw_migration_report()';
+
+CREATE FUNCTION mongo_fdw_percent_decoded(value text)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $decoded$
+BEGIN
+	RETURN (SELECT convert_from(string_agg(CASE length(part[1]) WHEN 3 THEN decode(substr(part[1], 2), 'hex')
+			ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY place), 'UTF8')
+		FROM regexp_matches(value, '(%[0-9A-Fa-f]{2}|.)', 'gs') WITH ORDINALITY AS parts (part, place));
+-- not text in UTF-8
+EXCEPTION WHEN data_exception THEN
+	RETURN NULL;
+END;
+$decoded$;
+
+COMMENT ON FUNCTION mongo_fdw_percent_decoded(text) IS 'a percent-encoded text, or NULL, for mongo_fdw_migration_report()';
+
+CREATE OR REPLACE FUNCTION mongo_fdw_migration_report(sample integer DEFAULT 1000)
+RETURNS TABLE (object text, finding text, detail text, alteration text)
+LANGUAGE sql VOLATILE STRICT
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+	WITH servers AS (
+		SELECT s.oid, s.srvname, s.srvoptions FROM pg_catalog.pg_foreign_server s
+			JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw
+		WHERE w.fdwhandler::oid = 'mongo_fdw_handler()'::regprocedure::oid
+	), tables AS (
+		SELECT t.ftrelid, t.ftrelid::regclass::text AS name, t.ftoptions, s.oid, s.srvname, s.srvoptions
+		FROM pg_catalog.pg_foreign_table t JOIN servers s ON s.oid = t.ftserver
+	), objects AS (
+		SELECT 1 AS kind, oid, pg_catalog.format('server %I', srvname) AS name, pg_catalog.format('ALTER SERVER %I', srvname) AS alter,
+			'pg_catalog.pg_foreign_server'::regclass::oid AS catalog, srvoptions AS options
+		FROM servers
+		UNION ALL
+		SELECT 2, m.umid, pg_catalog.format('user mapping of %s for server %I', m.usename, m.srvname),
+			pg_catalog.format('ALTER USER MAPPING FOR %s SERVER %I', CASE m.umuser WHEN 0::oid THEN 'PUBLIC' ELSE quote_ident(m.usename::text) END, m.srvname),
+			'pg_catalog.pg_user_mapping'::regclass::oid, m.umoptions
+		FROM pg_catalog.pg_user_mappings m JOIN servers s ON s.oid = m.srvid
+		UNION ALL
+		SELECT 3, ftrelid, 'table ' || name, 'ALTER FOREIGN TABLE ' || name, 'pg_catalog.pg_foreign_table'::regclass::oid, ftoptions
+		FROM tables
+		UNION ALL
+		SELECT 4, t.ftrelid, pg_catalog.format('column %I of table %s', a.attname, t.name),
+			pg_catalog.format('ALTER FOREIGN TABLE %s ALTER COLUMN %I', t.name, a.attname), 'pg_catalog.pg_attribute'::regclass::oid, a.attfdwoptions
+		FROM pg_catalog.pg_attribute a JOIN tables t ON t.ftrelid = a.attrelid
+		WHERE a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
+	), validated AS MATERIALIZED (
+		SELECT *, mongo_fdw_option_error(options, catalog) AS error FROM objects
+	), options AS (
+		SELECT v.kind, v.oid, v.name AS object, v.alter, v.catalog, v.error, o.option, o.number, split_part(o.option, '=', 1) AS name,
+			substr(o.option, strpos(o.option, '=') + 1) AS value
+		FROM validated v, pg_catalog.unnest(v.options) WITH ORDINALITY AS o (option, number)
+	), findings AS (
+		SELECT o.kind, o.oid, o.number, o.object, 'option that is not accepted' AS finding, e.error AS detail,
+			pg_catalog.format('%s OPTIONS (DROP %I);', o.alter, o.name) AS alteration
+		-- some options need others; and the caller might not set one that is there
+		FROM options o, mongo_fdw_option_error(ARRAY[o.option], o.catalog) AS e (error)
+		WHERE o.error IS NOT NULL AND e.error <> ''
+		UNION ALL
+		SELECT kind, oid, number, object, 'percent-encoded ' || name, 'It is sent as it stands, and was decoded before.',
+			CASE WHEN d.value IS NOT NULL THEN pg_catalog.format('%s OPTIONS (SET %I %L);', alter, name, d.value) END
+		FROM options o, mongo_fdw_percent_decoded(o.value) AS d (value)
+		WHERE name IN ('username', 'password') AND o.value ~ '%[0-9A-Fa-f]{2}'
+		UNION ALL
+		SELECT 5, t.ftrelid, 0, 'table ' || t.name, '__doc has another form',
+			'It is relaxed Extended JSON of version 2, and was that of version 1.', NULL
+		FROM tables t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.ftrelid AND a.attname = '__doc' AND NOT a.attisdropped
+		UNION ALL
+		SELECT 5, t.ftrelid, c.number, CASE WHEN c.finding LIKE 'MongoDB %' THEN pg_catalog.format('server %I', t.srvname) ELSE 'table ' || t.name END,
+			CASE c.finding WHEN 'types of _id' THEN '_id of type name' ELSE c.finding END,
+			CASE c.finding WHEN 'types of _id' THEN 'All _id of the sample are ObjectIds, and the column finds Strings, too, which is slower.'
+				ELSE pg_catalog.concat_ws(' ', quote_ident(c."column"::text), c.types::text, c.detail) END,
+			CASE WHEN c.finding = 'types of _id'
+				THEN pg_catalog.format('ALTER FOREIGN TABLE %s ALTER COLUMN _id OPTIONS (ADD bson_type ''objectId'');', t.name)
+				WHEN c.finding = 'MongoDB refuses the login' AND NOT EXISTS (SELECT FROM pg_catalog.pg_options_to_table(t.srvoptions) WHERE option_name = 'authentication_database')
+				THEN pg_catalog.format('ALTER SERVER %I OPTIONS (ADD authentication_database %L);', t.srvname, coalesce(o.database, 'test'))
+				WHEN c.finding = 'values that do not fit' AND o.mismatch IS NULL AND row_number() OVER (PARTITION BY t.ftrelid, c.finding ORDER BY c.number) = 1
+				THEN pg_catalog.format('ALTER FOREIGN TABLE %s OPTIONS (ADD type_mismatch ''null'');', t.name) END
+		FROM (SELECT pg_catalog.array_agg(ftrelid ORDER BY ftrelid) AS relids FROM tables GROUP BY oid) AS s,
+			mongo_fdw_check_all(s.relids, sample) WITH ORDINALITY AS c (relation, finding, field, "column", documents, types, detail, number)
+			JOIN tables t ON t.ftrelid = c.relation,
+			LATERAL (SELECT min(option_value) FILTER (WHERE option_name = 'database') AS database,
+				min(option_value) FILTER (WHERE option_name = 'type_mismatch') AS mismatch,
+				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind')) AS deriving
+				FROM pg_catalog.pg_options_to_table(t.ftoptions)) AS o
+		WHERE c.finding IN ('values that do not fit', 'collection does not exist', 'cannot be read', 'MongoDB refuses the login', 'MongoDB cannot be reached')
+			OR c.finding = 'types of _id' AND c.types OPERATOR(pg_catalog.=) '{ObjectId}'::text[] AND o.deriving = 0
+				AND EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = t.ftrelid AND attname = '_id' AND atttypid = 'pg_catalog.name'::regtype::oid
+					AND attfdwoptions IS NULL)
+	)
+	SELECT object, finding, detail, alteration FROM findings ORDER BY kind, oid, number;
+END;
+
+COMMENT ON FUNCTION mongo_fdw_migration_report(integer) IS 'what to change in a database that came from another mongo_fdw';

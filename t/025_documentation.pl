@@ -124,8 +124,9 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 			FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 			WHERE (e.extname = 'mongo_sync' OR e.extname = 'mongo_fdw' AND p.proname LIKE 'mongo%') AND p.proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')
-			-- what views are made of
-			AND p.proname NOT IN ('mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get', 'worker_problem', 'time_text', 'time')}) ],
+			-- what views and the migration report are made of
+			AND p.proname NOT IN ('mongo_fdw_check_all', 'mongo_fdw_option_error', 'mongo_fdw_percent_decoded',
+				'mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get', 'worker_problem', 'time_text', 'time')}) ],
 		'functions');
 
 	# Lines of EXPLAIN: what it has in JSON beside PostgreSQL's own.
@@ -338,11 +339,11 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	my $member = q{JOIN pg_depend d ON d.objid = o.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'mongo_fdw'};
 
-	# Not those that operators, types, the wrapper and views are made of.
+	# Not those that operators, types, the wrapper, views and the migration report are made of.
 	all_named('functions', split /\n/, $node->safe_psql('reference', qq{
 		SELECT DISTINCT proname FROM pg_proc o $member AND d.classid = 'pg_proc'::regclass
 		WHERE proname NOT LIKE 'objectid\\_%' AND proname NOT LIKE 'mongo\\_fdw\\_stat%\\_get'
-		AND proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')}));
+		AND proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator', 'mongo_fdw_check_all', 'mongo_fdw_option_error', 'mongo_fdw_percent_decoded')}));
 	all_named('views', split /\n/, $node->safe_psql('reference', qq{
 		SELECT relname FROM pg_class o $member AND d.classid = 'pg_class'::regclass WHERE relkind = 'v'}));
 	all_named('settings', split /\n/, $node->safe_psql('reference',

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * check.c
- *		mongo_fdw_check(): compares a table's definition with its collection.
+ *		mongo_fdw_check(): compares a table's definition with its collection; and what
+ *		mongo_fdw_migration_report() needs of C.
  *
  * Reads a sample of the documents with the table's columns and lists the indexes.
  * Changes nothing.
@@ -55,16 +56,19 @@ typedef struct Check
 	MemoryContext context;		/* of all this */
 	MemoryContext document_context; /* reset for each document */
 	ReturnSetInfo *result;
+	bool		is_report;		/* for the migration report */
 } Check;
 
 PG_FUNCTION_INFO_V1(mongo_fdw_check);
+PG_FUNCTION_INFO_V1(mongo_fdw_check_all);
+PG_FUNCTION_INFO_V1(mongo_fdw_option_error);
 
 /* ------------------------------ findings ----------------------------------- */
 
 /*
  * add_finding
- *		Add a row to the result.  An argument that is NULL, no types or -1 documents gives
- *		NULL; 'field' is UTF-8.
+ *		Add a row to the result, which begins with the table in the migration report.  An argument
+ *		that is NULL, no types or -1 documents gives NULL; 'field' is UTF-8.
  */
 static void
 add_finding(const Check *check, const char *finding, const char *field, const char *column,
@@ -73,8 +77,9 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 	Datum		names[BSON_TYPE_COUNT];
 	int			count = 0;
 	NameData	name;
-	bool		isnull[] = {false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
+	bool		isnull[] = {false, false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
 	Datum		values[] = {
+		ObjectIdGetDatum(RelationGetRelid(check->relation)),
 		CStringGetTextDatum(finding),
 		field == NULL ? (Datum) 0 : CStringGetTextDatum(mongo_printable(field)),
 		NameGetDatum(&name),
@@ -89,8 +94,9 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 		if ((types & ((uint32) 1 << i)) != 0)
 			names[count++] = CStringGetTextDatum(mongo_bson_type_name(BSON_TYPE_OF_BIT(i)));
 	}
-	values[4] = PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
-	tuplestore_putvalues(check->result->setResult, check->result->setDesc, values, isnull);
+	values[5] = PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+	tuplestore_putvalues(check->result->setResult, check->result->setDesc,
+						 values + !check->is_report, isnull + !check->is_report);
 }
 
 /* ------------------------------ the table ---------------------------------- */
@@ -236,9 +242,19 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	}
 }
 
+/*
+ * check_documents: reads a sample.
+ *
+ * A table's domains may call any function.  The caller who has the rights of the table's owner is
+ * protected from that, as by ANALYZE: they run with the owner's rights alone, and look up no name
+ * in the caller's schemas.  Otherwise the owner must be protected from the caller's settings and
+ * temporary objects, so that they run with the caller's rights, as in a query.
+ */
 static void
 check_documents(Check *check, int sample)
 {
+	Oid			owner = check->relation->rd_rel->relowner;
+	bool		as_owner = owner != GetUserId() && has_privs_of_role(GetUserId(), owner);
 	bool		has_more = mongo_fetch_row_count(check->user, check->options) > sample;
 	MongoCursor *cursor = sample_open(check->user, check->options, has_more ? sample : 0, NULL,
 									  SAMPLE_BATCH, NULL);
@@ -256,10 +272,14 @@ check_documents(Check *check, int sample)
 
 		MemoryContextReset(check->document_context);
 		previous = MemoryContextSwitchTo(check->document_context);
-		/* as under ANALYZE, since domains may call the owner's functions */
 		GetUserIdAndSecContext(&user, &security);
-		SetUserIdAndSecContext(check->relation->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 		level = NewGUCNestLevel();
+		if (as_owner)
+		{
+			SetUserIdAndSecContext(owner, security | SECURITY_RESTRICTED_OPERATION);
+			(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+									 GUC_ACTION_SAVE, true, 0, false);
+		}
 		check_document(check, data, length);
 		AtEOXact_GUC(false, level);
 		SetUserIdAndSecContext(user, security);
@@ -363,54 +383,193 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 	}
 }
 
+/* report_ids: for the migration report, the types of the _ids. */
+static void
+report_ids(const Check *check)
+{
+	const SampledField *field = field_sample_find(check->sample, "_id", false);
+	double		counts[BSON_TYPE_COUNT];
+	uint32		types;
+
+	if (field != NULL && sampled_field_counts(field, counts, &types) > 0)
+		add_finding(check, "types of _id", NULL, NULL, -1, types, NULL);
+}
+
+/*
+ * check_table
+ *		Adds a row for each finding to the result.
+ *
+ * Raises 42809 for a table of another wrapper, 42501 without SELECT on it or without USAGE on its
+ * server, as it shows fields that are no columns, 22023 for a sample size below 1.
+ */
+static void
+check_table(Check *check, int sample)
+{
+	Relation	relation = check->relation;
+	Oid			relid = RelationGetRelid(relation);
+	Oid			serverid = mongo_require_own_table(relation);
+	MongoStatistics indexes;
+	const char *refusal;
+	IndexListing listing;
+
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, RelationGetRelationName(relation));
+	if (sample < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a sample must have at least one document")));
+	check->options = mongo_table_options(relid);
+	check->user = mongo_caller_mapping(GetForeignServer(serverid));
+
+	listing = index_list(check->user, check->options->database, check->options->collection,
+						 &indexes, &refusal);
+	if (listing == INDEXES_OF_NOTHING)
+		add_finding(check, "collection does not exist", NULL, NULL, -1, 0,
+					perhaps(psprintf("%s.%s", check->options->database, check->options->collection),
+							nearest_collection(check->user, check->options->database,
+											   check->options->collection)));
+	else if (mongo_column_facts(relid)->parameters == NIL && check->options->change_stream == NULL)
+	{
+		prepare(check);
+		check_documents(check, sample);
+		if (!check->whole_document)
+			report_fields(check, &check->sample->root, "");
+		report_columns(check);
+		/* MongoDB uses no index for the rows that stages produce */
+		if (listing == INDEXES_LISTED && !mongo_is_pipeline_table(check->options))
+			report_indexes(check, &indexes);
+		if (check->is_report)
+			report_ids(check);
+	}
+}
+
 /*
  * mongo_fdw_check(table regclass, sample int)
- *		Return a row for each finding.
- *
- * Raises 42809 for a table of another wrapper, 42501 without SELECT on it, 22023 for a
- * sample size below 1.
+ *		Return a row for each finding.  Raises what check_table() raises.
  */
 Datum
 mongo_fdw_check(PG_FUNCTION_ARGS)
 {
 	Check		check = {.relation = table_open(PG_GETARG_OID(0), AccessShareLock)};
-	const char *name = RelationGetRelationName(check.relation);
-	Oid			serverid = mongo_require_own_table(check.relation);
-	int			sample = PG_GETARG_INT32(1);
-	MongoStatistics indexes;
-	const char *refusal;
-	IndexListing listing;
 
-	if (pg_class_aclcheck(RelationGetRelid(check.relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, name);
-	if (sample < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a sample must have at least one document")));
 	InitMaterializedSRF(fcinfo, 0);
 	check.result = (ReturnSetInfo *) fcinfo->resultinfo;
-	check.options = mongo_table_options(RelationGetRelid(check.relation));
-	check.user = mongo_user_mapping(GetUserId(), serverid);
-
-	listing = index_list(check.user, check.options->database, check.options->collection,
-						 &indexes, &refusal);
-	if (listing == INDEXES_OF_NOTHING)
-		add_finding(&check, "collection does not exist", NULL, NULL, -1, 0,
-					perhaps(psprintf("%s.%s", check.options->database, check.options->collection),
-							nearest_collection(check.user, check.options->database,
-											   check.options->collection)));
-	else if (mongo_column_facts(RelationGetRelid(check.relation))->parameters == NIL &&
-			 check.options->change_stream == NULL)
-	{
-		prepare(&check);
-		check_documents(&check, sample);
-		if (!check.whole_document)
-			report_fields(&check, &check.sample->root, "");
-		report_columns(&check);
-		/* MongoDB uses no index for the rows that stages produce */
-		if (listing == INDEXES_LISTED && !mongo_is_pipeline_table(check.options))
-			report_indexes(&check, &indexes);
-	}
+	check_table(&check, PG_GETARG_INT32(1));
 	table_close(check.relation, AccessShareLock);
 	return (Datum) 0;
+}
+
+/* -------------------------- the migration report --------------------------- */
+
+/*
+ * The report is an SQL function whose names were resolved when it was created: it may run as a
+ * superuser for minutes, while the owner of the database renames the extension's schema and makes
+ * functions in another one of that name.  SQL cannot catch errors, so that is done here.
+ */
+
+/* is_reported: all that EXCEPTION WHEN OTHERS catches. */
+static bool
+is_reported(int sqlstate)
+{
+	return sqlstate != ERRCODE_QUERY_CANCELED && sqlstate != ERRCODE_ASSERT_FAILURE;
+}
+
+/* The arguments of check_one(). */
+typedef struct Checking
+{
+	Check	   *check;
+	int			sample;
+} Checking;
+
+static void
+check_one(void *argument)
+{
+	Checking   *checking = argument;
+
+	check_table(checking->check, checking->sample);
+}
+
+/*
+ * report_error: reports that a table could not be checked.  False if that has to do with its
+ * server, and would be the same for other tables, perhaps after a long wait.
+ */
+static bool
+report_error(const Check *check, const ErrorData *error)
+{
+	int			sqlstate = error->sqlerrcode;
+	bool		refuses = sqlstate == ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION ||
+		sqlstate == ERRCODE_INVALID_PASSWORD;
+	bool		is_of_server = refuses || sqlstate == ERRCODE_TOO_MANY_CONNECTIONS ||
+		sqlstate == ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
+
+	add_finding(check, refuses ? "MongoDB refuses the login" :
+				is_of_server ? "MongoDB cannot be reached" : "cannot be read",
+				NULL, NULL, -1, 0,
+				error->detail == NULL ? error->message :
+				psprintf("%s: %s", error->message, error->detail));
+	return !is_of_server;
+}
+
+/*
+ * mongo_fdw_check_all(tables oid[], sample int)
+ *		Return the findings on tables of one server, and the errors, as findings of the migration
+ *		report.
+ */
+Datum
+mongo_fdw_check_all(PG_FUNCTION_ARGS)
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw checked table",
+												  ALLOCSET_DEFAULT_SIZES);
+	Datum	   *relids;
+	int			count;
+	bool		goes_on = true;
+
+	InitMaterializedSRF(fcinfo, 0);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), OIDOID, sizeof(Oid), true, TYPALIGN_INT,
+					  &relids, NULL, &count);
+	for (int i = 0; i < count && goes_on; i++)
+	{
+		Check		check = {
+			.relation = try_table_open(DatumGetObjectId(relids[i]), AccessShareLock),
+			.result = (ReturnSetInfo *) fcinfo->resultinfo, .is_report = true
+		};
+		Checking	checking = {&check, PG_GETARG_INT32(1)};
+		ErrorData  *error;
+
+		/* dropped meanwhile */
+		if (check.relation == NULL)
+			continue;
+		MemoryContextSwitchTo(context);
+		if (!mongo_try(check_one, &checking, is_reported, &error))
+			goes_on = report_error(&check, error);
+		MemoryContextSwitchTo(caller_context);
+		MemoryContextReset(context);
+		table_close(check.relation, AccessShareLock);
+	}
+	return (Datum) 0;
+}
+
+static void
+validate(void *argument)
+{
+	FunctionCallInfo fcinfo = argument;
+
+	mongo_fdw_validator(fcinfo);
+}
+
+/*
+ * mongo_fdw_option_error(options text[], catalog oid)
+ *		Return what is wrong with options of an object in that catalog; NULL if nothing is; '' if
+ *		the caller might not set one of them.
+ */
+Datum
+mongo_fdw_option_error(PG_FUNCTION_ARGS)
+{
+	ErrorData  *error;
+
+	if (mongo_try(validate, fcinfo, is_reported, &error))
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE ? "" :
+									 error->message));
 }
