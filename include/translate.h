@@ -34,6 +34,7 @@
 typedef struct MongoColumns
 {
 	Oid			relid;			/* the foreign table */
+	Oid			userid;			/* set by planning: whose user mapping counts */
 	Index		varno;			/* its range table index */
 	int			natts;
 	AttrNumber	mismatch_column;	/* number of __mismatch; 0: none */

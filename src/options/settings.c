@@ -113,10 +113,11 @@ mongo_define_settings(void)
 							&mongo_sync_interval, mongo_sync_interval, -1, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 
+	/* only for superusers: a sparse index hides documents from policies */
 	DefineCustomStringVariable("mongo_fdw.hint",
 							   "Sets the index that MongoDB must use for reading.",
 							   "An index's name, or its keys as JSON; overrides the option hint of tables.",
-							   &mongo_hint, mongo_hint, PGC_USERSET, 0, NULL, NULL, NULL);
+							   &mongo_hint, mongo_hint, PGC_SUSET, 0, NULL, NULL, NULL);
 
 	/* only for superusers: old documents may not be meant for all */
 	DefineCustomStringVariable("mongo_fdw.cluster_time",

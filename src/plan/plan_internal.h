@@ -51,7 +51,6 @@ typedef struct MongoRelation
 {
 	Oid			relid;
 	Oid			serverid;
-	Oid			userid;			/* whose user mapping counts */
 	const MongoTableOptions *options;
 	MongoColumns *columns;
 	uint32		mismatches;		/* values of type_mismatch that apply to the

@@ -225,11 +225,11 @@ create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 
 	relation->relid = foreigntableid;
 	relation->serverid = baserel->serverid;
-	relation->userid = baserel->userid ? baserel->userid : GetUserId();
 	relation->subplans = root->glob->subplans;
 	relation->options = mongo_table_options(foreigntableid);
 	relation->columns = mongo_columns_create(CurrentMemoryContext, foreigntableid,
 											 baserel->relid, baserel->max_attr);
+	relation->columns->userid = baserel->userid ? baserel->userid : GetUserId();
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
 	set_network(relation);
 	if (mongo_is_pipeline_table(relation->options))
@@ -295,7 +295,7 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	if (options->use_remote_estimate && options->change_stream == NULL &&
 		mongo_column_facts(relation->columns->relid)->parameters == NIL)
 		return mongo_remote_row_count(relation->columns->relid,
-									  mongo_user_mapping(relation->userid, relation->serverid));
+									  mongo_user_mapping(relation->columns->userid, relation->serverid));
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
 	if (relation->columns->statistics != NULL)

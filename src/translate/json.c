@@ -813,14 +813,14 @@ is_row(const MongoColumns *columns, Node *node)
 }
 
 /*
- * Requires USAGE on the server, as mongo_aggregate() does, since the filter may test fields that
- * are not columns.
+ * Requires USAGE on the server of a role, as mongo_aggregate() does, since the filter may test
+ * fields that are not columns.
  */
 static void
-check_usage(Oid relid)
+check_usage(Oid relid, Oid userid)
 {
 	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
-	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid, GetUserId(),
+	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid, userid,
 									  ACL_USAGE);
 
 	if (acl != ACLCHECK_OK)
@@ -905,7 +905,10 @@ mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool 
 		!mongo_is_local_value(translation, lsecond(node->args)))
 		return false;
 	predicate.relid = translation->columns->relid;
-	check_usage(predicate.relid);
+
+	/* of a view, the owner's mapping is used, perhaps for the caller's filter */
+	check_usage(predicate.relid, GetUserId());
+	check_usage(predicate.relid, translation->columns->userid);
 	constant = lsecond(node->args);
 	if (!IsA(constant, Const))
 		mongo_append_placeholder(translation, &predicate, lsecond(node->args), MONGO_VERBATIM_KEY, match);
