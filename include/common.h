@@ -273,6 +273,7 @@ extern void mongo_pop_error_source(MongoErrorSource *source);
 extern List *mongo_error_tables(void);
 extern const char *mongo_error_function(void);
 extern bool mongo_may_quote(const char *column);
+extern bool mongo_may_quote_field(const char *field);
 extern int	mongo_query_log_level(void);
 extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
 

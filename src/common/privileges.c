@@ -16,6 +16,9 @@
 
 #include "access/sysattr.h"
 #include "catalog/partition.h"
+#include "catalog/pg_foreign_server.h"
+#include "foreign/fdwapi.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
@@ -159,6 +162,55 @@ mongo_may_quote(const char *column)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Tells whether the table has a column of this field's name, or of that of a document that contains
+ * it, and without a path, by which it could read another field.
+ */
+static bool
+reads_field(Oid relid, const char *field)
+{
+	char	   *name = pstrdup(field);
+
+	for (char *dot = name; dot != NULL; dot = strrchr(name, '.'))
+	{
+		AttrNumber	attnum;
+		bool		has_path = false;
+
+		if (dot != name)
+			*dot = '\0';
+		attnum = get_attnum(relid, name);
+		if (attnum == InvalidAttrNumber)
+			continue;
+		foreach_node(DefElem, option, GetForeignColumnOptions(relid, attnum))
+		{
+			if (strcmp(option->defname, "path") == 0 || strcmp(option->defname, "column_name") == 0)
+				has_path = true;
+		}
+		if (!has_path)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * mongo_may_quote_field
+ *		Tells whether a message may quote this field, or any field (""), of the documents being
+ *		processed: as mongo_may_quote(NULL), but if the field is no column, the user needs USAGE
+ *		on the server, too, with which mongo_match() tests such fields.
+ */
+bool
+mongo_may_quote_field(const char *field)
+{
+	foreach_oid(relid, mongo_error_tables())
+	{
+		if (!reads_field(relid, field) && !reads_field(relid, "__doc") &&
+			object_aclcheck(ForeignServerRelationId, GetForeignServerIdByRelId(relid), GetUserId(),
+							ACL_USAGE) != ACLCHECK_OK)
+			return false;
+	}
+	return mongo_may_quote(NULL);
 }
 
 /*

@@ -282,7 +282,7 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 
 	if (context->mismatch == MONGO_MISMATCH_BSON)
 	{
-		id = column->column.field == NULL && mongo_may_quote(NULL) ?
+		id = column->column.field == NULL && mongo_may_quote_field("_id") ?
 			find_id(decoder, column->column.prefix) : NULL;
 		return id == NULL ? "A document is not valid BSON." :
 			psprintf("The document with _id %s is not valid BSON.", id);
@@ -293,7 +293,7 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	json = mongo_json_show_value(&context->value, false, SHOWN_SIZE);
 	if (json != NULL)
 		value = psprintf("%s: %s", value, json);
-	if (column->column.field == NULL && mongo_may_quote(NULL))
+	if (column->column.field == NULL && mongo_may_quote_field("_id"))
 		id = find_id(decoder, column->column.prefix);
 	if (column->column.field != NULL)
 		sentence = psprintf("A group of documents gives a value of BSON type %s.", value);

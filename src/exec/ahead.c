@@ -23,6 +23,7 @@
 #include "catalog.h"
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "tcop/pquery.h"
@@ -47,7 +48,8 @@ awaits_value(Node *node, void *context)
 }
 
 /*
- * Begins a scan in its own query's snapshot, as the user of that query.
+ * Begins a scan in its own query's snapshot, as the user of that query, and with its search_path:
+ * a function of another role's may be writing, with a search_path of its own.
  *
  * Settings that a function in a value of its command changes do not reach the writing statement.
  * Nor may such a function fetch from the scan's own cursor, or close it.  If that fails, the scan
@@ -68,6 +70,8 @@ begin_early(MongoScanState *state)
 		state->portal->status = PORTAL_ACTIVE;
 	GetUserIdAndSecContext(&userid, &security);
 	SetUserIdAndSecContext(state->userid, security | SECURITY_LOCAL_USERID_CHANGE);
+	(void) set_config_option("search_path", state->search_path, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	CurrentResourceOwner = state->reader.listed.owner;
 	PushActiveSnapshot(estate->es_snapshot);
 	mongo_push_error_source(&source, state->relids);
@@ -213,6 +217,8 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 
 	state->node = node;
 	state->userid = GetUserId();
+	if (plan->has_values)
+		state->search_path = pstrdup(namespace_search_path);
 	state->portal = ActivePortal;
 	state->reader.scope = (MongoAccessScope) {
 		serverid, mongo_to_utf8(plan->database),

@@ -433,6 +433,27 @@ quotes_documents(int code, int sqlstate)
 		is_of_evaluation(code);
 }
 
+/* Tells whether the user may read what the message quotes: of a duplicate key, its fields. */
+static bool
+may_quote_documents(const MongoFailure *failure)
+{
+	bson_iter_t pattern;
+	bson_iter_t key;
+
+	if (failure->document != NULL &&
+		bson_iter_init_from_data(&pattern, failure->document, failure->length) &&
+		bson_iter_find(&pattern, "keyPattern") && BSON_ITER_HOLDS_DOCUMENT(&pattern) &&
+		bson_iter_recurse(&pattern, &key))
+	{
+		while (bson_iter_next(&key))
+		{
+			if (!mongo_may_quote_field(mongo_from_utf8(bson_iter_key(&key))))
+				return false;
+		}
+	}
+	return mongo_may_quote(NULL);
+}
+
 /* Tells whether the text names an operator or a stage, "$...", of the JSON. */
 static bool
 names_operator(const char *text, const char *json)
@@ -735,7 +756,7 @@ error_text(const MongoFailure *failure)
 	char	   *shown = NULL;
 	bson_iter_t info;
 
-	if (failure->code == DOCUMENT_VALIDATION_FAILURE &&
+	if (failure->code == DOCUMENT_VALIDATION_FAILURE && mongo_may_quote_field("") &&
 		bson_iter_init_from_data(&info, failure->document, failure->length) &&
 		bson_iter_find(&info, "errInfo") && BSON_ITER_HOLDS_DOCUMENT(&info))
 		shown = mongo_json_show_value(&info, true, MAX_ERROR_INFO);
@@ -794,12 +815,12 @@ mongo_raise_failure(const char *message, const MongoFailure *failure, const char
 	if (mismatch != NULL)
 		raise_mismatch(mismatch);
 	sqlstate = classify(code, text, &hint_for_code);
-	may_quote = !quotes_documents(code, sqlstate) || mongo_may_quote(NULL);
+	may_quote = !quotes_documents(code, sqlstate) || may_quote_documents(failure);
 	if (hint == NULL)
 		hint = function_hint(code, sqlstate,
 							 pipeline_hint(code, text, sqlstate, hint_for_code));
 	if (!may_quote && hint == NULL)
-		hint = "MongoDB's message is shown only to users who may read all columns and rows of the table.";
+		hint = "MongoDB's message is shown only to users who may read all columns and rows of the table, and use the server if it is about other fields.";
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(sqlstate),
