@@ -69,8 +69,12 @@ typedef struct MongoUsage
 	uint64		transfer_us;	/* of these, after a reply's first bytes */
 } MongoUsage;
 
-/* A row in shared memory.  The row of a server and user keeps its address. */
-typedef struct MongoActivity MongoActivity;
+/* The server, of the current database, and the role for which traffic is counted. */
+typedef struct MongoActivityOwner
+{
+	Oid			serverid;		/* InvalidOid: it is not counted */
+	Oid			userid;
+} MongoActivityOwner;
 
 /* A copy of a row, for the views. */
 typedef struct MongoActivityRow
@@ -122,11 +126,10 @@ typedef enum MongoWaitEvent
 
 extern uint64 mongo_traffic_commands(const MongoTraffic *traffic);
 extern void mongo_activity_initialize(void);
-extern MongoActivity *mongo_activity_row(Oid serverid, Oid userid);
-extern void mongo_activity_use(MongoActivity *activity);
-extern void mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic,
+extern void mongo_activity_use(MongoActivityOwner owner);
+extern void mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic,
 								 MongoTraffic *flushed);
-extern void mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count);
+extern void mongo_activity_count(MongoActivityOwner owner, MongoCounter counter, uint64 count);
 extern void mongo_activity_count_current(MongoCounter counter, uint64 count);
 extern void mongo_register_wait_events(void);
 extern uint32 mongo_wait_event(MongoWaitEvent event);

@@ -11,10 +11,10 @@
  * counter.
  *
  * One hash table contains the counts of servers and users, those of queries, and the number of
- * connections to each server.  Rows of servers are never removed.  If the table is full, a new
- * row replaces the least recently used row of a query.  A session that remembers the old row's
- * address detects this by the row's generation.  Counts that are added between this check and the
- * replacement may go to the new row.
+ * connections to each server.  If it is full, a new row replaces the least recently used one: of
+ * a query, or of a server without connections if these have more than half of the table.  A
+ * session that remembers the old row's address detects this by the row's generation.  Counts that
+ * are added between this check and the replacement may go to the new row.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,7 +48,7 @@ typedef struct ActivityKey
 	uint32		unused;
 } ActivityKey;
 
-struct MongoActivity
+typedef struct MongoActivity
 {
 	ActivityKey key;
 	pg_atomic_uint32 generation;	/* changes when the row is removed */
@@ -56,10 +56,9 @@ struct MongoActivity
 	pg_atomic_uint64 calls;
 	pg_atomic_uint64 counters[MONGO_COUNTERS];
 
-	/* only in the row for all users of a server */
+	/* only in the row for all users of a server, which stays if it is not 0 */
 	pg_atomic_uint32 connections;
-	ConditionVariable closed;
-};
+} MongoActivity;
 
 static LWLock *lock = NULL;		/* protects the table, not the rows' counts */
 static HTAB *rows;
@@ -69,6 +68,9 @@ static HTAB *rows;
 
 /* Slots are taken under the lock. */
 static MongoSharedConnection *shown;
+
+/* Broadcast when a connection to any server is closed. */
+static ConditionVariable *closed;
 
 /*
  * mongo_traffic_commands
@@ -103,6 +105,7 @@ request_memory(void)
 		previous_request_hook();
 	RequestAddinShmemSpace(hash_estimate_size(MOST_ROWS, sizeof(MongoActivity)));
 	RequestAddinShmemSpace(mul_size(most_shown(), sizeof(MongoSharedConnection)));
+	RequestAddinShmemSpace(sizeof(ConditionVariable));
 	RequestNamedLWLockTranche("mongo_fdw", 1);
 }
 
@@ -124,6 +127,9 @@ find_memory(void)
 	shown = ShmemInitStruct("mongo_fdw connections", size, &found);
 	if (!found)
 		memset(shown, 0, size);
+	closed = ShmemInitStruct("mongo_fdw closed connections", sizeof(ConditionVariable), &found);
+	if (!found)
+		ConditionVariableInit(closed);
 	LWLockRelease(AddinShmemInitLock);
 	lock = &(GetNamedLWLockTranche("mongo_fdw"))->lock;
 }
@@ -141,7 +147,7 @@ mongo_activity_initialize(void)
 	shmem_startup_hook = find_memory;
 }
 
-/* Removes the row of a query; the caller has the lock exclusively. */
+/* Removes a row; the caller has the lock exclusively. */
 static void
 remove_row(MongoActivity *row)
 {
@@ -149,24 +155,30 @@ remove_row(MongoActivity *row)
 	hash_search(rows, &row->key, HASH_REMOVE, NULL);
 }
 
-/* Removes the least recently used row of a query. */
-static void
+/* Makes space for a row; returns false if there are connections to all servers. */
+static bool
 remove_oldest(void)
 {
 	HASH_SEQ_STATUS scan;
 	MongoActivity *each;
-	MongoActivity *oldest = NULL;
+	MongoActivity *oldest[2] = {NULL, NULL};	/* of servers, of queries */
+	int			servers = 0;
 
 	hash_seq_init(&scan, rows);
 	while ((each = hash_seq_search(&scan)) != NULL)
 	{
-		if (each->key.queryid != 0 &&
-			(oldest == NULL || pg_atomic_read_u64(&each->last_used) <
-			 pg_atomic_read_u64(&oldest->last_used)))
-			oldest = each;
+		MongoActivity **place = &oldest[each->key.queryid != 0];
+
+		servers += each->key.queryid == 0;
+		if (pg_atomic_read_u32(&each->connections) == 0 &&
+			(*place == NULL || pg_atomic_read_u64(&each->last_used) <
+			 pg_atomic_read_u64(&(*place)->last_used)))
+			*place = each;
 	}
-	if (oldest != NULL)
-		remove_row(oldest);
+	each = oldest[servers <= MOST_ROWS / 2 || oldest[0] == NULL];
+	if (each != NULL)
+		remove_row(each);
+	return each != NULL;
 }
 
 /* Finds or creates a row, and sets *generation; NULL if there is no space. */
@@ -185,9 +197,9 @@ find_row(const ActivityKey *key, uint32 *generation)
 		return row;
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	if (hash_get_num_entries(rows) >= MOST_ROWS)
-		remove_oldest();
-	row = hash_search(rows, key, HASH_ENTER_NULL, &found);
+	if (hash_get_num_entries(rows) < MOST_ROWS || hash_search(rows, key, HASH_FIND, NULL) != NULL ||
+		remove_oldest())
+		row = hash_search(rows, key, HASH_ENTER_NULL, &found);
 	if (row != NULL && !found)
 	{
 		pg_atomic_init_u64(&row->last_used, GetCurrentStatementStartTimestamp());
@@ -195,7 +207,6 @@ find_row(const ActivityKey *key, uint32 *generation)
 		for (int i = 0; i < MONGO_COUNTERS; i++)
 			pg_atomic_init_u64(&row->counters[i], 0);
 		pg_atomic_init_u32(&row->connections, 0);
-		ConditionVariableInit(&row->closed);
 	}
 	if (row != NULL)
 		*generation = pg_atomic_read_u32(&row->generation);
@@ -233,31 +244,26 @@ remembered_row(const ActivityKey *key)
 
 /* --------------------------- servers and users ------------------------------ */
 
-static MongoActivity *current_row = NULL;
+/* For whom mongo_activity_count_current() counts. */
+static MongoActivityOwner current_owner;
 
-/*
- * mongo_activity_row
- *		Returns the row of a role and a server of the current database; NULL without shared memory
- *		or if the table is full.  Never raises.
- *
- * The role InvalidOid stands for all users of the server: that row counts connections.
- */
-MongoActivity *
-mongo_activity_row(Oid serverid, Oid userid)
+/* Returns the row of a server and a role, or of all roles; NULL if there is no space. */
+static MongoActivity *
+row_of(MongoActivityOwner owner)
 {
-	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid, .userid = userid};
+	ActivityKey key = {.dbid = MyDatabaseId, .serverid = owner.serverid, .userid = owner.userid};
 
-	return remembered_row(&key);
+	return OidIsValid(owner.serverid) ? remembered_row(&key) : NULL;
 }
 
 /*
  * mongo_activity_use
- *		Sets the row that mongo_activity_count_current() adds to; NULL for none.
+ *		Sets for whom mongo_activity_count_current() counts.
  */
 void
-mongo_activity_use(MongoActivity *activity)
+mongo_activity_use(MongoActivityOwner owner)
 {
-	current_row = activity;
+	current_owner = owner;
 }
 
 /* ---------------------------------- queries ---------------------------------- */
@@ -305,16 +311,20 @@ add_count(MongoActivity *row, MongoCounter counter, uint64 count)
 
 /*
  * mongo_activity_flush
- *		Adds the difference of 'traffic' and 'flushed' to the row and to the row of the current
- *		query, and copies 'traffic' to 'flushed'.  Does nothing if the row is NULL.  Never raises.
+ *		Adds the difference of 'traffic' and 'flushed' to the rows of the owner and of the current
+ *		query, and copies 'traffic' to 'flushed'.  Does nothing without shared memory.  Never raises.
  */
 void
-mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic, MongoTraffic *flushed)
+mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic, MongoTraffic *flushed)
 {
+	MongoActivity *server;
 	MongoActivity *query;
 
-	if (activity == NULL || memcmp(traffic, flushed, sizeof(*traffic)) == 0)
+	if (lock == NULL || memcmp(traffic, flushed, sizeof(*traffic)) == 0)
 		return;
+	server = row_of(owner);
+	if (server != NULL)
+		pg_atomic_write_u64(&server->last_used, GetCurrentStatementStartTimestamp());
 	query = current_query();
 	if (query != NULL)
 		note_call(query);
@@ -322,7 +332,7 @@ mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic, Mongo
 	{
 		uint64		more = traffic->counters[i] - flushed->counters[i];
 
-		add_count(activity, i, more);
+		add_count(server, i, more);
 		add_count(query, i, more);
 	}
 	*flushed = *traffic;
@@ -330,27 +340,27 @@ mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic, Mongo
 
 /*
  * mongo_activity_count
- *		Adds a count that no connection keeps, at once: to 'activity', which may be NULL, and to
- *		the row of the current query.
+ *		Adds a count that no connection keeps, at once: to the rows of the owner and of the current
+ *		query.
  */
 void
-mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count)
+mongo_activity_count(MongoActivityOwner owner, MongoCounter counter, uint64 count)
 {
-	if (activity == NULL || count == 0)
+	if (lock == NULL || !OidIsValid(owner.serverid) || count == 0)
 		return;
-	add_count(activity, counter, count);
+	add_count(row_of(owner), counter, count);
 	add_count(current_query(), counter, count);
 }
 
 /*
  * mongo_activity_count_current
- *		Adds a count that no connection keeps, at once: to the row of the last
- *		mongo_activity_use(), and to that of the current query.
+ *		Adds a count that no connection keeps, at once, for the owner of the last
+ *		mongo_activity_use(), and for the current query.
  */
 void
 mongo_activity_count_current(MongoCounter counter, uint64 count)
 {
-	mongo_activity_count(current_row, counter, count);
+	mongo_activity_count(current_owner, counter, count);
 }
 
 /* -------------------------------- connections -------------------------------- */
@@ -358,29 +368,52 @@ mongo_activity_count_current(MongoCounter counter, uint64 count)
 /*
  * mongo_connection_limit_has_room
  *		Tells whether all sessions together have fewer than 'limit' connections to the server.
- *		True if the limit is 0, and without shared memory.
+ *		True if the limit is 0, and without shared memory; false if they cannot be counted, as the
+ *		table of servers is full.
  */
 bool
 mongo_connection_limit_has_room(Oid serverid, int limit)
 {
-	MongoActivity *server = limit > 0 ? mongo_activity_row(serverid, InvalidOid) : NULL;
+	MongoActivity *server;
 
-	return server == NULL || pg_atomic_read_u32(&server->connections) < (uint32) limit;
+	if (limit <= 0 || lock == NULL)
+		return true;
+	server = row_of((MongoActivityOwner) {serverid, InvalidOid});
+	return server != NULL && pg_atomic_read_u32(&server->connections) < (uint32) limit;
 }
 
-/* Counts one more connection, unless the limit is reached. */
+/*
+ * Counts one more connection in the server's row, and sets *counted to it; returns false if the
+ * limit is reached, or if there is no space for a row to count in.
+ *
+ * Under the lock, so that the row is not removed meanwhile.
+ */
 static bool
-try_enter(MongoActivity *server, int limit)
+try_enter(Oid serverid, int limit, MongoActivity **counted)
 {
-	uint32		connections = pg_atomic_read_u32(&server->connections);
+	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid};
+	MongoActivity *server;
+	uint32		generation;
+	bool		has_room = false;
 
 	do
 	{
-		if (limit > 0 && connections >= (uint32) limit)
-			return false;
-	} while (!pg_atomic_compare_exchange_u32(&server->connections, &connections,
-											 connections + 1));
-	return true;
+		LWLockAcquire(lock, LW_SHARED);
+		server = hash_search(rows, &key, HASH_FIND, NULL);
+		if (server != NULL)
+		{
+			uint32		connections = pg_atomic_read_u32(&server->connections);
+
+			do
+			{
+				has_room = limit <= 0 || connections < (uint32) limit;
+			} while (has_room && !pg_atomic_compare_exchange_u32(&server->connections, &connections,
+																 connections + 1));
+		}
+		LWLockRelease(lock);
+	} while (server == NULL && find_row(&key, &generation) != NULL);
+	*counted = has_room ? server : NULL;
+	return has_room || (server == NULL && limit <= 0);
 }
 
 /* Takes a slot for a connection; NULL if none is free. */
@@ -421,7 +454,7 @@ mongo_connection_limit_leave(MongoConnection *connection)
 	if (connection->counted == NULL)
 		return;
 	pg_atomic_fetch_sub_u32(&connection->counted->connections, 1);
-	ConditionVariableBroadcast(&connection->counted->closed);
+	ConditionVariableBroadcast(closed);
 	connection->counted = NULL;
 }
 
@@ -436,13 +469,12 @@ mongo_connection_limit_leave(MongoConnection *connection)
 void
 mongo_connection_limit_enter(MongoConnection *connection, Oid userid, int limit, int timeout_ms)
 {
-	MongoActivity *server = mongo_activity_row(connection->serverid, InvalidOid);
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
-	if (server == NULL)
+	if (lock == NULL)
 		return;
-	ConditionVariablePrepareToSleep(&server->closed);
-	while (!try_enter(server, limit))
+	ConditionVariablePrepareToSleep(closed);
+	while (!try_enter(connection->serverid, limit, &connection->counted))
 	{
 		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 
@@ -456,10 +488,9 @@ mongo_connection_limit_enter(MongoConnection *connection, Oid userid, int limit,
 							   limit, timeout_ms),
 					 timeout_ms == 0 ? errhint("Raise max_connections, or end the transaction or the query that uses them first.") :
 					 errhint("Raise max_connections, close idle connections sooner by idle_timeout or keep_connections, or let a session have fewer by async_connections.")));
-		(void) ConditionVariableTimedSleep(&server->closed, left,
+		(void) ConditionVariableTimedSleep(closed, left,
 										   mongo_wait_event(MONGO_WAIT_CONNECTION_LIMIT));
 	}
-	connection->counted = server;
 	ConditionVariableCancelSleep();
 	connection->shared = show(connection->serverid, userid);
 }

@@ -667,7 +667,7 @@ count_documents(MongoCursor *cursor)
 	if (count == 0)
 		return;
 	cursor->documents = 0;
-	mongo_activity_count(cursor->lease->activity, MONGO_COUNT_DOCUMENTS_READ, count);
+	mongo_activity_count(cursor->lease->owner, MONGO_COUNT_DOCUMENTS_READ, count);
 }
 
 /* Tells whether nothing is left to be received. */

@@ -301,7 +301,7 @@ mongo_event_stream_receive(MongoEventStream *stream, int *failure)
 	if (connection == NULL || !mongo_receive_or_raise(connection, &stream->reply, true))
 		report_lost(stream);
 	stream->is_requested = false;
-	mongo_activity_flush(stream->lease->activity, &connection->transport.traffic,
+	mongo_activity_flush(stream->lease->owner, &connection->transport.traffic,
 						 &connection->flushed);
 	take_events(stream, failure);
 }

@@ -591,7 +591,7 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	lease->callbacks = callbacks;
 	lease->reader = reader;
 	lease->umid = user->umid;
-	lease->activity = mongo_activity_row(user->serverid, user->userid);
+	lease->owner = (MongoActivityOwner) {user->serverid, user->userid};
 	dlist_push_tail(&leases, &lease->node);
 	lease->callback.func = mongo_lease_release;
 	lease->callback.arg = lease;
@@ -727,7 +727,7 @@ hold(MongoLease *lease, MongoConnection *connection)
 {
 	lease->connection = connection;
 	connection->leases = 1;
-	mongo_activity_use(lease->activity);
+	mongo_activity_use(lease->owner);
 	mongo_connection_show_state(connection);
 	kill_orphans(connection);
 }
@@ -743,7 +743,7 @@ connect_lease(MongoLease *lease, UserMapping *user, bool once)
 
 	if (!mongo_may_open_connection())
 		(void) mongo_pool_close_idle(InvalidOid);
-	mongo_activity_use(lease->activity);
+	mongo_activity_use(lease->owner);
 	/* the statement may have begun with another user mapping */
 	user = mongo_user_mapping(user->userid, user->serverid);
 	lease->umid = user->umid;
@@ -1023,7 +1023,7 @@ mongo_lease_share(MongoLease *lease, const MongoLease *first)
 		return false;
 	lease->connection = connection;
 	connection->leases++;
-	mongo_activity_use(lease->activity);
+	mongo_activity_use(lease->owner);
 	return true;
 }
 
@@ -1044,7 +1044,7 @@ mongo_lease_put(MongoLease *lease)
 		return;
 	lease->connection = NULL;
 	connection->in_transaction = connection->is_dedicated = false;
-	mongo_activity_flush(lease->activity, &connection->transport.traffic,
+	mongo_activity_flush(lease->owner, &connection->transport.traffic,
 						 &connection->flushed);
 	if (--connection->leases > 0)
 		return;

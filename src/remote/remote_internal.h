@@ -287,7 +287,7 @@ typedef struct MongoConnection
 	mongoc_read_mode_t read_mode;	/* given to mongo_connection_open() */
 	const char *comment;		/* from mongo_trace_prepare(); NULL: none is
 								 * sent */
-	MongoActivity *counted;		/* shared memory that counts it, or NULL */
+	struct MongoActivity *counted;	/* shared memory that counts it, or NULL */
 	MongoSharedConnection *shared;	/* shared memory that shows it, or NULL */
 	MongoTraffic flushed;		/* the part of the transport's traffic that
 								 * shared memory has */
@@ -551,7 +551,7 @@ struct MongoLease
 	dlist_node	node;			/* in the pool's list */
 	Oid			umid;			/* of its user mapping; InvalidOid: ended */
 	MongoConnection *connection;	/* NULL: none at present */
-	MongoActivity *activity;	/* the row that counts its traffic, or NULL */
+	MongoActivityOwner owner;	/* for whom its traffic is counted */
 	mongoc_read_mode_t read_mode;	/* of its connections; 0: the server's */
 	const MongoLeaseCallbacks *callbacks;	/* NULL: an exclusive lease */
 	void	   *reader;			/* the callbacks' argument */

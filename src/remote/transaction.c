@@ -878,7 +878,7 @@ warn_of_commit(const MongoSession *session)
 {
 	if (session->written_level == 0 || !session->over || proc_exit_inprogress)
 		return;
-	mongo_activity_count(session->lease->activity, MONGO_COUNT_ERRORS, 1);
+	mongo_activity_count(session->lease->owner, MONGO_COUNT_ERRORS, 1);
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("changes on server \"%s\" were not rolled back", session->server_name),
