@@ -276,10 +276,12 @@ extern bool mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only
 
 /* ------------------------------ condition.c ------------------------------ */
 
-/* A value that an earlier stage of the pipeline computes. */
+/* A value that an earlier stage of the pipeline computes, or $let around the expression. */
 typedef struct MongoComputed
 {
 	Expr	   *expression;		/* the expression, found by equal() */
+	const struct MongoValue *bound; /* the variable of $let, or NULL */
+	bool		bound_scale;	/* with the MongoScope's 'scale' */
 	const char *path;			/* of the value in the document */
 	bool		normal;			/* in the normal form of its type */
 	bool		not_null;
@@ -311,6 +313,8 @@ typedef struct MongoTranslation
 	bool		compares_text;	/* the command needs the simple collation */
 	bool		keeps_collation;	/* the command must not specify one */
 	int			depth;			/* of the current node below the condition */
+	size_t		work;			/* what it has taken so far, about the bytes
+								 * written */
 } MongoTranslation;
 
 /* Returns false if the command, which would compare text, keeps its collation. */

@@ -42,12 +42,6 @@ static MongoCondition condition_of_node(MongoTranslation *translation, Node *nod
 static const MongoCondition not_shippable = {.exactness = MONGO_NOT_SHIPPABLE};
 
 /*
- * MongoDB accepts 200 levels of documents and arrays in a command, and 100 levels of logic in
- * a filter.  AND and OR each add two levels of documents and arrays.
- */
-#define MAX_DEPTH	64
-
-/*
  * mongo_append_placeholder
  *		Appends a parameter of the command that stands for the predicate on 'value'.  'key' is
  *		MONGO_PARAMETER_KEY, or MONGO_VERBATIM_KEY for what the user writes.
@@ -777,6 +771,7 @@ mongo_translate_for_element(MongoTranslation *translation, const MongoColumns *c
 	translation->parameters = within.parameters;
 	translation->predicates = within.predicates;
 	translation->compares_text = within.compares_text;
+	translation->work = within.work;
 	result.exactness = Min(result.exactness, MONGO_SUPERSET);
 	if (result.exactness != MONGO_NOT_SHIPPABLE && result.strict)
 		return result;
@@ -862,9 +857,8 @@ condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t
 	MongoCondition result = not_shippable;
 	Node	   *equivalent = mongo_equivalent_condition(node, wanted);
 
-	if (translation->depth >= MAX_DEPTH)
+	if (!mongo_enter_node(translation, 1))
 		return not_shippable;
-	translation->depth++;
 	if (equivalent != NULL)
 	{
 		bson_t	   *found = bson_create_in(CurrentMemoryContext);
@@ -880,7 +874,7 @@ condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t
 		result = translation->use_expressions ?
 			translate_with_expression(translation, node, wanted, match) :
 			condition_by_tag(translation, node, wanted, match);
-	translation->depth--;
+	mongo_leave_node(translation, 1, match->len);
 	return match->len > MONGO_LARGEST_MATCH ? not_shippable : result;
 }
 

@@ -21,6 +21,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -172,14 +173,20 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->nan = mongo_kind_of_type(value->type)->has_nan;
 }
 
-/* Finds a value that an earlier stage computes. */
+/* Finds a value that an earlier stage computes, or a variable of $let. */
 static bool
-computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
+computed_value(const MongoScope *scope, Node *node, MongoValue *value)
 {
-	foreach_ptr(MongoComputed, computed, translation->computed)
+	foreach_ptr(MongoComputed, computed, scope->translation->computed)
 	{
-		if (!equal(computed->expression, node))
+		if ((computed->bound != NULL && scope->scale && !computed->bound_scale) ||
+			!equal(computed->expression, node))
 			continue;
+		if (computed->bound != NULL)
+		{
+			*value = *computed->bound;
+			return true;
+		}
 		set_reference(value, "$%s", computed->path, node);
 		value->raw = !computed->normal;
 		value->nullable = !computed->not_null;
@@ -600,6 +607,53 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 }
 
 /*
+ * mongo_bind
+ *		Translates a node that others contain more than once.  Until mongo_let(), nodes that equal it
+ *		are translated to a variable of $let, if that is shorter.
+ *
+ * Returns false if it is not shippable.  Does nothing for a value that PostgreSQL evaluates.
+ */
+bool
+mongo_bind(const MongoScope *scope, Node *node, MongoLet *let)
+{
+	MongoTranslation *translation = scope->translation;
+	MongoScope	unguarded = *scope;
+	MongoComputed *computed = palloc0(sizeof(MongoComputed));
+	MongoValue *value = palloc(sizeof(MongoValue));
+	const char *name = psprintf("n%d", list_length(translation->computed));
+	bson_value_t expression;
+
+	*let = (MongoLet) {.outer = translation->computed};
+	unguarded.guarded = false;
+	if (mongo_is_local_value(translation, node))
+		return true;
+	if (!mongo_value_of_node(&unguarded, node, value))
+		return false;
+	expression = bson_first(value->expression);
+	if (is_atomic(&expression))
+		return true;
+	let->variables = mongo_expression("{@1: @2}", bson_utf8(name), expression);
+	value->expression = mongo_expression("@1", bson_utf8(psprintf("$$%s", name)));
+	*computed = (MongoComputed) {.expression = (Expr *) node, .bound = value, .bound_scale = scope->scale};
+	translation->computed = lappend(list_copy(let->outer), computed);
+	return true;
+}
+
+/*
+ * mongo_let
+ *		Returns the expression with $let around it, if mongo_bind() has made a variable.  NULL of a
+ *		NULL expression, as the translation has failed.
+ */
+bson_t *
+mongo_let(MongoTranslation *translation, const MongoLet *let, bson_t *expression)
+{
+	translation->computed = let->outer;
+	return let->variables == NULL || expression == NULL ? expression :
+		mongo_expression("{$let: {vars: @1, in: @2}}", bson_first(let->variables),
+						 bson_first(expression));
+}
+
+/*
  * mongo_result
  *		Returns what mongo_expand_template() builds as a value in normal form, of a type without a
  *		typmod.
@@ -799,10 +853,11 @@ value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 	MongoValue	tests[2];
 	bool		done;
 
-	scope->translation->depth += DOUBLE_DEPTH;
+	if (!mongo_enter_node(scope->translation, DOUBLE_DEPTH))
+		return false;
 	done = test_of_boolean(scope, node, true, &tests[0]) &&
 		test_of_boolean(scope, node, false, &tests[1]);
-	scope->translation->depth -= DOUBLE_DEPTH;
+	mongo_leave_node(scope->translation, DOUBLE_DEPTH, 0);
 	if (!done)
 		return false;
 	*value = mongo_result("{$cond: [@1, true, {$cond: [@2, false, null]}]}", tests, 2, BOOLOID,
@@ -812,11 +867,53 @@ value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 
 /* ---------- SQL expressions as aggregation expressions, by node ----------- */
 
-/* The deepest nesting of an expression; condition.c has the same for conditions. */
+/*
+ * The deepest nesting of a condition or an expression.  MongoDB accepts 200 levels of documents
+ * and arrays in a command, and 100 levels of logic in a filter.  AND and OR each add two levels of
+ * documents and arrays.
+ */
 #define MAX_DEPTH	64
 
-/* MongoDB accepts 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
+
+/*
+ * How much may be written for one condition, on all levels together, where a node counts as so
+ * many bytes at least.  Nodes that are repeated on each level are exponential without a limit.
+ */
+#define MAX_WORK	(4 * MONGO_LARGEST_MATCH)
+#define NODE_WORK	256
+
+/*
+ * mongo_enter_node
+ *		Begins the translation of a node, which counts as so many levels; mongo_leave_node() ends
+ *		it.
+ *
+ * Returns false if the condition, or the expression, is too deep for MongoDB, or takes too much
+ * time and memory.  Then PostgreSQL evaluates it.  Raises 57014 when cancelled.
+ */
+bool
+mongo_enter_node(MongoTranslation *translation, int levels)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (translation->depth == 0)
+		translation->work = 0;
+	if (translation->depth >= MAX_DEPTH || translation->work > MAX_WORK)
+		return false;
+	translation->depth += levels;
+	translation->work += NODE_WORK;
+	return true;
+}
+
+/*
+ * mongo_leave_node
+ *		Ends the translation of a node.  'written' are the bytes of the result.
+ */
+void
+mongo_leave_node(MongoTranslation *translation, int levels, size_t written)
+{
+	translation->depth -= levels;
+	translation->work += written;
+}
 
 /* Translates the arguments to the form that the row requires. */
 static bool
@@ -963,7 +1060,7 @@ static bool
 translate_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	memset(value, 0, sizeof(*value));
-	if (computed_value(scope->translation, node, value) ||
+	if (computed_value(scope, node, value) ||
 		value_of_field(scope->translation, node, value))
 		return true;
 	if (mongo_is_local_value(scope->translation, node))
@@ -1009,11 +1106,10 @@ mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	bool		result;
 
-	if (!scope->translation->use_expressions || scope->translation->depth >= MAX_DEPTH)
+	if (!scope->translation->use_expressions || !mongo_enter_node(scope->translation, 1))
 		return false;
-	scope->translation->depth++;
 	result = translate_node(scope, node, value);
-	scope->translation->depth--;
+	mongo_leave_node(scope->translation, 1, result ? value->expression->len : 0);
 	if (result && !value->digits.known)
 		value->digits = digits_of_type(value->type, exprTypmod(node));
 	return result && value->expression->len <= MONGO_LARGEST_MATCH &&
@@ -1030,11 +1126,10 @@ mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue 
 {
 	bool		result;
 
-	if (scope->translation->depth >= MAX_DEPTH)
+	if (!mongo_enter_node(scope->translation, 1))
 		return false;
-	scope->translation->depth++;
 	result = logic_test(scope, node, wanted, value);
-	scope->translation->depth--;
+	mongo_leave_node(scope->translation, 1, result ? value->expression->len : 0);
 	return result &&
 		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
 }

@@ -184,23 +184,24 @@ is_local(const MongoScope *scope, Node *node)
 /*
  * Comparing dates of documents, which may have any time of day.
  *
- * @1 and @2 are the values, @3 and @4 their midnights by $dateTrunc.  The midnights are
- * evaluated only if the values differ by less than a day.  One midnight is enough for an
- * order: a is before the day of b if and only if a is before the midnight of b.
+ * The midnights are evaluated only if the values differ by less than a day.  One midnight is
+ * enough for an order: a is before the day of b if and only if a is before the midnight of b.
  */
-#define DAY_BEFORE(a, b, midnight) \
+#define MIDNIGHT(a) "{$dateTrunc: {date: " a ", unit: 'day'}}"
+#define DAY_BEFORE(a, b) \
 	"{$and: [{$lt: [" a ", " b "]}, " \
-	"{$or: [{$gte: [{$subtract: [" b ", " a "]}, 86400000]}, {$lt: [" a ", " midnight "]}]}]}"
+	"{$or: [{$gte: [{$subtract: [" b ", " a "]}, 86400000]}, {$lt: [" a ", " MIDNIGHT(b) "]}]}]}"
 #define SAME_DAY \
-	"{$and: [{$lt: [{$abs: {$subtract: [@1, @2]}}, 86400000]}, {$eq: [@3, @4]}]}"
+	"{$and: [{$lt: [{$abs: {$subtract: [@1, @2]}}, 86400000]}, " \
+	"{$eq: [" MIDNIGHT("@1") ", " MIDNIGHT("@2") "]}]}"
 #define NOT(test)	"{$not: [" test "]}"
 
 static const char *const day_tests[] = {
-	[BTLessStrategyNumber] = DAY_BEFORE("@1", "@2", "@4"),
-	[BTLessEqualStrategyNumber] = NOT(DAY_BEFORE("@2", "@1", "@3")),
+	[BTLessStrategyNumber] = DAY_BEFORE("@1", "@2"),
+	[BTLessEqualStrategyNumber] = NOT(DAY_BEFORE("@2", "@1")),
 	[BTEqualStrategyNumber] = SAME_DAY,
-	[BTGreaterEqualStrategyNumber] = NOT(DAY_BEFORE("@1", "@2", "@4")),
-	[BTGreaterStrategyNumber] = DAY_BEFORE("@2", "@1", "@3"),
+	[BTGreaterEqualStrategyNumber] = NOT(DAY_BEFORE("@1", "@2")),
+	[BTGreaterStrategyNumber] = DAY_BEFORE("@2", "@1"),
 	[MONGO_STRATEGY_NOT_EQUAL] = NOT(SAME_DAY),
 };
 
@@ -622,6 +623,7 @@ replace_case_test(Node *node, void *argument)
 	return expression_tree_mutator(node, replace_case_test, argument);
 }
 
+/* Appends one WHEN of CASE, whose operand is bound if it has one. */
 static bool
 append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArray *branches,
 			  List **earlier, MongoValue *result)
@@ -649,7 +651,7 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 
 /* Translates CASE to $switch; branches after the first may not be evaluated. */
 static bool
-translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
+choose_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
 	MongoScope	lazy = *scope;
 	List	   *earlier = NIL;
@@ -678,6 +680,17 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 	result->expression = mongo_expression("{$switch: {branches: @1, default: @2}}",
 										  bson_array(branches.bson), by_default);
 	return true;
+}
+
+static bool
+translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
+{
+	MongoLet	let = {.outer = scope->translation->computed};
+	bool		done = (node->arg == NULL || mongo_bind(scope, (Node *) node->arg, &let)) &&
+		choose_case(scope, node, result);
+
+	result->expression = mongo_let(scope->translation, &let, done ? result->expression : NULL);
+	return done;
 }
 
 /* Translates COALESCE to $ifNull. */
@@ -714,18 +727,23 @@ static bool
 translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *result)
 {
 	MongoScope	compared = mongo_inner_scope(scope);
+	MongoLet	let = {.outer = scope->translation->computed};
 	MongoValue	values[2];
+	bool		done = mongo_comparison_strategy(node->opno) == BTEqualStrategyNumber &&
+		mongo_bind(scope, linitial(node->args), &let) &&
+		mongo_compare_test(&compared, BTEqualStrategyNumber, linitial(node->args),
+						   lsecond(node->args), node->inputcollid, &values[0]) &&
+		one_of_several(scope, linitial(node->args), &values[1]);
 
-	if (mongo_comparison_strategy(node->opno) != BTEqualStrategyNumber ||
-		!mongo_compare_test(&compared, BTEqualStrategyNumber, linitial(node->args),
-							lsecond(node->args), node->inputcollid, &values[0]) ||
-		!one_of_several(scope, linitial(node->args), &values[1]))
-		return false;
 	*result = begin_alternatives(node);
-	add_alternative(result, &values[1]);
-	result->nullable = true;
-	result->expression = mongo_expand_template("{$cond: [@1, null, @2]}", values, 2);
-	return true;
+	if (done)
+	{
+		add_alternative(result, &values[1]);
+		result->nullable = true;
+		result->expression = mongo_expand_template("{$cond: [@1, null, @2]}", values, 2);
+	}
+	result->expression = mongo_let(scope->translation, &let, result->expression);
+	return done;
 }
 
 /* Turns the MaxKey that raise_nan() used back into NaN. */

@@ -121,6 +121,13 @@ extern const MongoExpressionRow mongo_time_rows[];
 extern const MongoExpressionRow mongo_array_rows[];
 extern const MongoExpressionRow mongo_pattern_rows[];
 
+/* A value that others contain more than once. */
+typedef struct MongoLet
+{
+	List	   *outer;			/* translation->computed around it */
+	bson_t	   *variables;
+} MongoLet;
+
 /* Returns the scope of a part whose number of decimals does not matter. */
 static inline MongoScope
 mongo_inner_scope(const MongoScope *scope)
@@ -135,6 +142,10 @@ mongo_inner_scope(const MongoScope *scope)
 #define MONGO_ROUNDED(number) \
 	"{$trunc: [{$add: [" number ", {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
 
+extern bool mongo_enter_node(MongoTranslation *translation, int levels);
+extern void mongo_leave_node(MongoTranslation *translation, int levels, size_t written);
+extern bool mongo_bind(const MongoScope *scope, Node *node, MongoLet *let);
+extern bson_t *mongo_let(MongoTranslation *translation, const MongoLet *let, bson_t *expression);
 extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *value);
 extern bson_t *mongo_rescale(const char *template, const MongoValue *number, int scale);
 extern bool mongo_literal(const Const *constant, MongoValue *value);

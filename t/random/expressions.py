@@ -24,7 +24,9 @@ def choice(kind):
     """Returns CASE or the like over a kind of expressions."""
     def generate(rng, depth):
         one, other = expression(rng, kind, depth), expression(rng, kind, depth)
-        form = rng.randrange(5)
+        form = rng.randrange(6)
+        if form == 5:
+            return "(CASE %s WHEN %s THEN %s ELSE %s END)" % (one, other, one, other)
         if form == 0:
             return "(CASE WHEN %s THEN %s ELSE %s END)" % (comparison(rng, depth), one, other)
         if form == 1:
