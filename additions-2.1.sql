@@ -4,6 +4,9 @@
 
 COMMENT ON FUNCTION mongo_fdw_version() IS 'version of mongo_fdw as a number, such as 20100 for 2.1.0';
 
+-- CREATE and ALTER call it without asking for this privilege.
+REVOKE EXECUTE ON FUNCTION mongo_fdw_validator(text[], oid) FROM PUBLIC;
+
 -- The present time of a server's clock, for mongo_fdw.cluster_time.
 CREATE OR REPLACE FUNCTION mongo_cluster_time(server name)
 RETURNS text

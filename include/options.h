@@ -49,6 +49,14 @@ typedef struct MongoTcpOptions
 	int			user_timeout;	/* milliseconds without acknowledgement */
 } MongoTcpOptions;
 
+/* A Boolean option without a default. */
+typedef enum MongoTristate
+{
+	MONGO_NOT_GIVEN,
+	MONGO_YES,
+	MONGO_NO
+} MongoTristate;
+
 /* The options of a connection, from its server and user mapping. */
 typedef struct MongoConnectionOptions
 {
@@ -58,7 +66,7 @@ typedef struct MongoConnectionOptions
 	int			port;
 	const char *replica_set;	/* NULL: not given, as for every string here */
 	mongoc_read_mode_t read_mode;	/* 0: not given */
-	bool		ssl;
+	MongoTristate ssl;			/* not given: if there are files for it */
 	const char *pem_file;
 	const char *pem_pwd;
 	const char *ca_file;
@@ -154,20 +162,13 @@ typedef struct MongoTableOptions
 /* The document in a change stream's events.  Most columns read a field of it. */
 #define MONGO_STREAM_DOCUMENT	"fullDocument"
 
-/* Whether an index begins with a column's field. */
-typedef enum MongoIndexed
-{
-	MONGO_INDEXED_LEARNED,		/* not given: use ANALYZE's statistics */
-	MONGO_INDEXED_YES,
-	MONGO_INDEXED_NO
-} MongoIndexed;
-
 /* The options of a column: where and how its field is stored. */
 typedef struct MongoColumnOptions
 {
 	const char *path;			/* never NULL: by default the column's name;
 								 * in UTF-8, like documents */
-	MongoIndexed indexed;		/* does an index begin with this field? */
+	MongoTristate indexed;		/* does an index begin with this field?  Not
+								 * given: use ANALYZE's statistics */
 	bson_type_t bson_type;		/* the only type that it reads and writes;
 								 * BSON_TYPE_EOD: not given, see convert.h */
 	MongoTypeMismatch type_mismatch;	/* its own, or the table's */
@@ -316,5 +317,8 @@ extern void mongo_define_settings(void);
 extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
 extern bool mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature);
 extern const char *mongo_feature_in_message(const char *message);
+
+/* Bytes of an option's text, with few exceptions. */
+#define MONGO_LONGEST_OPTION	16384
 
 #endif							/* MONGO_FDW_OPTIONS_H */

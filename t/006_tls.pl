@@ -52,6 +52,21 @@ is(reads($server_only, %no_address,
 		uri => 'mongodb://127.0.0.1:' . $server_only->port . '/?tls=true&tlsAllowInvalidCertificates=true'), '1',
 	'unchecked by uri');
 
+# Files for TLS imply it; without it, in clear text, this server would not answer.
+is(reads($server_only, ssl => undef), '1', 'a certificate authority implies TLS');
+is(reads($both, ssl => undef, ca_file => undef, weak_cert_validation => 'true'), '1', 'and a client certificate');
+is(reads($both, ssl => undef, pem_file => undef, ca_file => undef, weak_cert_validation => 'true',
+		mapping => { %{ $both->mapping }, pem_file => "$certificates/client.pem" }), '1', 'that of a user mapping, too');
+like(reads($server_only, ssl => 'false'), qr/ERROR:  08001/, 'unless "ssl" is false');
+is(reads($server_only, %no_address, ca_file => "$certificates/ca.pem",
+		uri => 'mongodb://127.0.0.1:' . $server_only->port . '/'), '1', 'and beside a uri');
+like(reads($server_only, %no_address, ca_file => "$certificates/ca.pem", uri => 'mongodb://127.0.0.1:'
+		  . $server_only->port . '/?tls=false&serverSelectionTimeoutMS=2000'), qr/ERROR:  08001/, 'without tls=false in it');
+my ($status, undef, $stderr) = $node->psql('postgres', q{CREATE SERVER in_clear FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (ssl 'off', crl_file '/x.pem', ca_file '/y.pem')});
+like($stderr, qr/WARNING:  option "ca_file" has no effect\nDETAIL:  The option "ssl" is false.*WARNING:  option "crl_file"/s,
+	'which is warned of');
+
 # A result of many records, each split over many TLS records.
 $server_only->fill('db', 'wide', 20000, 2000);
 create_server($node, 'wide_server', $server_only);

@@ -364,10 +364,10 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 	{
 		const CheckedColumn *column = &check->columns[i];
 		const char *path = column->column.path;
-		MongoIndexed indexed = mongo_column_options(RelationGetRelid(check->relation),
-													column->column.index + 1)->indexed;
-		bool		known = indexed == MONGO_INDEXED_LEARNED ?
-			mongo_index_uses(statistics, path) != 0 : indexed == MONGO_INDEXED_YES;
+		MongoTristate indexed = mongo_column_options(RelationGetRelid(check->relation),
+													 column->column.index + 1)->indexed;
+		bool		known = indexed == MONGO_NOT_GIVEN ?
+			mongo_index_uses(statistics, path) != 0 : indexed == MONGO_YES;
 		const MongoIndex *found = leading_index(indexes, path);
 
 		/*
@@ -375,7 +375,7 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 		 * 'false' is intentional.
 		 */
 		if (known == (found != NULL) || strcmp(path, "_id") == 0 ||
-			indexed == MONGO_INDEXED_NO)
+			indexed == MONGO_NO)
 			continue;
 		add_finding(check, known ? "missing index" : "unknown index", path, column->column.name,
 					-1, 0, found == NULL ? NULL :

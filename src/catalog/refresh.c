@@ -89,10 +89,10 @@ alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions
 
 	if (!alteration->table->indexes_known || strcmp(options->path, "_id") == 0)
 		return;
-	if (indexed && options->indexed == MONGO_INDEXED_LEARNED)
+	if (indexed && options->indexed == MONGO_NOT_GIVEN)
 		appendStringInfo(begin_action(alteration), "ALTER COLUMN %s OPTIONS (ADD indexed 'true')",
 						 quote_identifier(name));
-	if (!indexed && options->indexed == MONGO_INDEXED_YES)
+	if (!indexed && options->indexed == MONGO_YES)
 		appendStringInfo(begin_action(alteration), "ALTER COLUMN %s OPTIONS (DROP indexed)",
 						 quote_identifier(name));
 }

@@ -39,7 +39,8 @@ destroy_uri(void *uri)
  *
  * The result belongs to the current memory context and must not be destroyed.  Nothing is
  * resolved over the network.  libmongoc's warnings are stored in mongo_driver_message and not
- * logged, as they quote the text.
+ * logged, as they quote the text.  A text of more than MONGO_LONGEST_OPTION bytes is rejected, as
+ * libmongoc takes the square of the length, and cannot be interrupted.
  */
 const mongoc_uri_t *
 mongo_uri_parse(const char *text, bson_error_t *error)
@@ -48,8 +49,13 @@ mongo_uri_parse(const char *text, bson_error_t *error)
 	mongoc_uri_t *uri;
 
 	memset(error, 0, sizeof(*error));
-	mongo_install_log_handler();
 	mongo_driver_message[0] = '\0';
+	if (strlen(text) > MONGO_LONGEST_OPTION)
+	{
+		strlcpy(error->message, "It is too long", sizeof(error->message));
+		return NULL;
+	}
+	mongo_install_log_handler();
 	mongo_driver_log_is_held = true;
 	uri = mongoc_uri_new_with_error(text, error);
 	mongo_driver_log_is_held = false;

@@ -96,12 +96,12 @@ parse_boolean(const MongoOption *option, const char *value, void *field)
 
 /* Accepts a boolean.  If the option is not given, the field has a third value. */
 static void
-parse_indexed(const MongoOption *option, const char *value, void *field)
+parse_tristate(const MongoOption *option, const char *value, void *field)
 {
-	bool		indexed;
+	bool		given;
 
-	parse_boolean(option, value, &indexed);
-	*(MongoIndexed *) field = indexed ? MONGO_INDEXED_YES : MONGO_INDEXED_NO;
+	parse_boolean(option, value, &given);
+	*(MongoTristate *) field = given ? MONGO_YES : MONGO_NO;
 }
 
 static void
@@ -567,6 +567,7 @@ check_pipeline(const MongoOption *option pg_attribute_unused(), const char *valu
 	{
 		JsonbValue *stage = getIthJsonbValueFromContainer(&pipeline->root, i);
 
+		CHECK_FOR_INTERRUPTS();
 		if (stage->type != jbvBinary || !JsonContainerIsObject(stage->val.binary.data))
 			refuse_pipeline("One of its elements is not an object.");
 		check_stage(stage->val.binary.data);
@@ -589,6 +590,7 @@ refuse_repetition(const MongoOption *option, const char *value, List *names, int
 {
 	const char *name = list_nth(names, place);
 
+	CHECK_FOR_INTERRUPTS();
 	for (int i = 0; i < place; i++)
 	{
 		if (strcmp(list_nth(names, i), name) == 0)
@@ -620,6 +622,7 @@ check_unwind(const MongoOption *option, const char *value)
 	{
 		const char *path = list_nth(paths, i);
 
+		CHECK_FOR_INTERRUPTS();
 		if (mongo_path_is_under(path, "_id"))
 			refuse_list(option->name, value, "An _id has no elements.");
 		for (int j = 0; j < i; j++)
@@ -687,6 +690,7 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 		refuse_list("ordinality", ordinality, "It has more names than \"unwind\" has paths.");
 	foreach(path, paths)
 	{
+		CHECK_FOR_INTERRUPTS();
 		foreach(name, names)
 		{
 			if (mongo_path_is_under(lfirst(path), lfirst(name)))
@@ -789,7 +793,7 @@ const MongoOption mongo_option_table[] =
 	{"password_file", ON_MAPPING, parse_name, check_file, CONNECTION(password_file)},
 
 	/* TLS */
-	{"ssl", ON_SERVER, parse_boolean, NULL, CONNECTION(ssl), "false"},
+	{"ssl", ON_SERVER, parse_tristate, NULL, CONNECTION(ssl)},
 	{"pem_file", ON_SERVER | ON_MAPPING, parse_name, check_file, CONNECTION(pem_file)},
 	{"pem_pwd", ON_SERVER | ON_MAPPING, parse_string, NULL, CONNECTION(pem_pwd)},
 	{"ca_file", ON_SERVER, parse_name, check_file, CONNECTION(ca_file)},
@@ -817,7 +821,7 @@ const MongoOption mongo_option_table[] =
 	/* the collection */
 	{"database", ON_TABLE, parse_name, NULL, TABLE(database), "test"},
 	{"collection", ON_TABLE, parse_name, NULL, TABLE(collection)},
-	{"pipeline", ON_TABLE, parse_name, check_pipeline, TABLE(pipeline)},
+	{"pipeline", ON_TABLE, parse_name, check_pipeline, TABLE(pipeline), .longest = 16 * 1024 * 1024},
 	{"change_stream", ON_TABLE, parse_word, NULL, TABLE(change_stream), .choices = change_streams},
 	{"full_document", ON_TABLE, parse_word, NULL, TABLE(full_document), "updateLookup", .choices = full_documents},
 	{"max_wait", ON_TABLE, parse_duration, NULL, TABLE(max_wait), "0", BETWEEN(0, INT_MAX)},
@@ -870,7 +874,7 @@ const MongoOption mongo_option_table[] =
 	/* columns; a fork of the older wrapper has column_name for path */
 	{"path", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"column_name", ON_COLUMN, parse_path, NULL, COLUMN(path)},
-	{"indexed", ON_COLUMN, parse_indexed, NULL, COLUMN(indexed)},
+	{"indexed", ON_COLUMN, parse_tristate, NULL, COLUMN(indexed)},
 	{"bson_type", ON_COLUMN, parse_bson_type, NULL, COLUMN(bson_type), .choices = bson_type_choices},
 	{"type_mismatch", ON_COLUMN, parse_choice, NULL, COLUMN(type_mismatch), .choices = type_mismatches},
 	{"parameter", ON_COLUMN, parse_name, NULL, COLUMN(parameter)},
@@ -1031,6 +1035,40 @@ check_contradictions(List *definitions)
 	}
 }
 
+/* Raises 54000 for a text that takes long to parse, which nothing may interrupt. */
+static void
+check_length(const MongoOption *option, const char *value)
+{
+	size_t		longest = option->longest > 0 ? option->longest : MONGO_LONGEST_OPTION;
+
+	if (strlen(value) > longest)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("value of option \"%s\" is too long", option->name),
+				 errdetail("It has %zu bytes, and may have %zu.", strlen(value), longest),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+/* Warns that a server's files for TLS have no effect. */
+static void
+warn_of_files(List *definitions)
+{
+	static const char *const files[] = {"pem_file", "ca_file", "ca_dir", "crl_file"};
+	const char *ssl = given(definitions, "ssl");
+	bool		use;
+
+	if (ssl == NULL || !parse_bool(ssl, &use) || use)
+		return;
+	for (size_t i = 0; i < lengthof(files); i++)
+	{
+		if (given(definitions, files[i]) != NULL)
+			ereport(WARNING,
+					(errmsg("option \"%s\" has no effect", files[i]),
+					 errdetail("The option \"ssl\" is false, so that nothing is encrypted."),
+					 errhint("Drop the option \"ssl\", or set it to true.")));
+	}
+}
+
 PG_FUNCTION_INFO_V1(mongo_fdw_validator);
 
 /*
@@ -1064,12 +1102,15 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 			bool		boolean;
 		}			ignored;
 
+		CHECK_FOR_INTERRUPTS();
+		check_length(option, value);
 		option->parse(option, value, &ignored);
 		if (option->check != NULL)
 			option->check(option, value);
 	}
 
 	check_contradictions(definitions);
+	warn_of_files(definitions);
 	if (object == ON_TABLE)
 		check_stream_options(definitions);
 	if (object == ON_TABLE)

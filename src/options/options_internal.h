@@ -38,7 +38,8 @@ typedef void MongoOptionCheck (const MongoOption *option, const char *value);
  * A row of the option table.  'objects' may have the option.  'parse' converts its text and
  * stores the value at 'offset' in the target struct, or raises.  'check' does what only DDL
  * has to check.  'initial' is the default; without one the field is zero.  'min', 'max'
- * and 'choices' are the limits or words that 'parse' accepts.
+ * and 'choices' are the limits or words that 'parse' accepts.  DDL takes no text of more than
+ * 'longest' bytes, or without it MONGO_LONGEST_OPTION.
  */
 struct MongoOption
 {
@@ -52,6 +53,7 @@ struct MongoOption
 	double		min;
 	double		max;
 	const char *const *choices;
+	size_t		longest;
 };
 
 extern const MongoOption mongo_option_table[];

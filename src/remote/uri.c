@@ -100,7 +100,8 @@ uri_from_address(const MongoConnectionOptions *options)
 	else
 		append_hosts(&text, options);
 	/* a host must not contain a character that would end it in a URI */
-	if (options->address[0] == '/' || strpbrk(options->address, "@/?") == NULL)
+	if ((options->address[0] == '/' || strpbrk(options->address, "@/?") == NULL) &&
+		text.len <= 2 * MONGO_LONGEST_OPTION)
 		uri = mongoc_uri_new_with_error(text.data, &error);
 	pfree(text.data);
 	if (uri == NULL)
@@ -413,6 +414,18 @@ copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 	return value != NULL ? pstrdup(value) : NULL;
 }
 
+/* Tells whether there is TLS: if an option or the URI says so, or names files for it. */
+static bool
+uses_tls(const MongoConnectionOptions *options, const mongoc_uri_t *uri)
+{
+	if (options->ssl != MONGO_NOT_GIVEN)
+		return options->ssl == MONGO_YES;
+	return mongoc_uri_get_tls(uri) ||
+		(!mongoc_uri_has_option(uri, MONGOC_URI_TLS) &&
+		 (options->pem_file != NULL || options->ca_file != NULL || options->ca_dir != NULL ||
+		  options->crl_file != NULL));
+}
+
 /* Reads TLS settings of options, which override those of the URI; returns false if TLS is off. */
 static bool
 read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
@@ -422,7 +435,7 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 
 	/* the default has libmongoc's own locations of CA certificates */
 	*ssl_options = *mongoc_ssl_opt_get_default();
-	if (!options->ssl && !mongoc_uri_get_tls(uri))
+	if (!uses_tls(options, uri))
 		return false;
 
 	ssl_options->pem_file = copy_setting(options->pem_file, uri, MONGOC_URI_TLSCERTIFICATEKEYFILE);

@@ -245,11 +245,11 @@ mongo_strip_relabelling(Node *node)
 static int
 column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
 {
-	bool		is_learned = options->indexed == MONGO_INDEXED_LEARNED;
+	bool		is_learned = options->indexed == MONGO_NOT_GIVEN;
 	int			uses;
 
 	if (!is_learned)
-		uses = options->indexed == MONGO_INDEXED_YES ? MONGO_INDEX_ANY_USE : 0;
+		uses = options->indexed == MONGO_YES ? MONGO_INDEX_ANY_USE : 0;
 	else if (strcmp(options->path, "_id") == 0)
 		uses = MONGO_INDEX_ANY_USE;
 	else
@@ -321,7 +321,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->bson_type = options->bson_type;
 	field->type_mismatch = mongo_column_mismatch(columns, var->varattno);
 	field->index_uses = column_index_uses(columns, options);
-	field->unindexed = options->indexed == MONGO_INDEXED_NO;
+	field->unindexed = options->indexed == MONGO_NO;
 	return enter_element(field, var->varattno) ? var : NULL;
 }
 
