@@ -214,6 +214,12 @@ like(slurp_file($log, $size), qr/LOG:  slow command: \d+\.\d{3} ms on server "mo
 $size = -s $log;
 $session->ask('SET mongo_fdw.slow_command_ms = \'1h\'; SELECT info FROM points WHERE id = 78');
 unlike(slurp_file($log, $size), qr/slow command/, 'and none that did not');
+$size = -s $log;
+$session->ask(q{SET mongo_fdw.slow_command_ms = 0; SELECT mongo_command('mongodb', 'db', '{"createUser": "bounded", "pwd": "s3cr3t", "roles": []}')});
+my $logged = slurp_file($log, $size);
+like($logged, qr/slow command: .*: createUser \(\d+ bytes\)/, 'createUser is logged by its name');
+unlike($logged, qr/slow command.*s3cr3t/, 'without the password');
+$session->ask(q{SELECT mongo_command('mongodb', 'db', '{"dropUser": "bounded"}'); SET mongo_fdw.slow_command_ms = '1h'});
 
 $session->ask('CREATE ROLE poor; SET ROLE poor');
 like($session->ask('SET mongo_fdw.slow_command_ms = 0'), qr/permission denied/, 'the log is the superuser\'s');

@@ -1128,9 +1128,30 @@ mongo_trace_append(const char *prepared, bson_t *document)
 
 /* ----------------- The setting mongo_fdw.slow_command_ms ------------------ */
 
-/* Log only so many bytes of a command, and only the name of one over LONGEST_COMMAND bytes. */
+/*
+ * Log only so many bytes of a command, and only the name of one over LONGEST_COMMAND bytes, or with
+ * a password.
+ */
 #define LONGEST_SHOWN		8192
 #define LONGEST_COMMAND		1000000
+
+/* Tells whether a command has a password, as createUser and setParameter may. */
+static bool
+has_secret(const bson_t *command)
+{
+	bson_iter_t member;
+
+	if (!bson_iter_init(&member, command))
+		return true;
+	while (bson_iter_next(&member))
+	{
+		const char *key = bson_iter_key(&member);
+
+		if (strcmp(key, "pwd") == 0 || strstr(key, "assword") != NULL)
+			return true;
+	}
+	return false;
+}
 
 /*
  * After the reply to a request, logs the command if it took at least mongo_fdw.slow_command_ms,
@@ -1156,7 +1177,7 @@ log_slow_request(MongoConnection *connection)
 	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
 		return;
 	length = get_int32(document);
-	if (length > LONGEST_COMMAND || !bson_view(&view, document, length))
+	if (length > LONGEST_COMMAND || !bson_view(&view, document, length) || has_secret(&view))
 		text = psprintf("%s (%u bytes)", (const char *) document + 5, length);
 	else
 	{
