@@ -204,7 +204,7 @@ keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
 
 /*
  * bound_memory
- *		Reduce the target to the rows collected so far if these fill maintenance_work_mem.
+ *		Reduce the target to as many rows as maintenance_work_mem has space for.
  *
  * Documents may have 16 MB each.  The result is still a random sample: the first rows of
  * a reservoir are, and $sample returns documents in random order.
@@ -212,12 +212,19 @@ keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
 static void
 bound_memory(Sample *sample)
 {
-	if (sample->nrows < sample->target &&
-		sample->size >= maintenance_work_mem * (size_t) 1024)
+	if (sample->size < maintenance_work_mem * (size_t) 1024)
+		return;
+	/* where others have been replaced, by larger ones, some must go */
+	while (sample->nrows == sample->target && sample->nrows > 1 &&
+		   sample->size >= maintenance_work_mem * (size_t) 1024)
 	{
-		sample->target = sample->nrows;
-		reservoir_init_selection_state(&sample->reservoir, sample->target);
+		sample->size -= sample->rows[--sample->nrows]->t_len;
+		heap_freetuple(sample->rows[sample->nrows]);
+		sample->target--;
 	}
+	sample->target = sample->nrows;
+	sample->rows_to_skip = -1;
+	reservoir_init_selection_state(&sample->reservoir, sample->target);
 }
 
 /* read_sample: read the cursor's documents, and keep a sample of them. */
@@ -349,6 +356,13 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 /* Enough documents to estimate their average size for planning. */
 #define SAMPLED_DOCUMENTS	100
 
+/* count_at: return a number of MongoDB's, from 0 to 'most'; 0 for NaN. */
+static double
+count_at(const bson_iter_t *iter, double most)
+{
+	return Min(Max(bson_iter_as_double(iter), 0), most);
+}
+
 /* average_document_size: return the bytes of BSON of a small sample; 0 if it is empty. */
 static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
@@ -363,7 +377,7 @@ average_document_size(UserMapping *user, const MongoTableOptions *options)
 	document = mongo_cursor_next(cursor, &length);
 	if (document != NULL && bson_iter_init_from_data(&iter, document, length) &&
 		bson_iter_find(&iter, "bytes"))
-		bytes = Max(bson_iter_as_double(&iter), 0);
+		bytes = count_at(&iter, BSON_MAX_SIZE);
 	mongo_cursor_close(cursor);
 	return bytes;
 }
@@ -461,8 +475,8 @@ count_values(UserMapping *user, const MongoTableOptions *options, const MongoInd
 		!bson_iter_init(&iter, reply) ||
 		!bson_iter_find_descendant(&iter, "cursor.firstBatch.0.read", &read))
 		return 0;
-	*complete = bson_iter_as_double(&all) < MOST_VALUES;
-	return bson_iter_as_double(&read);
+	*complete = count_at(&all, MOST_VALUES) < MOST_VALUES;
+	return count_at(&read, MOST_VALUES);
 }
 
 /*
@@ -578,6 +592,9 @@ mongo_add_statistics_import(FdwRoutine *routine)
 
 #define REMEMBERED_FOR_MS	(5 * 60 * 1000)
 
+/* As many as the option estimated_rows may have. */
+#define MOST_DOCUMENTS	1e15
+
 double
 mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 {
@@ -609,7 +626,7 @@ mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 	if (bson_iter_init_find(&count, reply, "n") ||
 		(bson_iter_init(&iter, reply) &&
 		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &count)))
-		rows = Max(bson_iter_as_double(&count), 0);
+		rows = count_at(&count, MOST_DOCUMENTS);
 
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);

@@ -104,6 +104,9 @@ typedef struct SampledField
 	struct SampledField *first_child;
 	struct SampledField *next;	/* sibling */
 	int			nchildren;
+	struct SampledField **buckets;	/* the children by hash of their names, if
+									 * they are many */
+	struct SampledField *chained;	/* next one in the parent's bucket */
 	bool		overflow;		/* were children beyond a limit ignored? */
 	bool		unnameable;		/* can no path name one of its children? */
 	bool		is_geometry;	/* was some value a GeoJSON object? */
@@ -116,6 +119,7 @@ typedef struct FieldSample
 	bool		for_import;		/* collect kinds and elements too, and only
 								 * fields that a path can name */
 	int			nesting;		/* levels below the top that are examined */
+	int			nfields;		/* in all levels */
 	MemoryContext context;
 } FieldSample;
 

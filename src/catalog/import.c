@@ -52,12 +52,18 @@ import_source(List *definitions, ForeignServer *server, const char *database)
 
 /* ----------------- SQL names: not too long and not in use ----------------- */
 
+typedef struct ImportName
+{
+	char		name[NAMEDATALEN];
+	int			number;			/* the last one that was appended to it */
+} ImportName;
+
 HTAB *
 import_names_create(void)
 {
 	HASHCTL		control = {
 		.keysize = NAMEDATALEN,
-		.entrysize = NAMEDATALEN,
+		.entrysize = sizeof(ImportName),
 		.hcxt = CurrentMemoryContext
 	};
 
@@ -68,11 +74,14 @@ import_names_create(void)
 bool
 import_name_reserve(HTAB *names, const char *name)
 {
+	ImportName *entry;
 	bool		found;
 
 	if (strlen(name) >= NAMEDATALEN)
 		return false;
-	hash_search(names, name, HASH_ENTER, &found);
+	entry = hash_search(names, name, HASH_ENTER, &found);
+	if (!found)
+		entry->number = 0;
 	return !found;
 }
 
@@ -81,21 +90,24 @@ static char *
 choose_name(HTAB *names, const char *wanted)
 {
 	int			length = (int) strlen(wanted);
+	char	   *name = pnstrdup(wanted, pg_mbcliplen(wanted, length, NAMEDATALEN - 1));
+	ImportName *first;
 
-	for (int number = 0;; number++)
+	if (import_name_reserve(names, name))
+		return name;
+	first = hash_search(names, name, HASH_FIND, NULL);
+	do
 	{
-		char		suffix[16] = "";
-		char	   *name;
+		char		suffix[16];
 		int			kept;
 
-		if (number > 0)
-			snprintf(suffix, sizeof(suffix), "_%d", number);
+		CHECK_FOR_INTERRUPTS();
+		pfree(name);
+		snprintf(suffix, sizeof(suffix), "_%d", ++first->number);
 		kept = pg_mbcliplen(wanted, length, NAMEDATALEN - 1 - (int) strlen(suffix));
 		name = psprintf("%.*s%s", kept, wanted, suffix);
-		if (import_name_reserve(names, name))
-			return name;
-		pfree(name);
-	}
+	} while (!import_name_reserve(names, name));
+	return name;
 }
 
 /* ------------------------------ commands ----------------------------------- */
@@ -287,6 +299,7 @@ note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statemen
 		const char *name = lfirst_node(RangeVar, cell)->relname;
 		bool		found = false;
 
+		CHECK_FOR_INTERRUPTS();
 		foreach(other, collections)
 			found |= may_be_named(source, lfirst(other), name);
 		if (!found)
@@ -296,10 +309,15 @@ note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statemen
 	}
 }
 
-/* import_collection: return a collection's statements (char *); 'context' is temporary. */
+/*
+ * import_collection
+ *		Return a collection's statements (char *); 'context' is temporary, and *size the bytes of
+ *		all statements so far.
+ */
 static List *
 import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement,
-				  const ImportCollection *collection, HTAB *names, MemoryContext context)
+				  const ImportCollection *collection, HTAB *names, MemoryContext context,
+				  size_t *size)
 {
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	ImportTable *table = import_table_read(source, collection);
@@ -319,8 +337,17 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 	}
 	MemoryContextSwitchTo(previous);
 	foreach(cell, made)
+	{
+		*size += strlen(lfirst(cell));
 		commands = lappend(commands, pstrdup(lfirst(cell)));
+	}
 	MemoryContextReset(context);
+	if (*size > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the foreign tables of database \"%s\" have too many columns", source->database),
+				 errdetail("The statements that create them have more than 1 GB."),
+				 errhint("Import some at a time, by LIMIT TO.")));
 	return commands;
 }
 
@@ -332,6 +359,7 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	List	   *collections;
 	HTAB	   *names;
 	MemoryContext context;
+	size_t		size = 0;
 	List	   *commands = NIL;
 
 	collections = import_list_collections(&source, NULL);
@@ -353,7 +381,7 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 			!IsImportableForeignTable(collection->table_name, statement))
 			continue;
 		commands = list_concat(commands, import_collection(&source, statement, collection,
-														   names, context));
+														   names, context, &size));
 	}
 	MemoryContextDelete(context);
 
@@ -375,6 +403,10 @@ compare_collections(const ListCell *a, const ListCell *b)
 				  ((ImportCollection *) lfirst(b))->name);
 }
 
+/* MongoDB's limit, and more than the servers that have been heard of have in one database. */
+#define LONGEST_COLLECTION_NAME	255
+#define MOST_COLLECTIONS		100000
+
 /* collection_from_entry: parse an entry of listCollections; NULL for system.* collections. */
 static ImportCollection *
 collection_from_entry(const bson_t *entry)
@@ -383,6 +415,7 @@ collection_from_entry(const bson_t *entry)
 	bson_iter_t iter;
 
 	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
+		strlen(bson_iter_utf8(&iter, NULL)) > LONGEST_COLLECTION_NAME ||
 		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0 ||
 		!mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))))
 		return NULL;
@@ -423,6 +456,10 @@ import_list_collections(const ImportSource *source, const char *name)
 		collection = collection_from_entry(&entry);
 		if (collection != NULL)
 			result = lappend(result, collection);
+		if (list_length(result) > MOST_COLLECTIONS)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("database \"%s\" has more than %d collections", source->database, MOST_COLLECTIONS)));
 	}
 	mongo_cursor_close(cursor);
 

@@ -11,12 +11,24 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 /* A nested document with more keys is used as a map, so its keys are not columns. */
 #define MAP_CHILDREN	200
+
+/*
+ * What is kept of documents that may be hostile: the fields of 16 of the widest tables, with
+ * names of so many bytes.
+ */
+#define MOST_FIELDS		(16 * MaxHeapAttributeNumber)
+#define LONGEST_NAME	1000
+
+/* More children are found by a hash table. */
+#define FEW_CHILDREN	16
+#define BUCKETS			128
 
 /* Doubles represent all integers up to this one. */
 #define DOUBLE_INTEGER_MAX	(INT64CONST(1) << 53)
@@ -56,6 +68,28 @@ static const struct
 
 /* ------------------------------ the tree ----------------------------------- */
 
+static bool
+is_named(const SampledField *field, const char *name, int length)
+{
+	return field->name_length == length && memcmp(field->name, name, length) == 0;
+}
+
+static SampledField **
+bucket_of(const SampledField *parent, const char *name, int length)
+{
+	return &parent->buckets[hash_bytes((const unsigned char *) name, length) % BUCKETS];
+}
+
+/* add_to_bucket: add a child to its parent's hash table. */
+static void
+add_to_bucket(SampledField *child)
+{
+	SampledField **bucket = bucket_of(child->parent, child->name, child->name_length);
+
+	child->chained = *bucket;
+	*bucket = child;
+}
+
 /* child_at: find a child by name, beginning after 'previous' and wrapping around; or NULL. */
 static SampledField *
 child_at(const SampledField *parent, const SampledField *previous, const char *name, int length)
@@ -65,15 +99,20 @@ child_at(const SampledField *parent, const SampledField *previous, const char *n
 		parent->first_child;
 	SampledField *child = begin;
 
-	while (child != NULL)
+	while (child != NULL && !is_named(child, name, length))
 	{
-		if (child->name_length == length && memcmp(child->name, name, length) == 0)
-			return child;
 		child = child->next != NULL ? child->next : parent->first_child;
+		if (parent->buckets != NULL)
+		{
+			child = *bucket_of(parent, name, length);
+			while (child != NULL && !is_named(child, name, length))
+				child = child->chained;
+			return child;
+		}
 		if (child == begin)
-			break;
+			return NULL;
 	}
-	return NULL;
+	return child;
 }
 
 /* add_child: insert a new child after 'previous'; NULL: as the first child. */
@@ -90,7 +129,15 @@ add_child(FieldSample *sample, SampledField *parent, SampledField *previous, con
 	child->parent = parent;
 	child->next = *place;
 	*place = child;
-	parent->nchildren++;
+	sample->nfields++;
+	if (++parent->nchildren > FEW_CHILDREN && parent->buckets != NULL)
+		add_to_bucket(child);
+	else if (parent->nchildren > FEW_CHILDREN)
+	{
+		parent->buckets = palloc0(sizeof(SampledField *) * BUCKETS);
+		for (SampledField *each = parent->first_child; each != NULL; each = each->next)
+			add_to_bucket(each);
+	}
 	MemoryContextSwitchTo(context);
 	return child;
 }
@@ -117,7 +164,7 @@ child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous,
 		if (sample->for_import)
 			return NULL;
 	}
-	if (parent->nchildren >= most)
+	if (parent->nchildren >= most || sample->nfields >= MOST_FIELDS || length > LONGEST_NAME)
 	{
 		parent->overflow = true;
 		return NULL;
@@ -186,7 +233,7 @@ has_unreadable(const bson_iter_t *value)
 												  "mongo_fdw imported value",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(scratch);
-	bool		readable = mongo_json_show_value(value, false, 0) != NULL;
+	bool		readable = mongo_json_is_readable(value);
 
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(scratch);
@@ -264,6 +311,7 @@ static void
 observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value, int nesting)
 {
 	uint32		kinds = sample->for_import ? kinds_of_value(value) : 0;
+	bool		descends = BSON_ITER_HOLDS_DOCUMENT(value) && nesting > 0;
 	bson_iter_t iter;
 	uint32		length;
 
@@ -282,9 +330,9 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 			field->kinds |= IMPORT_UNREADABLE;
 		field->kinds |= field->elements->kinds & IMPORT_UNREADABLE;
 	}
-	else if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(value))
+	else if (!descends && (kinds & ~PLAIN_KINDS) != 0 && has_unreadable(value))
 		field->kinds |= IMPORT_UNREADABLE;
-	if (BSON_ITER_HOLDS_DOCUMENT(value) && nesting > 0)
+	if (descends)
 	{
 		field->is_geometry |= sample->for_import && is_geometry(value);
 		length = mongo_iter_descend(value, &iter);
@@ -292,7 +340,10 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 	}
 }
 
-/* observe_members: add the members of the document at 'iter'. */
+/*
+ * observe_members: add the members of the document at 'iter'.  What is in one of them that no
+ * column can hold is in the document, too; but the whole document is no column.
+ */
 static void
 observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, uint32 length,
 				int nesting, int most)
@@ -303,6 +354,7 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 	{
 		SampledField *child = child_for_key(sample, parent, previous, bson_iter_key(iter), most);
 
+		CHECK_FOR_INTERRUPTS();
 		if (child == NULL)
 		{
 			/* it is in the column for the whole document */
@@ -320,6 +372,8 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 			child->counts[pg_rightmost_one_pos32(MONGO_BSON_BIT(child->last_type))]++;
 		}
 		observe_value(sample, child, iter, nesting);
+		if (parent != &sample->root)
+			parent->kinds |= child->kinds & IMPORT_UNREADABLE;
 	}
 	if (!mongo_iter_is_at_end(iter, length))
 		parent->kinds |= IMPORT_UNREADABLE;

@@ -34,8 +34,9 @@
 
 /* ------------------------- listing indexes ---------------------------------- */
 
-/* More than the 64 indexes that a collection may have. */
-#define BATCH_SIZE	1000
+/* More than the 64 indexes that a collection may have; and than the bytes of their descriptions. */
+#define BATCH_SIZE		1000
+#define LARGEST_INDEXES	(1024 * 1024)
 
 /* MongoDB's error codes, src/mongo/base/error_codes.yml */
 #define NAMESPACE_NOT_FOUND				26
@@ -89,6 +90,9 @@ index_uses(const MongoIndex *index)
 		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
 }
 
+/* More than the 32 fields of MongoDB's indexes. */
+#define MOST_KEYS	100
+
 /* parse_keys: read an index's fields; false if there are none. */
 static bool
 parse_keys(const bson_t *listed, MongoIndex *index)
@@ -100,8 +104,8 @@ parse_keys(const bson_t *listed, MongoIndex *index)
 	if (!bson_iter_init_find(&iter, listed, "key") || !bson_view_at(&keys, &iter) ||
 		!bson_iter_init(&key, &keys))
 		return false;
-	index->keys = palloc(sizeof(MongoIndexKey) * Max(bson_count_keys(&keys), 1));
-	while (bson_iter_next(&key))
+	index->keys = palloc(sizeof(MongoIndexKey) * MOST_KEYS);
+	while (bson_iter_next(&key) && index->nkeys < MOST_KEYS)
 		index->keys[index->nkeys++] = (MongoIndexKey) {bson_iter_key(&key), key_kind(&key)};
 	return index->nkeys > 0;
 }
@@ -148,21 +152,25 @@ parse_indexes(const bson_iter_t *array, MongoStatistics *result)
 {
 	bson_iter_t each;
 	bson_t		view;
+	size_t		size = 0;
 
 	if (!BSON_ITER_HOLDS_ARRAY(array) || !bson_iter_recurse(array, &each))
 		return;
 	result->indexes = palloc0(sizeof(MongoIndex));
-	while (bson_iter_next(&each))
+	while (bson_iter_next(&each) && result->nindexes < BATCH_SIZE)
 	{
 		MongoIndex	index = {0};
 
+		CHECK_FOR_INTERRUPTS();
 		if (!bson_view_at(&view, &each) ||
-			!parse_index(bson_copy_in(CurrentMemoryContext, &view), &index))
+			(size += view.len) > LARGEST_INDEXES || !parse_index(bson_copy_in(CurrentMemoryContext, &view), &index))
 			continue;
 		result->indexes = repalloc(result->indexes, sizeof(MongoIndex) * (result->nindexes + 1));
 		result->indexes[result->nindexes++] = index;
 	}
 }
+
+#define LONGEST_REFUSAL	2000
 
 /* listing_of_error: classify an error of listIndexes. */
 static IndexListing
@@ -179,7 +187,7 @@ listing_of_error(const bson_t *reply, const char **refusal)
 		return INDEXES_OF_A_VIEW;
 	*refusal = bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter) &&
 		mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))) ?
-		mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL))) : "unknown error";
+		mongo_cut_text(mongo_from_utf8(bson_iter_utf8(&iter, NULL)), LONGEST_REFUSAL) : "unknown error";
 	return INDEXES_REFUSED;
 }
 

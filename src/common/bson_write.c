@@ -519,10 +519,13 @@ bson_array_end_document(BsonArray *array, bson_t *document)
 
 /* ------------- Text of unknown origin, made safe for messages ------------- */
 
+/* Bytes of a text that a message shows: MongoDB's errors quote documents of up to 16 MB. */
+#define LONGEST_PRINTABLE	10000
+
 /*
  * mongo_printable
- *		Returns a palloc'd copy in the database's encoding, with '?' for what cannot be shown.
- *		Raises nothing but lack of memory.
+ *		Returns a palloc'd copy in the database's encoding, with '?' for what cannot be shown,
+ *		cut after 10,000 bytes.  Raises nothing but lack of memory.
  *
  * MongoDB's messages quote documents and may be cut within a character, so they may contain
  * invalid UTF-8 and control characters.
@@ -530,7 +533,8 @@ bson_array_end_document(BsonArray *array, bson_t *document)
 char *
 mongo_printable(const char *text)
 {
-	char	   *copy = pstrdup(text);
+	char	   *copy = strnlen(text, LONGEST_PRINTABLE + 1) <= LONGEST_PRINTABLE ? pstrdup(text) :
+		psprintf("%.*s...", LONGEST_PRINTABLE, text);
 
 	for (char *c = copy; *c != '\0';)
 	{

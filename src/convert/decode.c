@@ -578,7 +578,10 @@ next_child(FieldWalk *walk, bson_iter_t *iter)
 							   bson_iter_key_len(iter));
 		/* a field without a node does not change the order of nodes */
 		if (node == NULL)
+		{
+			CHECK_FOR_INTERRUPTS();
 			continue;
+		}
 		*walk->expected = node;
 		walk->expected = &node->follower;
 		if (node->seen == walk->parent->walk)

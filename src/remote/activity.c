@@ -312,7 +312,8 @@ add_count(MongoActivity *row, MongoCounter counter, uint64 count)
 /*
  * mongo_activity_flush
  *		Adds the difference of 'traffic' and 'flushed' to the rows of the owner and of the current
- *		query, and copies 'traffic' to 'flushed'.  Does nothing without shared memory.  Never raises.
+ *		query, and copies 'traffic' to 'flushed'.  Does nothing without shared memory.  Never
+ *		raises.
  */
 void
 mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic, MongoTraffic *flushed)

@@ -377,7 +377,7 @@ record_server(MongoConnection *connection, const mongoc_client_t *client,
 		.document = bson_get_data(hello),.length = hello->len
 	}, "$clusterTime");
 	connection->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
-	connection->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
+	connection->longest_message = Min(hello_number(hello, "maxMessageSizeBytes", 48000000), 48000000);
 
 	if (connection->identity != NULL)
 		mongoc_uri_destroy(connection->identity);

@@ -374,6 +374,9 @@ ends_within_event(MongoCursor *cursor)
 	return document == NULL ? cursor->lacks_fragments : fragments_to_come(document, length, &view) > 0;
 }
 
+/* More than two images of a document and what has changed between them. */
+#define LARGEST_EVENT	(64 * 1024 * 1024)
+
 /*
  * Returns an event that $changeStreamSplitLargeEvent has split, with its last fragment; NULL
  * after the others.  Any other document is returned as it is.
@@ -401,6 +404,8 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 			(bson_append_iter) (cursor->event, NULL, 0, &field);
 	if (!is_valid || field.err_off != 0)
 		report_invalid_reply(cursor, "A fragment of an event is not valid BSON.");
+	if (cursor->event->len > LARGEST_EVENT)
+		report_invalid_reply(cursor, "The fragments of an event are too large.");
 	*length = cursor->event->len;
 	return to_come > 0 ? NULL : bson_get_data(cursor->event);
 }

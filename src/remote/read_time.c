@@ -286,6 +286,7 @@ add_name(List **names, const char *name)
 {
 	ListCell   *cell;
 
+	CHECK_FOR_INTERRUPTS();
 	foreach(cell, *names)
 	{
 		if (strcmp(strVal(lfirst(cell)), name) == 0)

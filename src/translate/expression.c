@@ -608,8 +608,8 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 
 /*
  * mongo_bind
- *		Translates a node that others contain more than once.  Until mongo_let(), nodes that equal it
- *		are translated to a variable of $let, if that is shorter.
+ *		Translates a node that others contain more than once.  Until mongo_let(), nodes that equal
+ *		it are translated to a variable of $let, if that is shorter.
  *
  * Returns false if it is not shippable.  Does nothing for a value that PostgreSQL evaluates.
  */

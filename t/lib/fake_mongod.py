@@ -5,7 +5,7 @@ BEHAVIOURS, decides how it replies to find and getMore: with the prefix "next_",
 returns one document and an open cursor, and getMore misbehaves.
 
     fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME] [--scram=NAME]
-        [--plain=USER:PASSWORD] [--talkative]
+        [--plain=USER:PASSWORD] [--talkative] [--catalog] [--seed=NUMBER]
 
 prints its port and serves until standard input ends.  With --replica-set it is the
 primary of the replica set "rs", whose other member is down.  --greeting=NAME makes the
@@ -15,12 +15,15 @@ and getMore (writes) get the same reply as find for the collection that they nam
 
 The reply to explain is a row of PLANS, the reply to saslStart one of SCRAM.  The user of
 --plain can log in by PLAIN; for any other mechanism the error names the mechanism.  With
---talkative it also replies to messages that ask for no reply, as FerretDB does.
+--talkative it also replies to messages that ask for no reply, as FerretDB does.  With --catalog
+it replies to what IMPORT, ANALYZE, mongo_fdw_check() and change streams send, by the rows of
+CATALOG.
 
 Every good batch contains {"_id": 1, "id": 7, "info": "seven"}.
 """
 import base64
 import datetime
+import functools
 import os
 import socket
 import struct
@@ -567,6 +570,111 @@ def explained(collection, seen):
     return reply.replace(b'FETCH', b'FE\xffCH') if collection == 'plan_not_utf8' else reply
 
 
+EVENT = {'_id': {'_data': '82AA'}, 'operationType': 'insert', 'documentKey': {'_id': 1}, 'fullDocument': DOCUMENT}
+
+
+@functools.cache
+def many_fields(count):
+    """Returns a document of as many fields, each with its own name."""
+    body = b''.join(b'\x10%x\0\0\0\0\0' % number for number in range(count)) + b'\0'
+    return struct.pack('<i', len(body) + 4) + body
+
+
+def tree(levels, width, name=''):
+    return {f'{name}{number}': tree(levels - 1, width, f'{name}{number}_') if levels > 1 else number for number in range(width)}
+
+
+def documents_of(command, name):
+    """Returns what a good server has for a command of IMPORT, ANALYZE or mongo_fdw_check()."""
+    if name == 'listCollections':
+        return [{'name': 'good', 'type': 'collection'}, {'name': 'view', 'type': 'view'}]
+    if name == 'listIndexes':
+        return [{'v': 2, 'key': {'_id': 1}, 'name': '_id_'}, {'v': 2, 'key': {'id': 1, 'info': -1}, 'name': 'id_1'}]
+    if '$changeStream' in (command.get('pipeline') or [{}])[0]:
+        return 3 * [EVENT, {**EVENT, 'splitEvent': {'fragment': 1, 'of': 2}}, {**EVENT, 'splitEvent': {'fragment': 2, 'of': 2}}]
+    if '$bsonSize' in str(command):
+        return [{'_id': None, 'bytes': 40.5}]
+    return 3 * [{**DOCUMENT, 'part': {'a': [1, {'b': 'x'}], 'c': 1.5}}]
+
+
+ODD_VALUES = [float('inf'), float('nan'), -1, 0, 2 ** 62, -2 ** 63, '', 'x' * 100000, [], {}, None, True, bson.MinKey(),
+              bson.ObjectId(), bson.Decimal128('NaN'), [[[[]]]], {'a': {'a': {'a': 1}}}, bson.Binary(bytes(16), 4), 'a.$b', 'id']
+
+
+def odd(value, random):
+    """Returns a reply with another value in some place."""
+    if isinstance(value, dict) and value and random.random() < 0.9:
+        key = random.choice(list(value))
+        value = {other: odd(one, random) if other == key else one for other, one in value.items()}
+        return {(random.choice(('', 'a.b', '$x', 'x' * 5000)) if other == key and random.random() < 0.2 else other): one
+                for other, one in value.items()}
+    if isinstance(value, list) and value and random.random() < 0.9:
+        at = random.randrange(len(value))
+        return value[:at] + [odd(value[at], random)] + value[at + 1:] * random.choice((1, 1, 1000))
+    return random.choice(ODD_VALUES)
+
+
+def cursor_reply(command, name, documents, cursor_id=0):
+    return {'cursor': {'nextBatch' if name == 'getMore' else 'firstBatch': documents, 'id': bson.Int64(cursor_id),
+                       'ns': command['$db'] + '.good'}, 'ok': 1.0}
+
+
+def catalog_good(command, name, seen, documents=None):
+    if name == 'count':
+        return bson.encode({'n': 3, 'ok': 1.0})
+    if name == 'explain':
+        return bson.encode({'queryPlanner': {'winningPlan': {'stage': 'FETCH', 'inputStage': {'isMultiKey': False}}}, 'ok': 1.0})
+    return bson.encode(cursor_reply(command, name, documents_of(command, name) if documents is None else documents))
+
+
+def catalog_spoilt(command, name, seen):
+    random = Random(seen + int(argument('seed', '0')))
+    what = random.randrange(4)
+    reply = {'n': 3, 'ok': 1.0} if name == 'count' else \
+        cursor_reply(command, name, documents_of(command, name), random.choice((0, 0, CURSOR_ID)))
+    if what == 0:
+        return bson.encode(reply)
+    return mutated(seen, bson.encode(reply)) if what == 1 else bson.encode({key: odd(value, random) if key == random.choice(list(reply)) else value for key, value in reply.items()})
+
+
+def catalog_only(wanted, make, cursor_id=0):
+    """Returns good replies, but for commands of this name."""
+    def reply(command, name, seen):
+        if name not in (wanted, 'getMore'):
+            return catalog_good(command, name, seen)
+        made = make(seen)
+        return made if isinstance(made, bytes) else bson.encode(cursor_reply(command, name, made, cursor_id))
+    return reply
+
+
+def raw_document(document):
+    """Returns the reply of a cursor with one document."""
+    batch = element(document)
+    inner = b'\x04firstBatch\0' + batch + bson.encode({'id': bson.Int64(0), 'ns': 'db.good'})[4:]
+    body = b'\x03cursor\0' + struct.pack('<i', len(inner) + 4) + inner + bson.encode({'ok': 1.0})[4:]
+    return struct.pack('<i', len(body) + 4) + body
+
+
+# Replies by database, which is the collection where there is none.
+CATALOG = {
+    'good': catalog_good,
+    'spoilt': catalog_spoilt,
+    'fields': catalog_only('aggregate', lambda seen: raw_document(many_fields(2_000_000))),
+    'tree': catalog_only('aggregate', lambda seen: [tree(4, 20)]),
+    'names': catalog_only('listCollections', lambda seen: [{'name': 80 * 'x' + str(number), 'type': 'collection'}
+                                                           for number in range(30000)]),
+    'endless_names': catalog_only('listCollections', lambda seen: [{'name': f'{seen}_{number}', 'type': 'collection'}
+                                                                   for number in range(3000)], CURSOR_ID),
+    'indexes': catalog_only('listIndexes', lambda seen: [{'key': {f'k{key}': 1 for key in range(50)}, 'name': f'i{number}'}
+                                                         for number in range(20000)]),
+    'infinite': lambda command, name, seen: bson.encode({'n': float('inf'), 'ok': 1.0}) if name == 'count' else
+    catalog_good(command, name, seen),
+    'long_error': lambda command, name, seen: bson.encode({'ok': 0.0, 'code': 2, 'errmsg': 40_000_000 * 'x'}),
+    'fragments': catalog_only('aggregate', lambda seen: [{**EVENT, f'f{seen}': 1_000_000 * 'x',
+                                                          'splitEvent': {'fragment': 1, 'of': 2 ** 40}}], CURSOR_ID),
+}
+
+
 def receive(connection, size):
     data = b''
     while len(data) < size:
@@ -608,6 +716,12 @@ def serve(connection, seen):
             command = bson.decode(body[5:5 + struct.unpack('<i', body[5:9])[0]]) if opcode == OP_MSG else {}
             name = next(iter(command), None)
             collection = command.get('collection' if name == 'getMore' else name)
+            if '--catalog' in sys.argv and command.get('$db') in CATALOG and name != 'killCursors':
+                database = command['$db']
+                seen[database] = seen.get(database, 0) + 1
+                reply = CATALOG[database](command, name, seen[database])
+                connection.sendall(Request(request_id, command, 0).message(reply))
+                continue
             if 'explain' in command:
                 collection = command['explain']['find']
                 request = Request(request_id, command, 0)
