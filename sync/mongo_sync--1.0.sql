@@ -42,6 +42,7 @@ CREATE TABLE mongo_sync.groups (
 	changes bigint NOT NULL DEFAULT 0,		-- documents that had changed
 	last_run timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	oplog_from bigint,						-- MongoDB's oplog began there; NULL: it may not be read
+	slow_until timestamptz,					-- until then it is left to the second worker
 	failing_since timestamptz,
 	last_error text,
 	error_kind text							-- without values of documents

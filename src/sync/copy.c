@@ -221,6 +221,7 @@ create_copy(const SyncGroup *group, const SyncMember *member, const SyncTable *t
 	char	   *name = psprintf("copy_of_%u", member->local);
 	ObjectAddress address;
 	ObjectAddress depended;
+	SyncRights	rights;
 	Oid			copy;
 
 	initStringInfo(&columns);
@@ -246,7 +247,9 @@ create_copy(const SyncGroup *group, const SyncMember *member, const SyncTable *t
 									sync_list(table, "%s", ", ", 0, table->nkeys)), NULL, 0);
 	copy = get_relname_relid(name, get_namespace_oid("mongo_sync", false));
 	CommandCounterIncrement();
+	sync_rights_take(&rights, sync_extension_owner());
 	ATExecChangeOwner(copy, group->owner, false, AccessExclusiveLock);
+	sync_rights_return(&rights);
 	ObjectAddressSet(address, RelationRelationId, copy);
 	ObjectAddressSet(depended, RelationRelationId, member->local);
 	recordDependencyOn(&address, &depended, DEPENDENCY_AUTO);

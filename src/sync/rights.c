@@ -33,6 +33,7 @@ static const struct
 	{"xmloption", "content"},
 	{"session_replication_role", "origin"},
 	{"row_security", "off"},
+	{"default_tablespace", ""},
 	/* the time of reads is bound in this process */
 	{"max_parallel_workers_per_gather", "0"},
 	{"mongo_fdw.hint", ""},

@@ -44,11 +44,11 @@ sync_text(const char *string)
 }
 
 /*
- * extension_owner
+ * sync_extension_owner
  *		Returns the owner of the extension, who must be a superuser.  Raises 55000 without it.
  */
-static Oid
-extension_owner(void)
+Oid
+sync_extension_owner(void)
 {
 	Oid			extension = get_extension_oid("mongo_sync", true);
 	Relation	relation;
@@ -96,7 +96,7 @@ sync_run_values(const char *sql, const SyncValue *values, int nvalues)
 		datums[i] = values[i].value;
 		nulls[i] = values[i].isnull ? 'n' : ' ';
 	}
-	sync_rights_take(&rights, extension_owner());
+	sync_rights_take(&rights, sync_extension_owner());
 	result = SPI_execute_with_args(sql, nvalues, types, datums, nulls, false, 0);
 	if (result < 0)
 		elog(ERROR, "mongo_sync could not read or write its state: %s", SPI_result_code_string(result));
@@ -251,16 +251,28 @@ sync_group_of(Oid local)
 	return sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
 }
 
-/* Returns the ids of all active groups, as a list of integers. */
+/* Returns all active groups, SyncListed *. */
 List *
-sync_group_ids(void)
+sync_groups(void)
 {
-	List	   *ids = NIL;
-	uint64		count = sync_run_values("SELECT id FROM mongo_sync.active_groups ORDER BY id", NULL, 0);
+	List	   *groups = NIL;
+	uint64		count = sync_run_values("SELECT id, COALESCE(slow_until OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp(), false),"
+										" NOT paused AND EXISTS (SELECT FROM mongo_sync.members m JOIN mongo_sync.ranges r ON r.target OPERATOR(pg_catalog.=) m.target"
+										" WHERE m.group_id OPERATOR(pg_catalog.=) g.id AND m.state OPERATOR(pg_catalog.=) 'copying' AND r.read_at IS NULL)"
+										" FROM mongo_sync.active_groups g ORDER BY id", NULL, 0);
 
 	for (uint64 row = 0; row < count; row++)
-		ids = lappend_int(ids, DatumGetInt32(sync_result(row, 1, NULL)));
-	return ids;
+	{
+		SyncListed *group = palloc(sizeof(SyncListed));
+
+		*group = (SyncListed) {
+			.id = DatumGetInt32(sync_result(row, 1, NULL)),
+			.is_slow = DatumGetBool(sync_result(row, 2, NULL)),
+			.is_copied = DatumGetBool(sync_result(row, 3, NULL))
+		};
+		groups = lappend(groups, group);
+	}
+	return groups;
 }
 
 /* Returns the member that writes this table; NULL if there is none. */
@@ -332,6 +344,15 @@ sync_group_note_failure(int id, const char *message, const char *kind)
 	(void) sync_run("UPDATE mongo_sync.groups SET failing_since = COALESCE(failing_since, clock_timestamp()),"
 					" last_error = $2, error_kind = $3 WHERE id = $1",
 					SYNC_INT4(id), SYNC_TEXT(message), SYNC_TEXT(kind));
+}
+
+/* Notes that the group's units of work take long, for so many milliseconds. */
+void
+sync_group_note_slow(int id, int milliseconds)
+{
+	(void) sync_run("UPDATE mongo_sync.groups SET slow_until = pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+)"
+					" pg_catalog.make_interval(secs => $2::double precision OPERATOR(pg_catalog./) 1000) WHERE id OPERATOR(pg_catalog.=) $1",
+					SYNC_INT4(id), SYNC_INT4(milliseconds));
 }
 
 /* -------------------------------- Members --------------------------------- */

@@ -654,7 +654,8 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 		/* a batch that took too long is tried again in smaller ones */
 		if (unit != sync_copy_unit)
 			run->batch_size = Max(1, run->batch_size / 4);
-		note_failure(run);
+		if (!run->is_hurried || run->error->sqlerrcode != ERRCODE_QUERY_CANCELED)
+			note_failure(run);
 	}
 	if (unit == sync_copy_unit)
 	{

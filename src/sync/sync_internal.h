@@ -118,6 +118,14 @@ typedef struct SyncGroup
 	List	   *members;		/* SyncMember *, by target */
 } SyncGroup;
 
+/* A group that the workers of a database divide between them. */
+typedef struct SyncListed
+{
+	int			id;
+	bool		is_slow;		/* its units of work take long */
+	bool		is_copied;		/* a range is left */
+} SyncListed;
+
 /* A value of a statement's parameter. */
 typedef struct SyncValue
 {
@@ -139,6 +147,7 @@ extern SyncValue sync_text(const char *string);
 #define sync_run(sql, ...) \
 	sync_run_values(sql, (const SyncValue[]) {__VA_ARGS__}, lengthof(((const SyncValue[]) {__VA_ARGS__})))
 
+extern Oid	sync_extension_owner(void);
 extern uint64 sync_run_values(const char *sql, const SyncValue *values, int nvalues);
 extern uint64 sync_run_as(Oid role, const char *sql, long limit);
 extern Datum sync_result(uint64 row, int column, bool *isnull);
@@ -146,7 +155,8 @@ extern char *sync_result_text(uint64 row, int column);
 extern SyncGroup *sync_group_load(int id);
 extern UserMapping *sync_group_user(const SyncGroup *group);
 extern SyncGroup *sync_group_of(Oid local);
-extern List *sync_group_ids(void);
+extern List *sync_groups(void);
+extern void sync_group_note_slow(int id, int milliseconds);
 extern SyncMember *sync_group_member(const SyncGroup *group, Oid target);
 extern bool sync_is_copying(const SyncGroup *group);
 extern bool sync_group_lock(int id, bool wait);
@@ -236,6 +246,8 @@ typedef struct SyncRun
 	MongoReadTime time;			/* of reads */
 	ErrorData  *error;			/* of the last unit, in 'context' */
 	bool		is_copying;		/* a member is still copied */
+	bool		is_hurried;		/* a time limit is no failure: another process
+								 * has a longer one */
 	bool		copy_fails;		/* the last range could not be copied */
 	Oid			copied;			/* target of the last range */
 	Oid			copy_after;		/* the last one that failed: others come first */

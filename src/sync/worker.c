@@ -3,9 +3,13 @@
  * worker.c
  *		Background workers, which apply changes by themselves.
  *
- * A launcher, without a database, starts one worker in each database that has something
+ * A launcher, without a database, starts a worker in each database that has something
  * synchronized.  It knows of them by shared memory: a CALL enters its database.  After a start it
  * visits each database once.
+ *
+ * The worker applies the changes of all groups.  So nothing in it may take long: a second worker of
+ * the database, which runs only while it is needed, copies ranges, and takes over groups whose
+ * units of work take long, be it by a trigger, a lock or a server that does not reply.
  *
  * A worker waits for the change streams of all groups together, outside of any transaction.  It
  * runs each unit of work in a transaction of its own, within a time limit: a trigger may catch the
@@ -13,7 +17,8 @@
  * superuser; a unit gives itself the rights of the tables' owner.
  *
  * Whoever drops, renames or copies a database locks it, and waits for its other sessions.  So the
- * worker looks between two units, and each second, whether it could lock it, and leaves if not.
+ * launcher looks each second whether it could lock it.  If not, it wakes the workers, which leave,
+ * and cancels what they do.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,52 +49,67 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#define MOST_DATABASES		64
+#define MOST_WORKERS		256
 
 /* All in milliseconds. */
 #define LONGEST_WAIT		10000	/* for an event, of a getMore */
 #define WAIT_WHILE_COPYING	100
 #define LOOK_PAUSE			1000	/* between looks at what others do */
+#define LONGEST_PAUSE		5000	/* without a look at the streams' servers */
+#define LONG_UNIT			1000	/* others should not wait so long for a
+									 * unit of work */
+#define LONGEST_UNIT		3000	/* nor ever longer */
+#define TIMES_OTHERS		10	/* a group is left to the second worker so
+								 * many times as long */
 #define LIST_PAUSE			10000
 #define OPLOG_PAUSE			300000
 #define SHORTEST_BACKOFF	200
 #define LONGEST_BACKOFF		10000
 #define START_LIMIT			10000	/* for a worker to appear */
 #define RESTART_PAUSE		5000	/* after an error */
-#define LAST_RESORT			10000	/* from the first signal to the second one */
+#define LAST_RESORT			3000	/* from the first signal to the second one */
 
 /* A range of a copy has more to do than a step, which takes fewer changes after it was interrupted. */
 #define TIMES_FOR_RANGE		10
 
 pg_noreturn PGDLLEXPORT void mongo_sync_launch(Datum unused);
 pg_noreturn PGDLLEXPORT void mongo_sync_work(Datum database);
+pg_noreturn PGDLLEXPORT void mongo_sync_work_second(Datum database);
 
 static bool is_enabled = true;
 static int	time_limit = 60000;
 
 /* ----------------------------- Shared memory ------------------------------ */
 
-/* A database that has, or may have, something synchronized. */
-typedef struct SyncDatabase
+/* A worker of a database that has, or may have, something synchronized. */
+typedef struct SyncPlace
 {
-	Oid			id;				/* InvalidOid: the place is free */
-	bool		is_known;		/* it has; otherwise it is to be visited */
+	Oid			database;		/* InvalidOid: the place is free */
+	bool		is_second;		/* of the second worker */
+	bool		is_known;		/* something is synchronized; otherwise the
+								 * database is to be visited */
 	bool		has_no_slot;	/* no background worker could be started */
 	bool		has_changed;	/* the worker is to look for groups */
 	Latch	   *worker;			/* NULL: there is none */
-	int			group;			/* that the worker works on, or died of */
+	pid_t		pid;
+	int			group;			/* that the worker works on, or died of; 0:
+								 * none */
+	int			looks;			/* in a row at which somebody had locked the
+								 * database */
 	TimestampTz start_at;		/* not before */
-} SyncDatabase;
+} SyncPlace;
 
 typedef struct SyncShared
 {
 	slock_t		mutex;
 	Latch	   *launcher;		/* NULL: there is none */
 	bool		look_everywhere;
-	SyncDatabase databases[MOST_DATABASES];
+	SyncPlace	places[MOST_WORKERS];
 } SyncShared;
 
 static SyncShared *shared = NULL;	/* NULL: not in shared_preload_libraries */
+static bool is_second = false;	/* this process is the second worker of its
+								 * database */
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
@@ -118,50 +138,65 @@ find_worker_memory(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Returns a database's place, with the lock held; NULL: it has none, or there is no other. */
-static SyncDatabase *
-find_database(Oid id, bool create)
+/* Returns a worker's place, with the lock held; NULL: it has none, or there is no other. */
+static SyncPlace *
+find_place(Oid database, bool second, bool create)
 {
-	SyncDatabase *unused = NULL;
+	SyncPlace  *unused = NULL;
 
-	for (int i = 0; i < MOST_DATABASES; i++)
+	for (int i = 0; i < MOST_WORKERS; i++)
 	{
-		SyncDatabase *database = &shared->databases[i];
+		SyncPlace  *place = &shared->places[i];
 
-		if (database->id == id)
-			return database;
-		if (database->id == InvalidOid && unused == NULL)
-			unused = database;
+		if (place->database == database && place->is_second == second)
+			return place;
+		if (place->database == InvalidOid && unused == NULL)
+			unused = place;
 	}
 	if (!create || unused == NULL)
 		return NULL;
-	*unused = (SyncDatabase) {.id = id};
+	*unused = (SyncPlace) {.database = database,.is_second = second};
 	return unused;
 }
 
-/*
- * sync_wake_worker
- *		Has this database's worker look for groups, after the commit of a new one.  Starts it if it
- *		does not run.
- */
-void
-sync_wake_worker(void)
+/* Returns the place of this process. */
+static SyncPlace *
+own_place(void)
 {
-	SyncDatabase *database;
-	Latch	   *latch;
+	return find_place(MyDatabaseId, is_second, false);
+}
 
-	if (shared == NULL)
-		return;
+/*
+ * Has this database's worker, or the second one, look for groups.  Starts it if it
+ * does not run; false if it could not be started.
+ */
+static bool
+wake_worker(bool second)
+{
+	SyncPlace  *place;
+	Latch	   *latch;
+	bool		result;
+
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(MyDatabaseId, true);
-	if (database != NULL)
-		database->is_known = database->has_changed = true;
-	else
+	place = find_place(MyDatabaseId, second, true);
+	if (place != NULL)
+		place->is_known = place->has_changed = true;
+	else if (!second)
 		shared->look_everywhere = true;
-	latch = database != NULL && database->worker != NULL ? database->worker : shared->launcher;
+	latch = place != NULL && place->worker != NULL ? place->worker : shared->launcher;
+	result = place != NULL && !place->has_no_slot;
 	SpinLockRelease(&shared->mutex);
 	if (latch != NULL)
 		SetLatch(latch);
+	return result;
+}
+
+/* Has this database's worker look for groups, after the commit of a new one. */
+void
+sync_wake_worker(void)
+{
+	if (shared != NULL)
+		(void) wake_worker(false);
 }
 
 static bool
@@ -174,7 +209,7 @@ may_run(void)
 const char *
 sync_worker_problem(void)
 {
-	const SyncDatabase *database;
+	const SyncPlace *place;
 	bool		runs;
 	bool		has_no_slot;
 	bool		has_launcher;
@@ -182,9 +217,9 @@ sync_worker_problem(void)
 	if (shared == NULL)
 		return "mongo_fdw is not in shared_preload_libraries";
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(MyDatabaseId, false);
-	runs = database != NULL && database->worker != NULL;
-	has_no_slot = database != NULL && database->has_no_slot;
+	place = find_place(MyDatabaseId, false, false);
+	runs = place != NULL && place->worker != NULL;
+	has_no_slot = place != NULL && place->has_no_slot;
 	has_launcher = shared->launcher != NULL;
 	SpinLockRelease(&shared->mutex);
 	if (runs)
@@ -275,70 +310,115 @@ list_databases(void)
 	return result;
 }
 
-/* Returns a database whose worker is due, InvalidOid: none; *wait is the time until one is. */
-static Oid
+/* Returns a place whose worker is due, without a database: none; *wait is the time until one is. */
+static SyncPlace
 next_to_start(List **unvisited, long *wait)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	Oid			result = InvalidOid;
+	SyncPlace	result = {0};
 	bool		is_visiting = false;
 
-	*wait = 60000;
 	SpinLockAcquire(&shared->mutex);
-	for (int i = 0; i < MOST_DATABASES; i++)
-		is_visiting |= OidIsValid(shared->databases[i].id) && !shared->databases[i].is_known;
+	for (int i = 0; i < MOST_WORKERS; i++)
+		is_visiting |= OidIsValid(shared->places[i].database) && !shared->places[i].is_known;
 	/* one after another: other processes need background workers, too */
-	if (!is_visiting && *unvisited != NIL && find_database(linitial_oid(*unvisited), true) != NULL)
+	if (!is_visiting && *unvisited != NIL && find_place(linitial_oid(*unvisited), false, true) != NULL)
 		*unvisited = list_delete_first(*unvisited);
-	for (int i = 0; i < MOST_DATABASES; i++)
+	for (int i = 0; i < MOST_WORKERS; i++)
 	{
-		SyncDatabase *database = &shared->databases[i];
+		SyncPlace  *place = &shared->places[i];
 
-		if (!OidIsValid(database->id) || database->worker != NULL)
+		if (!OidIsValid(place->database) || place->worker != NULL)
 			continue;
-		if (database->start_at <= now && !OidIsValid(result))
+		if (place->start_at <= now && !OidIsValid(result.database))
 		{
-			result = database->id;
-			database->start_at = TimestampTzPlusMilliseconds(now, START_LIMIT);
+			result = *place;
+			place->start_at = TimestampTzPlusMilliseconds(now, START_LIMIT);
 		}
-		*wait = Min(*wait, TimestampDifferenceMilliseconds(now, database->start_at));
+		*wait = Min(*wait, TimestampDifferenceMilliseconds(now, place->start_at));
 	}
 	SpinLockRelease(&shared->mutex);
 	return result;
 }
 
-/* Starts the worker of a database, or forgets a database that is gone. */
+/* Starts a worker, or forgets a place whose database is gone. */
 static void
-start_worker(Oid id)
+start_worker(Oid id, bool second)
 {
 	bool		exists = list_member_oid(list_databases(), id);
 	bool		is_started = false;
 	bool		is_news = false;
 	BackgroundWorker worker;
-	SyncDatabase *database;
+	SyncPlace  *place;
 
 	if (exists)
 	{
-		describe_worker(&worker, "mongo_sync_work", "mongo_sync worker");
+		describe_worker(&worker, second ? "mongo_sync_work_second" : "mongo_sync_work",
+						second ? "mongo_sync second worker" : "mongo_sync worker");
 		worker.bgw_main_arg = ObjectIdGetDatum(id);
 		is_started = RegisterDynamicBackgroundWorker(&worker, NULL);
 	}
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(id, false);
-	if (database != NULL && !exists)
-		database->id = InvalidOid;
-	else if (database != NULL)
+	place = find_place(id, second, false);
+	if (place != NULL && !exists)
+		place->database = InvalidOid;
+	else if (place != NULL)
 	{
-		is_news = !is_started && !database->has_no_slot;
-		database->has_no_slot = !is_started;
+		is_news = !is_started && !place->has_no_slot;
+		place->has_no_slot = !is_started;
 		if (!is_started)
-			database->start_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_PAUSE);
+			place->start_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_PAUSE);
 	}
 	SpinLockRelease(&shared->mutex);
 	if (is_news)
 		ereport(LOG,
 				(errmsg("could not start a background worker for mongo_sync in database %u", id),
 				 errhint("You may need to increase max_worker_processes.")));
+}
+
+/* Tells whether somebody has locked a database to drop, rename or copy it. */
+static bool
+is_database_locked(Oid database)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, RowExclusiveLock, true);
+	return false;
+}
+
+/*
+ * Wakes the workers of databases that somebody has locked.  What they do is cancelled at
+ * the second look, and at the third one they are ended.  Returns whether there are any workers.
+ */
+static bool
+wake_unwanted(void)
+{
+	bool		has_workers = false;
+
+	for (int i = 0; i < MOST_WORKERS; i++)
+	{
+		SyncPlace  *place = &shared->places[i];
+		SyncPlace	seen;
+
+		SpinLockAcquire(&shared->mutex);
+		seen = *place;
+		SpinLockRelease(&shared->mutex);
+		if (seen.worker == NULL)
+			continue;
+		has_workers = true;
+		if (!is_database_locked(seen.database))
+			seen.looks = 0;
+		else
+			kill(seen.pid, seen.looks++ == 0 ? SIGHUP : seen.looks == 2 ? SIGINT : SIGTERM);
+		SpinLockAcquire(&shared->mutex);
+		if (place->pid == seen.pid)
+			place->looks = seen.looks;
+		SpinLockRelease(&shared->mutex);
+	}
+	return has_workers;
 }
 
 static void
@@ -378,8 +458,8 @@ mongo_sync_launch(Datum unused pg_attribute_unused())
 	SpinLockRelease(&shared->mutex);
 	for (;;)
 	{
-		long		wait = 60000;
-		Oid			id = InvalidOid;
+		long		wait;
+		SyncPlace	next = {0};
 		bool		look_everywhere;
 
 		CHECK_FOR_INTERRUPTS();
@@ -395,10 +475,11 @@ mongo_sync_launch(Datum unused pg_attribute_unused())
 			unvisited = list_databases();
 		}
 		MemoryContextSwitchTo(context);
+		wait = wake_unwanted() ? LOOK_PAUSE : LONGEST_WAIT;
 		if (may_run())
-			id = next_to_start(&unvisited, &wait);
-		if (OidIsValid(id))
-			start_worker(id);
+			next = next_to_start(&unvisited, &wait);
+		if (OidIsValid(next.database))
+			start_worker(next.database, next.is_second);
 		else
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
@@ -412,6 +493,8 @@ mongo_sync_launch(Datum unused pg_attribute_unused())
 typedef struct SyncTask
 {
 	SyncRun    *run;
+	bool		may_step;		/* otherwise the other worker does */
+	bool		may_copy;
 	int			failures;		/* of steps, in a row */
 	int			copy_failures;
 	TimestampTz step_at;		/* not before */
@@ -421,25 +504,26 @@ typedef struct SyncTask
 
 static List *tasks = NIL;		/* SyncTask * */
 static bool nothing_left = false;
+static bool does_all = false;	/* no second worker can be started */
 static int	restart_pause = RESTART_PAUSE;
 static TimeoutId last_resort;
 
 /* Notes that the worker ends. */
 static void
-leave_database(int code pg_attribute_unused(), Datum id)
+leave_database(int code pg_attribute_unused(), Datum unused pg_attribute_unused())
 {
 	TimestampTz start_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), restart_pause);
-	SyncDatabase *database;
+	SyncPlace  *place;
 	Latch	   *launcher;
 
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(DatumGetObjectId(id), false);
-	if (database != NULL && nothing_left && !database->has_changed)
-		*database = (SyncDatabase) {0};
-	else if (database != NULL)
+	place = own_place();
+	if (place != NULL && nothing_left && !place->has_changed)
+		*place = (SyncPlace) {0};
+	else if (place != NULL)
 	{
-		database->worker = NULL;
-		database->start_at = start_at;
+		place->worker = NULL;
+		place->start_at = start_at;
 	}
 	launcher = shared->launcher;
 	SpinLockRelease(&shared->mutex);
@@ -451,18 +535,20 @@ leave_database(int code pg_attribute_unused(), Datum id)
 static bool
 enter_database(Oid id, int *group)
 {
-	SyncDatabase *database;
+	SyncPlace  *place;
 	bool		result;
 
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(id, true);
-	result = database != NULL && database->worker == NULL;
+	place = find_place(id, is_second, true);
+	result = place != NULL && place->worker == NULL;
 	if (result)
 	{
-		database->worker = MyLatch;
-		database->has_no_slot = false;
-		*group = database->group;
-		database->group = 0;
+		place->worker = MyLatch;
+		place->pid = MyProcPid;
+		place->has_no_slot = false;
+		place->looks = 0;
+		*group = place->group;
+		place->group = 0;
 	}
 	SpinLockRelease(&shared->mutex);
 	return result;
@@ -472,12 +558,12 @@ enter_database(Oid id, int *group)
 static void
 note_group(int group)
 {
-	SyncDatabase *database;
+	SyncPlace  *place;
 
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(MyDatabaseId, false);
-	if (database != NULL)
-		database->group = group;
+	place = own_place();
+	if (place != NULL)
+		place->group = group;
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -485,14 +571,14 @@ note_group(int group)
 static bool
 take_changed(void)
 {
-	SyncDatabase *database;
+	SyncPlace  *place;
 	bool		result;
 
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(MyDatabaseId, false);
-	result = database != NULL && database->has_changed;
+	place = own_place();
+	result = place != NULL && place->has_changed;
 	if (result)
-		database->has_changed = false;
+		place->has_changed = false;
 	SpinLockRelease(&shared->mutex);
 	return result;
 }
@@ -501,15 +587,17 @@ take_changed(void)
 static void
 note_known(void)
 {
-	SyncDatabase *database;
+	SyncPlace  *place;
+	Latch	   *launcher;
 
 	SpinLockAcquire(&shared->mutex);
-	database = find_database(MyDatabaseId, false);
-	if (database != NULL)
-		database->is_known = true;
-	if (shared->launcher != NULL)
-		SetLatch(shared->launcher);
+	place = own_place();
+	if (place != NULL)
+		place->is_known = true;
+	launcher = shared->launcher;
 	SpinLockRelease(&shared->mutex);
+	if (launcher != NULL)
+		SetLatch(launcher);
 }
 
 /* Ends the process; the launcher starts another one later, unless there is nothing to do. */
@@ -528,16 +616,12 @@ leave(int pause)
 static void
 leave_if_unwanted(void)
 {
-	LOCKTAG		tag;
-
 	CHECK_FOR_INTERRUPTS();
 	read_settings();
 	if (!may_run())
 		leave(0);
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+	if (is_database_locked(MyDatabaseId))
 		leave(LOOK_PAUSE);
-	LockRelease(&tag, RowExclusiveLock, true);
 }
 
 /* Settings of the process, whatever ALTER DATABASE ... SET says. */
@@ -578,6 +662,7 @@ connect_to_database(Oid id)
 static void
 end_process(void)
 {
+	restart_pause = 0;
 	kill(MyProcPid, SIGTERM);
 }
 
@@ -637,6 +722,9 @@ run_unit(SyncTask *task, SyncUnit *unit, int max_wait)
 		return SYNC_PAUSED;
 	note_group(run->group);
 	pgstat_report_activity(STATE_RUNNING, unit == sync_copy_unit ? "copying a range" : "applying changes");
+	run->is_hurried = !is_second && !does_all && list_length(tasks) > 1;
+	if (run->is_hurried)
+		limit = limit > 0 ? Min(limit, LONGEST_UNIT) : LONGEST_UNIT;
 	if (limit > 0)
 	{
 		enable_timeout_after(STATEMENT_TIMEOUT, limit);
@@ -681,9 +769,9 @@ forget_group(SyncTask *task)
 	pfree(task);
 }
 
-/* Makes a task for a group, which waits if it has ended the last process. */
-static void
-add_group(int id, bool has_ended)
+/* Makes a task for a group. */
+static SyncTask *
+add_group(int id)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
 	SyncTask   *task = palloc0(sizeof(SyncTask));
@@ -692,37 +780,66 @@ add_group(int id, bool has_ended)
 	task->run->is_copying = true;	/* as far as is known */
 	tasks = lappend(tasks, task);
 	MemoryContextSwitchTo(old_context);
-	if (!has_ended)
-		return;
-	task->step_at = task->copy_at = in_future(LONGEST_BACKOFF);
-	if (sync_group_lock(id, false))
-		sync_group_note_failure(id, "the background worker was ended while it applied a batch, or took too long for it", "the background worker was ended");
+	return task;
 }
 
-/* Makes a task for each new group.  'died_of' is the group that has ended the last process. */
+/* Notes that a group has ended the last process. */
+static void
+note_end(int id)
+{
+	if (!sync_group_lock(id, false))
+		return;
+	sync_group_note_failure(id, "the background worker was ended while it applied a batch, or took too long for it", "the background worker was ended");
+	sync_group_note_slow(id, LONGEST_BACKOFF * TIMES_OTHERS);
+}
+
+/*
+ * Makes a task for each group of this worker, and of no other one.  'died_of' is the group
+ * that has ended the last process.
+ */
 static void
 list_groups(int died_of)
 {
-	List	   *ids = NIL;
-	ListCell   *cell;
-	bool		is_installed;
+	List	   *groups = NIL;
+	List	   *kept = NIL;
+	bool		needs_second = false;
 
 	leave_if_unwanted();
-	is_installed = begin_unit();
-	if (is_installed)
-		ids = sync_group_ids();
+	if (begin_unit())
+	{
+		if (died_of != 0)
+			note_end(died_of);
+		groups = sync_groups();
+		foreach_ptr(const SyncListed, group, groups)
+			needs_second |= group->is_slow || group->is_copied;
+		does_all = !is_second && needs_second && !wake_worker(true);
+		foreach_ptr(const SyncListed, group, groups)
+		{
+			SyncTask   *task = NULL;
+
+			if (does_all || group->is_slow == is_second || (is_second && group->is_copied))
+			{
+				foreach_ptr(SyncTask, other, tasks)
+					task = other->run->group == group->id ? other : task;
+				task = task != NULL ? task : add_group(group->id);
+				task->may_step = does_all || group->is_slow == is_second;
+				task->may_copy = does_all || is_second;
+				if (group->id == died_of)
+					task->step_at = task->copy_at = in_future(LONGEST_BACKOFF);
+				kept = lappend(kept, task);
+			}
+		}
+		end_transaction();
+	}
 	foreach_ptr(SyncTask, task, list_copy(tasks))
 	{
-		if (list_member_int(ids, task->run->group))
-			ids = list_delete_int(ids, task->run->group);
-		else
-			forget_group(task);
+		if (list_member_ptr(kept, task))
+			continue;
+		forget_group(task);
+		if (is_second)
+			(void) wake_worker(false);
 	}
-	foreach(cell, ids)
-		add_group(lfirst_int(cell), lfirst_int(cell) == died_of);
-	if (is_installed)
-		end_transaction();
-	nothing_left = tasks == NIL;
+	nothing_left = is_second ? tasks == NIL : groups == NIL;
 	if (!nothing_left)
 		note_known();
 }
@@ -744,7 +861,7 @@ copy_one_range(SyncTask *task)
 	TimestampTz begun = GetCurrentTimestamp();
 	SyncResult	result;
 
-	if (!task->run->is_copying || task->copy_at > begun)
+	if (!task->may_copy || !task->run->is_copying || task->copy_at > begun)
 		return false;
 	result = run_unit(task, sync_copy_unit, 0);
 	task->copy_failures = result == SYNC_FAILED ? task->copy_failures + 1 : 0;
@@ -763,7 +880,7 @@ step(SyncTask *task)
 	TimestampTz begun = GetCurrentTimestamp();
 	SyncResult	result;
 
-	if (task->step_at > begun ||
+	if (!task->may_step || task->step_at > begun ||
 		(run->stream != NULL && mongo_event_stream_is_requested(run->stream) && !mongo_event_stream_is_ready(run->stream)))
 		return false;
 	result = run_unit(task, sync_step, 1);
@@ -795,7 +912,7 @@ wait_for_changes(void)
 {
 	WaitEventSet *set = mongo_create_wait_event_set(CurrentMemoryContext, list_length(tasks) + 2);
 	TimestampTz now = GetCurrentTimestamp();
-	long		wait = LOOK_PAUSE;
+	long		wait = LONGEST_PAUSE;
 	WaitEvent	event;
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
@@ -804,13 +921,15 @@ wait_for_changes(void)
 	{
 		pgsocket	socket = task->run->stream == NULL ? PGINVALID_SOCKET : mongo_event_stream_socket(task->run->stream);
 
-		if (task->step_at > now)
+		if (!task->may_step)
+			;
+		else if (task->step_at > now)
 			wait = Min(wait, TimestampDifferenceMilliseconds(now, task->step_at));
 		else if (socket == PGINVALID_SOCKET || !mongo_event_stream_is_requested(task->run->stream))
 			wait = 0;
 		else
 			AddWaitEventToSet(set, WL_SOCKET_READABLE, socket, NULL, NULL);
-		if (task->run->is_copying)
+		if (task->may_copy && task->run->is_copying)
 			wait = Min(wait, task->copy_at > now ? TimestampDifferenceMilliseconds(now, task->copy_at) : 0);
 	}
 	pgstat_report_stat(true);
@@ -819,9 +938,17 @@ wait_for_changes(void)
 	ResetLatch(MyLatch);
 }
 
-/* Is the main function of the worker of a database. */
-void
-mongo_sync_work(Datum database)
+/* Leaves a group whose unit of work has taken long to the second worker. */
+static SyncResult
+note_slow(SyncRun *run, int elapsed)
+{
+	sync_group_note_slow(run->group, elapsed * TIMES_OTHERS);
+	return SYNC_DONE;
+}
+
+/* Does what both workers of a database do. */
+pg_noreturn static void
+work(Oid database)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "mongo_sync worker", ALLOCSET_DEFAULT_SIZES);
 	TimestampTz list_at = 0;
@@ -830,15 +957,14 @@ mongo_sync_work(Datum database)
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
-	if (!enter_database(DatumGetObjectId(database), &died_of))
+	if (!enter_database(database, &died_of))
 		proc_exit(0);
-	before_shmem_exit(leave_database, database);
-	connect_to_database(DatumGetObjectId(database));
+	before_shmem_exit(leave_database, (Datum) 0);
+	connect_to_database(database);
 	last_resort = RegisterTimeout(USER_TIMEOUT, end_process);
 	for (;;)
 	{
 		bool		has_worked = false;
-		ListCell   *cell;
 
 		MemoryContextSwitchTo(context);
 		MemoryContextReset(context);
@@ -851,12 +977,39 @@ mongo_sync_work(Datum database)
 		}
 		if (nothing_left)
 			leave(0);
-		foreach(cell, tasks)
+		foreach_ptr(SyncTask, task, tasks)
 		{
-			has_worked |= copy_one_range(lfirst(cell));
-			has_worked |= step(lfirst(cell));
+			TimestampTz begun;
+			long		elapsed;
+
+			has_worked |= copy_one_range(task);
+			begun = GetCurrentTimestamp();
+			has_worked |= step(task);
+			elapsed = TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp());
+			if (elapsed < LONG_UNIT)
+				continue;
+			/* smaller batches take less time */
+			task->run->batch_size = Max(1, task->run->batch_size / 4);
+			if (list_length(tasks) > 1 || is_second)
+				(void) run_unit(task, note_slow, (int) elapsed);
+			list_at = is_second ? list_at : 0;
 		}
 		if (!has_worked)
 			wait_for_changes();
 	}
+}
+
+/* Is the main function of the worker of a database. */
+void
+mongo_sync_work(Datum database)
+{
+	work(DatumGetObjectId(database));
+}
+
+/* Is the main function of the second worker of a database. */
+void
+mongo_sync_work_second(Datum database)
+{
+	is_second = true;
+	work(DatumGetObjectId(database));
 }
