@@ -217,7 +217,8 @@ SELECT g.name AS "group",
 	r.done AS ranges_copied, r.number AS ranges,
 	COALESCE(r.rows, c.rows_copied, m.rows_copied) AS rows_copied, m.rows_inserted, m.rows_updated, m.rows_deleted,
 	g.failing_since,
-	CASE WHEN a.is_own THEN g.last_error
+	-- it may be of another table of the group
+	CASE WHEN a.is_own AND pg_has_role(g.owner, 'USAGE') THEN g.last_error
 		ELSE regexp_replace(g.error_kind, '%[-+0-9.*]*(hh?|ll?|z|t|j)?[a-zA-Z]', '...', 'g') END AS last_error,
 	g.last_run
 FROM mongo_sync.members m
@@ -235,6 +236,7 @@ CREATE VIEW mongo_sync.errors WITH (security_barrier) AS
 SELECT m.local_table::regclass AS local_table, u.id, u.reason, u.noted_at
 FROM mongo_sync.unfit u
 	JOIN mongo_sync.members m ON m.target = u.target
+	JOIN mongo_sync.active_groups g ON g.id = m.group_id
 	JOIN pg_class t ON t.oid = m.local_table
 WHERE pg_has_role(t.relowner, 'USAGE');
 

@@ -19,6 +19,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "foreign/fdwapi.h"
 #include "miscadmin.h"
@@ -114,11 +115,18 @@ sync_own_group(Oid local, bool lock)
 
 /* --------------------------- The local tables ----------------------------- */
 
-/* Keeps other sessions from adding groups or members until the transaction's end. */
+/*
+ * Keeps other sessions from creating what has this name, until the transaction's end.  SQL's
+ * functions cannot take such an advisory lock.  Whoever holds it may wait for somebody else, so it
+ * is of this name alone.
+ */
 static void
-lock_groups(void)
+lock_name(Oid one, Oid other)
 {
-	(void) sync_run_values("LOCK TABLE mongo_sync.members IN SHARE UPDATE EXCLUSIVE MODE", NULL, 0);
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, one, other, 3);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
 /* Returns the group of a local table; NULL if it has none, and then no other session can make one. */
@@ -129,7 +137,7 @@ group_to_join(Oid local)
 
 	if (group != NULL)
 		return group;
-	lock_groups();
+	LockRelationOid(local, ShareUpdateExclusiveLock);
 	return sync_group_of(local);
 }
 
@@ -198,11 +206,11 @@ find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal), errhint("%s", hint)));
 	/* several first calls: one creates the table, and the others see that */
-	lock_groups();
+	schema = RangeVarGetAndCheckCreationNamespace(name, NoLock, NULL);
+	lock_name(schema, hash_bytes((const unsigned char *) name->relname, strlen(name->relname)));
 	local = RangeVarGetRelid(name, NoLock, true);
 	if (OidIsValid(local))
 		return local;
-	schema = RangeVarGetCreationNamespace(name);
 
 	/*
 	 * documents that do not fit are told by comparing rows, which needs the
@@ -562,7 +570,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 	group = group_of_schemas(source, schema);
 	if (group == NULL)
 	{
-		lock_groups();
+		lock_name(source ^ GetUserId(), schema);
 		group = group_of_schemas(source, schema);
 	}
 	foreach_oid(foreign, tables)

@@ -377,7 +377,7 @@ check_tables(FunctionCallInfo fcinfo, Check *check, Oid local)
 	}
 	if (refusals == NIL)
 		add_item(fcinfo, "tables", true, OidIsValid(local) ? NULL : "the local table is to be created", NULL);
-	if (!sync_is_ours(check->foreign))
+	if (!sync_is_ours(check->foreign) || !sync_is_trusted(check->foreign, check->owner))
 		return false;
 	if (pg_class_aclcheck(check->foreign, check->owner, ACL_SELECT) == ACLCHECK_OK)
 		return true;

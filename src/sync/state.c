@@ -17,13 +17,16 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
 #include "commands/async.h"
 #include "commands/extension.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -45,7 +48,8 @@ sync_text(const char *string)
 
 /*
  * sync_extension_owner
- *		Returns the owner of the extension, who must be a superuser.  Raises 55000 without it.
+ *		Returns the owner of the extension, who must be a superuser.  Raises 55000 without it, or if
+ *		another schema has its name.
  */
 Oid
 sync_extension_owner(void)
@@ -57,6 +61,9 @@ sync_extension_owner(void)
 	HeapTuple	tuple;
 	Oid			owner = InvalidOid;
 
+	/* DROP EXTENSION waits before it locks the first of its tables */
+	if (OidIsValid(extension))
+		LockDatabaseObject(ExtensionRelationId, extension, 0, AccessShareLock);
 	relation = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(extension));
@@ -67,6 +74,12 @@ sync_extension_owner(void)
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
 
+	if (OidIsValid(owner) &&
+		getExtensionOfObject(NamespaceRelationId, get_namespace_oid("mongo_sync", true)) != extension)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("schema mongo_sync does not belong to the extension mongo_sync"),
+				 errhint("The extension's schema was renamed. A superuser gives it back its name.")));
 	if (!OidIsValid(owner) || !superuser_arg(owner))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

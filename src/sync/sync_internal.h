@@ -213,6 +213,7 @@ extern char *sync_collation_name(Oid collation);
 extern const char *sync_fdw_function(Oid server, const char *name, Oid first, Oid second);
 extern List *sync_key_columns(Oid foreign);
 extern bool sync_is_ours(Oid foreign);
+extern bool sync_is_trusted(Oid foreign, Oid role);
 extern bool sync_has_foreign_keys(Oid relid);
 extern List *sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key);
 extern const char *sync_refusal(Oid foreign, Oid local, Oid owner, bool needs_key, const char **hint);

@@ -233,6 +233,30 @@ default_equals(Oid foreign, const List *columns, const char **equals)
 
 /* ------------------------------- Refusals --------------------------------- */
 
+/* Returns a table's owner; InvalidOid if it is gone. */
+static Oid
+table_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+/* Tells whether what a foreign table's owner declares may run with the rights of a role. */
+bool
+sync_is_trusted(Oid foreign, Oid role)
+{
+	Oid			owner = table_owner(foreign);
+
+	return owner == role || superuser_arg(owner);
+}
+
 /* Tells whether a foreign table is of this wrapper, whatever that is called. */
 bool
 sync_is_ours(Oid foreign)
@@ -297,8 +321,6 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 {
 	const MongoTableOptions *options;
 	const char *stage;
-	Oid			foreign_owner;
-	HeapTuple	tuple;
 
 	if (!sync_is_ours(foreign))
 	{
@@ -306,12 +328,9 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 			   "Give a foreign table of mongo_fdw over a collection.");
 		return;
 	}
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(foreign));
-	foreign_owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	if (foreign_owner != owner && !superuser_arg(foreign_owner))
+	if (!sync_is_trusted(foreign, owner))
 		refuse(refusals, psprintf("foreign table \"%s\" belongs to another role, \"%s\"", get_rel_name(foreign),
-								  GetUserNameFromId(foreign_owner, false)),
+								  GetUserNameFromId(table_owner(foreign), false)),
 			   "What its owner declares runs with the rights of the local table's owner: both tables must have one owner, or the foreign one a superuser.");
 	options = mongo_table_options(foreign);
 	if (options->change_stream != NULL)
@@ -478,9 +497,12 @@ sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key)
 		return refusals;
 	local_relation = relation_open(local, NoLock);
 	foreign_relation = relation_open(foreign, NoLock);
-	if (local_relation->rd_rel->relowner != owner)
-		refuse(&refusals, psprintf("table \"%s\" belongs to another role", RelationGetRelationName(local_relation)),
-			   "All tables of a group belong to one role.");
+	foreach_oid(relid, find_all_inheritors(local, AccessShareLock, NULL))
+	{
+		if (table_owner(relid) != owner)
+			refuse(&refusals, psprintf("table \"%s\" belongs to another role", get_rel_name(relid)),
+				   "All tables of a group, with their partitions, belong to one role.");
+	}
 	refuse_local(local_relation, foreign, needs_key, &refusals);
 	refuse_columns(local_relation, foreign_relation, &refusals);
 	relation_close(foreign_relation, NoLock);
@@ -636,10 +658,11 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	const char *refusal = sync_refusal(member->foreign, member->local, group->owner,
 									   !sync_group_member(group, member->local)->key_at_end, &hint);
 
-	if (refusal != NULL)
+	if (refusal != NULL || target->rd_rel->relowner != group->owner)
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", refusal),
-				 errhint("%s", hint)));
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s", refusal != NULL ? refusal : psprintf("table \"%s\" belongs to another role", RelationGetRelationName(target))),
+				 hint != NULL ? errhint("%s", hint) : 0));
 	table->foreign = member->foreign;
 	table->target_name = sync_qualified_name(member->target);
 	table->foreign_name = sync_qualified_name(member->foreign);

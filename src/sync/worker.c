@@ -30,7 +30,9 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_authid_d.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_extension_d.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -651,6 +653,7 @@ static void
 connect_to_database(Oid id)
 {
 	BackgroundWorkerInitializeConnectionByOid(id, InvalidOid, 0);
+	SetSessionAuthorization(BOOTSTRAP_SUPERUSERID, true);
 	for (size_t i = 0; i < lengthof(worker_settings); i++)
 	{
 		if (GetConfigOption(worker_settings[i].name, true, false) != NULL)
@@ -688,13 +691,21 @@ clean_session(void)
 static bool
 begin_unit(void)
 {
+	Oid			extension;
+	LOCKTAG		tag;
+
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
-	if (!OidIsValid(get_extension_oid("mongo_sync", true)))
+	extension = get_extension_oid("mongo_sync", true);
+	if (!OidIsValid(extension))
 	{
 		CommitTransactionCommand();
 		return false;
 	}
+	/* it is being dropped */
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId, extension, 0);
+	if (LockAcquire(&tag, AccessShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		leave(LOOK_PAUSE);
 	SPI_connect();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	return true;
