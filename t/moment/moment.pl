@@ -12,8 +12,9 @@ use Test::More;
 # snapshots of three seconds, and an oplog that is cut
 my @arguments = (
 	'--oplogSize', '16', '--syncdelay', '2',
-	map { ('--setParameter', $_) } 'minSnapshotHistoryWindowInSeconds=3', 'transactionLifetimeLimitSeconds=4');
-my $set = MongoFdwTest::ReplicaSet->new(3, arguments => [@arguments]);
+	'--setParameter', 'minSnapshotHistoryWindowInSeconds=3');
+my $set = MongoFdwTest::ReplicaSet->new(3, arguments => [ @arguments, '--setParameter', 'transactionLifetimeLimitSeconds=4' ]);
+# for large transactions, too
 my $other = MongoFdwTest::ReplicaSet->new(1, arguments => [@arguments]);
 my @servers = ($set->members, $other->members);
 my $node = new_postgres('moment', q{shared_preload_libraries = 'mongo_fdw'}, q{restart_after_crash = on}, q{log_statement = none},

@@ -280,7 +280,7 @@ def run_copying(arguments, ports, servers, seed, counts):
     """A round of first copies; returns what was wrong."""
     choice = random.Random(f"{seed} copying")
     state = State(arguments.dsn, ports, f"c{seed}", counts)
-    configure(state, batch=choice.choice((20, 10000)), range=choice.choice((100, 500, 100_000)),
+    configure(state, batch=choice.choice((100, 10000)), range=choice.choice((100, 500, 100_000)),
               enabled=choice.choice(("on", "on", "off")))
     disturbers = [lambda stop: break_sessions(state, stop, seed), servers.lag]
     if choice.random() < 0.4:
