@@ -959,7 +959,7 @@ note_slow(SyncRun *run, int elapsed)
 
 /* Does what both workers of a database do. */
 pg_noreturn static void
-work(Oid database)
+work_in_database(Oid database)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "mongo_sync worker", ALLOCSET_DEFAULT_SIZES);
 	TimestampTz list_at = 0;
@@ -1014,7 +1014,7 @@ work(Oid database)
 void
 mongo_sync_work(Datum database)
 {
-	work(DatumGetObjectId(database));
+	work_in_database(DatumGetObjectId(database));
 }
 
 /* Is the main function of the second worker of a database. */
@@ -1022,5 +1022,5 @@ void
 mongo_sync_work_second(Datum database)
 {
 	is_second = true;
-	work(DatumGetObjectId(database));
+	work_in_database(DatumGetObjectId(database));
 }
