@@ -1,4 +1,5 @@
-# Synchronized tables: the background workers, with several databases, and whatever goes wrong around them.
+# Synchronized tables: the background workers, with several databases, and whatever goes wrong
+# around them.
 
 use strict;
 use warnings;

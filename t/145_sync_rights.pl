@@ -1,4 +1,5 @@
-# Synchronized tables: that nobody gains another's rights by them, nor stops what others synchronize.
+# Synchronized tables: that nobody gains another's rights by them, nor stops what others
+# synchronize.
 
 use strict;
 use warnings;
