@@ -98,7 +98,8 @@ def run_large(state, changes):
         big.insert_many([{"_id": i, "v": 0} for i in range(DOCUMENTS)])
         cursor = tables.connect(state.dsn, "moment driver").cursor()
         tables.create_server(cursor, name, ports[histories.SERVER:], "readConcernLevel=majority", choice)
-        cursor.execute(f"CREATE SCHEMA {name}; CREATE SCHEMA {name}_local; SET client_min_messages = warning;"
+        cursor.execute(f"ALTER SERVER {name} OPTIONS (SET socket_timeout_ms '60000');"
+                       f"CREATE SCHEMA {name}; CREATE SCHEMA {name}_local; SET client_min_messages = warning;"
                        f"CREATE FOREIGN TABLE {name}.big (_id int, v int) SERVER {name} OPTIONS (database '{name}')")
         cursor.execute(call)
         cursor.execute("SELECT pg_backend_pid()")
