@@ -425,6 +425,7 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 		sync_member_store(member);
 	}
 	*copy = *member;
+	copy->stored = NULL;
 	copy->target = create_copy(group, member, member->table);
 	copy->definition = member->table->definition;
 	copy->key_at_end = false;

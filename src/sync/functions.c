@@ -578,15 +578,14 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 		bool		key_at_end;
 		Oid			local = find_or_create_local(foreign, makeRangeVar(pstrdup(schema_name), get_rel_name(foreign), -1), &key_at_end);
 		Oid			owner = sync_owner_of(local);
-		SyncGroup  *other = group_to_join(local);
 
-		if (other != NULL && (group == NULL || other->id != group->id))
+		if (group != NULL && sync_group_member(group, local) != NULL)
+			continue;
+		if (group_to_join(local) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("table \"%s\" is already synchronized by itself or in another group", get_rel_name(local)),
 					 errhint("SELECT mongo_sync.stop('%s') first, or leave it out by tables => '{...}'.", sync_qualified_name(local))));
-		if (other != NULL)
-			continue;
 		check_pair(foreign, local, group == NULL ? owner : group->owner, !key_at_end);
 		if (group == NULL)
 			group = create_group(schema_name, owner, foreign, true);

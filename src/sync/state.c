@@ -158,6 +158,13 @@ sync_result_text(uint64 row, int column)
 
 /* -------------------------------- Groups ---------------------------------- */
 
+/* Keeps what is stored of a member, by which changes are told. */
+static void
+note_stored(SyncMember *member)
+{
+	member->stored = memcpy(palloc(sizeof(SyncMember)), member, sizeof(SyncMember));
+}
+
 /* Reads the members of a group, in the order of their targets. */
 static void
 load_members(SyncGroup *group)
@@ -189,6 +196,7 @@ load_members(SyncGroup *group)
 		member->deleted_at = sync_result_text(row, 10);
 		member->key_at_end = DatumGetBool(sync_result(row, 11, NULL));
 		member->has_unfit = DatumGetBool(sync_result(row, 12, NULL));
+		note_stored(member);
 		group->members = lappend(group->members, member);
 	}
 }
@@ -370,14 +378,28 @@ sync_group_note_slow(int id, int milliseconds)
 
 /* -------------------------------- Members --------------------------------- */
 
-/* Stores what may change of a member. */
-void
-sync_member_store(const SyncMember *member)
+/* Tells whether two texts, which may be NULL, are equal. */
+static bool
+is_same_text(const char *one, const char *other)
 {
+	return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
+/* Stores what may change of a member, unless that is what it was loaded with. */
+void
+sync_member_store(SyncMember *member)
+{
+	const SyncMember *stored = member->stored;
+
+	if (stored != NULL && stored->state == member->state && is_same_text(stored->reason, member->reason) &&
+		is_same_text(stored->identity, member->identity) && is_same_text(stored->definition, member->definition) &&
+		stored->read_until == member->read_until && stored->key_at_end == member->key_at_end)
+		return;
 	(void) sync_run("UPDATE mongo_sync.members SET state = $2, reason = $3, identity = $4, definition = $5, read_until = $6, key_at_end = $7"
 					" WHERE target = $1",
 					SYNC_OID(member->target), SYNC_TEXT(state_names[member->state]), SYNC_TEXT(member->reason),
 					SYNC_TEXT(member->identity), SYNC_TEXT(member->definition), SYNC_INT8(member->read_until), SYNC_BOOL(member->key_at_end));
+	note_stored(member);
 }
 
 /* Counts the rows that were written, and tells listeners of the table. */

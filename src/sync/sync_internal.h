@@ -90,6 +90,7 @@ typedef struct SyncMember
 	const char *deleted_at;		/* a column, or NULL */
 	bool		key_at_end;		/* the table gets its key when all is copied */
 	bool		has_unfit;		/* documents without a row are noted */
+	const struct SyncMember *stored;	/* as it was loaded; NULL: it is new */
 
 	/* of the present unit */
 	List	   *keys;			/* of documents, {_id: ...}, bytea * */
@@ -161,7 +162,7 @@ extern SyncMember *sync_group_member(const SyncGroup *group, Oid target);
 extern bool sync_is_copying(const SyncGroup *group);
 extern bool sync_group_lock(int id, bool wait);
 extern void sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well);
-extern void sync_member_store(const SyncMember *member);
+extern void sync_member_store(SyncMember *member);
 extern void sync_member_note_rows(const SyncMember *member);
 extern void sync_member_forget(Oid target);
 extern void sync_group_note_failure(int id, const char *message, const char *kind);
