@@ -87,7 +87,8 @@ CREATE TABLE mongo_sync.ranges (
 	number integer NOT NULL,
 	match text,								-- as of mongo_match(); NULL: all documents
 	read_at bigint,							-- when it was read; NULL: not yet
-	rows bigint,
+	rows bigint,							-- that were copied
+	definition text,						-- by which they were
 	PRIMARY KEY (target, number)
 );
 

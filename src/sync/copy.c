@@ -337,8 +337,9 @@ sync_copy_range(SyncRun *run, SyncGroup *group)
 						mongo_printable(group->database), mongo_printable(member->collection)),
 				 errhint("CALL mongo_sync.recopy('%s') copies what has its name now.", sync_qualified_name(member->local))));
 	/* not the member's row, which steps write */
-	(void) sync_run("UPDATE mongo_sync.ranges SET read_at = $3, rows = $4 WHERE target = $1 AND number = $2",
-					SYNC_OID(member->target), SYNC_INT4(number), SYNC_INT8(Max(run->time.at, group->position)), SYNC_INT8(rows));
+	(void) sync_run("UPDATE mongo_sync.ranges SET read_at = $3, rows = $4, definition = $5 WHERE target = $1 AND number = $2",
+					SYNC_OID(member->target), SYNC_INT4(number), SYNC_INT8(Max(run->time.at, group->position)), SYNC_INT8(rows),
+					SYNC_TEXT(member->table->definition));
 	return true;
 }
 
@@ -353,7 +354,7 @@ sync_copy_add_key(SyncGroup *group, SyncMember *member)
 	member->table = NULL;
 }
 
-/* Lets the member catch up if all ranges are copied. */
+/* Lets the member catch up if all ranges are copied; stops it if they were copied by different definitions. */
 void
 sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 {
@@ -361,16 +362,18 @@ sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 	Datum		latest;
 	int64		rows;
 
-	(void) sync_run("SELECT count(*) - count(read_at), max(read_at), sum(rows)::bigint"
+	(void) sync_run("SELECT count(*) - count(read_at), max(read_at), sum(rows)::bigint, min(definition), min(definition) = max(definition)"
 					" FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
 	latest = sync_result(0, 2, &isnull);
 	if (DatumGetInt64(sync_result(0, 1, NULL)) > 0 || isnull)
 		return;
 	rows = DatumGetInt64(sync_result(0, 3, NULL));
 	member->read_until = (uint64) DatumGetInt64(latest);
+	member->definition = sync_result_text(0, 4);
+	member->state = DatumGetBool(sync_result(0, 5, NULL)) ? SYNC_CATCHING_UP : SYNC_STOPPED;
+	member->reason = member->state == SYNC_STOPPED ? SYNC_CHANGED_DEFINITION : NULL;
 	if (member->key_at_end)
 		sync_copy_add_key(group, member);
-	member->state = SYNC_CATCHING_UP;
 	(void) sync_run("DELETE FROM mongo_sync.ranges WHERE target = $1", SYNC_OID(member->target));
 	(void) sync_run("UPDATE mongo_sync.members SET rows_copied = $2 WHERE target = $1",
 					SYNC_OID(member->target), SYNC_INT8(rows));

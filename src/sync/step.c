@@ -156,7 +156,7 @@ open_tables(SyncGroup *group, List *members)
 	{
 		sync_table_open(group, member);
 		if (member->table->has_changed)
-			stop_member(member, "columns or options have changed");
+			stop_member(member, SYNC_CHANGED_DEFINITION);
 		else
 			opened = lappend(opened, member);
 	}
@@ -288,8 +288,11 @@ write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 	sync_applied_time = 0;
 }
 
-/* Opens the tables of the members that join, and those that their copies replace. */
-static void
+/*
+ * Opens the tables of the members that join, and those that their copies replace.  False if none can
+ * join in this step: a copy was made by another definition, and is stopped.
+ */
+static bool
 open_joined(SyncGroup *group, List *joined)
 {
 	foreach_ptr(SyncMember, copy, joined)
@@ -298,9 +301,15 @@ open_joined(SyncGroup *group, List *joined)
 			continue;
 		if (copy->table == NULL)
 			sync_table_open(group, copy);
+		if (copy->table->has_changed)
+		{
+			stop_member(copy, SYNC_CHANGED_DEFINITION);
+			return false;
+		}
 		sync_group_member(group, copy->local)->definition = NULL;
 		sync_table_open(group, sync_group_member(group, copy->local));
 	}
+	return true;
 }
 
 /* Stores members, position and what was done. */
@@ -372,7 +381,8 @@ forget_stopped_copies(SyncGroup *group)
 
 		if (copy->state != SYNC_STOPPED || copy->target == copy->local)
 			continue;
-		if (member->state == SYNC_STOPPED)
+		/* what was copied before was copied by other columns or options, too */
+		if (member->state == SYNC_STOPPED || strcmp(copy->reason, SYNC_CHANGED_DEFINITION) == 0)
 			stop_member(member, copy->reason);
 		sync_copy_drop_table(copy->target);
 		group->members = list_delete_ptr(group->members, copy);
@@ -519,7 +529,8 @@ sync_step(SyncRun *run, int max_wait)
 		if (run->choose_time)
 			check_identities(group, &members);
 		joined = joining(group, until);
-		open_joined(group, joined);
+		if (!open_joined(group, joined))
+			joined = NIL;
 		write_all(group, members, joined, until);
 		sync_rights_return(&rights);
 	}

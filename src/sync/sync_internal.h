@@ -44,6 +44,9 @@
 /* Bytes of a key that an index holds: a third of a page, with some room. */
 #define SYNC_LONGEST_KEY	2600
 
+/* Why a member is stopped. */
+#define SYNC_CHANGED_DEFINITION	"columns or options have changed"
+
 /* ------------------------------ rights.c ---------------------------------- */
 
 /* The rights and settings that a unit of work runs with, and what it had before. */
