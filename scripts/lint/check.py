@@ -21,7 +21,7 @@ ROOM = 2000
 WIDEST_LINE = 100
 TAB = 4
 # Folders whose contracts are still in their headers, or in another form.
-OTHER_CONTRACTS = {"src", "src/catalog", "src/sync"}
+OTHER_CONTRACTS = {"src", "src/catalog"}
 KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.txt")
 
 
