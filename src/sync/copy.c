@@ -46,7 +46,10 @@
 
 /* -------------------------------- Ranges ---------------------------------- */
 
-/* Returns a number at a path of a reply; 0 if there is none. */
+/*
+ * sync_number_at
+ *		Returns a number at a path of a reply; 0 if there is none.
+ */
 double
 sync_number_at(const bson_t *reply, const char *path)
 {
@@ -174,7 +177,10 @@ sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *user)
 
 /* ------------------------------ The new copy ------------------------------ */
 
-/* Drops a member's new copy, and forgets it. */
+/*
+ * sync_copy_drop_table
+ *		Drops a member's new copy, and forgets it.
+ */
 void
 sync_copy_drop_table(Oid copy)
 {
@@ -208,8 +214,7 @@ sync_copy_give_up(SyncGroup *group, Oid local)
 }
 
 /*
- * create_copy
- *		Creates the table that a member is copied to, which gets its owner, and returns its OID.
+ * Creates the table that a member is copied to, which gets its owner, and returns its OID.
  *
  * It has the base types of the columns, so that no constraint of a domain is checked in it, and is
  * dropped with the local table or the extension.
@@ -343,7 +348,10 @@ sync_copy_range(SyncRun *run, SyncGroup *group)
 	return true;
 }
 
-/* Adds the primary key to a table that mongo_sync has created, as its owner. */
+/*
+ * sync_copy_add_key
+ *		Adds the primary key to a table that mongo_sync has created, as its owner.
+ */
 void
 sync_copy_add_key(SyncGroup *group, SyncMember *member)
 {
@@ -354,7 +362,11 @@ sync_copy_add_key(SyncGroup *group, SyncMember *member)
 	member->table = NULL;
 }
 
-/* Lets the member catch up if all ranges are copied; stops it if they were copied by different definitions. */
+/*
+ * sync_copy_end_ranges
+ *		Lets the member catch up if all ranges are copied; stops it if they were copied by
+ *		different definitions.
+ */
 void
 sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 {
@@ -379,7 +391,10 @@ sync_copy_end_ranges(SyncGroup *group, SyncMember *member)
 					SYNC_OID(member->target), SYNC_INT8(rows));
 }
 
-/* Keeps the keys of documents that have changed, bytea Datums. */
+/*
+ * sync_copy_keep_changed
+ *		Keeps the keys of documents that have changed, bytea Datums.
+ */
 void
 sync_copy_keep_changed(const SyncMember *member, Datum *keys, int count)
 {

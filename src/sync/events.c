@@ -97,7 +97,11 @@ sync_oplog_begin(UserMapping *user)
 														bson_null()), NULL), "cursor.firstBatch.0.ts");
 }
 
-/* Returns the id of a replica set's configuration, in hexadecimal; NULL if it may not be read. */
+/*
+ * sync_replica_set
+ *		Returns the id of a replica set's configuration, in hexadecimal; NULL if it may not be
+ *		read.
+ */
 char *
 sync_replica_set(UserMapping *user)
 {
@@ -217,7 +221,10 @@ end_run(void *run)
 	sync_run_close(run);
 }
 
-/* Returns what this process keeps of a group, in a child of a memory context. */
+/*
+ * sync_run_create
+ *		Returns what this process keeps of a group, in a child of a memory context.
+ */
 SyncRun *
 sync_run_create(int group, MemoryContext parent)
 {
@@ -242,7 +249,10 @@ sync_run_create(int group, MemoryContext parent)
 	return run;
 }
 
-/* Closes the stream and forgets its events.  Does not raise; idempotent. */
+/*
+ * sync_run_close
+ *		Closes the stream and forgets its events.  Does not raise; idempotent.
+ */
 void
 sync_run_close(SyncRun *run)
 {
@@ -401,7 +411,10 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 	return array.bson;
 }
 
-/* Returns the aggregate that opens a stream of these collections, an array, at a time. */
+/*
+ * sync_stream_command
+ *		Returns the aggregate that opens a stream of these collections, an array, at a time.
+ */
 bson_t *
 sync_stream_command(const bson_t *collections, int count, uint64 start, int batch_size)
 {
@@ -524,8 +537,7 @@ is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *col
 }
 
 /*
- * check_history
- *		Raises 55000 if the group's position is not one of this MongoDB's history.
+ * Raises 55000 if the group's position is not one of this MongoDB's history.
  */
 static void
 check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
@@ -596,14 +608,20 @@ sync_run_open(SyncRun *run, SyncGroup *group)
 	open_at(run, group, user, group->position);
 }
 
-/* Tells whether the last error says that the changes behind the position are gone. */
+/*
+ * sync_run_is_lost
+ *		Tells whether the last error says that the changes behind the position are gone.
+ */
 bool
 sync_run_is_lost(const SyncRun *run)
 {
 	return run->failure == HISTORY_LOST || run->failure == ANOTHER_HISTORY;
 }
 
-/* Tells whether the stream is open for this group as it is now. */
+/*
+ * sync_run_is_current
+ *		Tells whether the stream is open for this group as it is now.
+ */
 bool
 sync_run_is_current(const SyncRun *run, const SyncGroup *group)
 {

@@ -75,7 +75,10 @@ next_transaction(void)
 	XactIsoLevel = XACT_READ_COMMITTED;
 }
 
-/* Returns the owner of a table whose rights the caller must have. */
+/*
+ * sync_owner_of
+ *		Returns the owner of a table whose rights the caller must have.
+ */
 Oid
 sync_owner_of(Oid relid)
 {
@@ -92,7 +95,10 @@ sync_owner_of(Oid relid)
 	return owner;
 }
 
-/* Returns the group of a synchronized table that the caller may control; locks it if asked. */
+/*
+ * sync_own_group
+ *		Returns the group of a synchronized table that the caller may control; locks it if asked.
+ */
 SyncGroup *
 sync_own_group(Oid local, bool lock)
 {
@@ -186,9 +192,8 @@ create_local(Oid foreign, const char *schema, const char *name, bool with_key)
 }
 
 /*
- * find_or_create_local
- *		Returns the local table of this name, as the caller sees it.  Sets *key_at_end if it has
- *		been created without its key.
+ * Returns the local table of this name, as the caller sees it.  Sets *key_at_end if it has
+ * been created without its key.
  */
 static Oid
 find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
@@ -247,9 +252,8 @@ create_group(const char *name, Oid owner, Oid foreign, bool of_schema)
 }
 
 /*
- * begin_copy
- *		Begins to copy a member of a group that is locked: into the table itself if it is empty, and
- *		beside it if it has rows, or foreign keys, which hold only when all tables are whole.
+ * Begins to copy a member of a group that is locked: into the table itself if it is empty, and
+ * beside it if it has rows, or foreign keys, which hold only when all tables are whole.
  */
 static void
 begin_copy(SyncGroup *group, SyncMember *member)
@@ -268,8 +272,7 @@ begin_copy(SyncGroup *group, SyncMember *member)
 }
 
 /*
- * add_member
- *		Adds a table to a group that is locked, and stores what is to be copied.
+ * Adds a table to a group that is locked, and stores what is to be copied.
  */
 static void
 add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at, bool key_at_end)
@@ -356,9 +359,8 @@ wait_a_little(void)
 }
 
 /*
- * work
- *		Copies what is to be copied of a group, and applies its changes up to the present time of
- *		MongoDB, a transaction after another.  Raises the error that ends it.
+ * Copies what is to be copied of a group, and applies its changes up to the present time of
+ * MongoDB, a transaction after another.  Raises the error that ends it.
  */
 static void
 work(int id)
@@ -635,14 +637,21 @@ set_paused(FunctionCallInfo fcinfo, bool paused)
 	PG_RETURN_VOID();
 }
 
-/* mongo_sync.pause(local_table regclass): keeps the position of a table's group, and stands still. */
+/*
+ * mongo_sync_pause
+ *		mongo_sync.pause(local_table regclass): keeps the position of a table's group, and stands
+ *		still.
+ */
 Datum
 mongo_sync_pause(PG_FUNCTION_ARGS)
 {
 	return set_paused(fcinfo, true);
 }
 
-/* mongo_sync.resume(local_table regclass): goes on where the group was paused. */
+/*
+ * mongo_sync_resume
+ *		mongo_sync.resume(local_table regclass): goes on where the group was paused.
+ */
 Datum
 mongo_sync_resume(PG_FUNCTION_ARGS)
 {
@@ -678,7 +687,11 @@ mongo_sync_stop(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* mongo_sync.cluster_time(): the time whose changes are being written, in a trigger; NULL elsewhere. */
+/*
+ * mongo_sync_cluster_time
+ *		mongo_sync.cluster_time(): the time whose changes are being written, in a trigger; NULL
+ *		elsewhere.
+ */
 Datum
 mongo_sync_cluster_time(PG_FUNCTION_ARGS)
 {

@@ -56,7 +56,10 @@ sync_rights_take(SyncRights *rights, Oid owner)
 								 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* Returns to the rights and settings of before. */
+/*
+ * sync_rights_return
+ *		Returns to the rights and settings of before.
+ */
 void
 sync_rights_return(const SyncRights *rights)
 {

@@ -143,7 +143,10 @@ forget_store(const char *name)
 
 /* --------------------------- Keys of documents ---------------------------- */
 
-/* Returns the rows of some documents, in the current memory context. */
+/*
+ * sync_rows_create
+ *		Returns the rows of some documents, in the current memory context.
+ */
 SyncRows *
 sync_rows_create(const SyncTable *table)
 {
@@ -281,7 +284,10 @@ fetch(SyncRows *rows, const char *condition, Oid type, Datum parameter)
 								 type, parameter);
 }
 
-/* Reads the rows of all keys that were added. */
+/*
+ * sync_rows_fetch
+ *		Reads the rows of all keys that were added.
+ */
 void
 sync_rows_fetch(SyncRows *rows)
 {
@@ -299,7 +305,10 @@ sync_rows_fetch(SyncRows *rows)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* Reads the rows of the documents that match, as of mongo_match(); NULL: all. */
+/*
+ * sync_rows_fetch_range
+ *		Reads the rows of the documents that match, as of mongo_match(); NULL: all.
+ */
 void
 sync_rows_fetch_range(SyncRows *rows, const char *match)
 {
@@ -552,7 +561,10 @@ sync_rows_compare(SyncRows *rows, SyncMember *member, bool mend, uint64 time, Tu
 	return count;
 }
 
-/* Ends what AfterTriggerBeginQuery() has begun, when all is written. */
+/*
+ * sync_rows_call_triggers
+ *		Ends what AfterTriggerBeginQuery() has begun, when all is written.
+ */
 void
 sync_rows_call_triggers(void)
 {

@@ -17,7 +17,11 @@ PG_FUNCTION_INFO_V1(mongo_sync_worker_problem);
 PG_FUNCTION_INFO_V1(mongo_sync_time_text);
 PG_FUNCTION_INFO_V1(mongo_sync_time);
 
-/* mongo_sync.worker_problem(): why no background worker runs in this database; NULL: one runs. */
+/*
+ * mongo_sync_worker_problem
+ *		mongo_sync.worker_problem(): why no background worker runs in this database; NULL: one
+ *		runs.
+ */
 Datum
 mongo_sync_worker_problem(PG_FUNCTION_ARGS)
 {
@@ -28,14 +32,20 @@ mongo_sync_worker_problem(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(problem));
 }
 
-/* mongo_sync.time_text(bigint): a cluster time, as mongo_fdw.cluster_time has it. */
+/*
+ * mongo_sync_time_text
+ *		mongo_sync.time_text(bigint): a cluster time, as mongo_fdw.cluster_time has it.
+ */
 Datum
 mongo_sync_time_text(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(mongo_format_cluster_time((uint64) PG_GETARG_INT64(0))));
 }
 
-/* mongo_sync.time(bigint): the seconds of a cluster time. */
+/*
+ * mongo_sync_time
+ *		mongo_sync.time(bigint): the seconds of a cluster time.
+ */
 Datum
 mongo_sync_time(PG_FUNCTION_ARGS)
 {

@@ -240,9 +240,8 @@ forget_copy(SyncGroup *group, SyncMember *copy)
 }
 
 /*
- * joining
- *		Returns the members that equal MongoDB at T when this step is written.  Tables with foreign
- *		keys join together, as these hold only then.
+ * Returns the members that equal MongoDB at T when this step is written.  Tables with foreign
+ * keys join together, as these hold only then.
  */
 static List *
 joining(const SyncGroup *group, uint64 until)
@@ -289,8 +288,8 @@ write_all(SyncGroup *group, List *members, List *joined, uint64 until)
 }
 
 /*
- * Opens the tables of the members that join, and those that their copies replace.  False if none can
- * join in this step: a copy was made by another definition, and is stopped.
+ * Opens the tables of the members that join, and those that their copies replace.  False if none
+ * can join in this step: a copy was made by another definition, and is stopped.
  */
 static bool
 open_joined(SyncGroup *group, List *joined)
@@ -556,7 +555,10 @@ sync_step(SyncRun *run, int max_wait)
 	return run->is_at_end && changes == 0 ? SYNC_AT_PRESENT : SYNC_DONE;
 }
 
-/* Copies a range of a member of the group; SYNC_AT_PRESENT if there is none. */
+/*
+ * sync_copy_unit
+ *		Copies a range of a member of the group; SYNC_AT_PRESENT if there is none.
+ */
 SyncResult
 sync_copy_unit(SyncRun *run, int max_wait pg_attribute_unused())
 {
@@ -679,7 +681,10 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	return result;
 }
 
-/* Tells whether MongoDB has no longer the changes behind the group's position. */
+/*
+ * sync_position_is_lost
+ *		Tells whether MongoDB has no longer the changes behind the group's position.
+ */
 bool
 sync_position_is_lost(SyncGroup *group)
 {
