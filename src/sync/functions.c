@@ -443,8 +443,10 @@ set_follow(const SyncGroup *group, FunctionCallInfo fcinfo, int parameter)
 }
 
 /*
- * mongo_sync.sync(foreign_table regclass, local_table text, follow boolean, deleted_at name)
- *		Synchronizes a table: the first call copies it, each one applies what has changed.
+ * mongo_sync_sync
+ *		mongo_sync.sync(foreign_table regclass, local_table text, follow boolean, deleted_at name)
+ *
+ * Synchronizes a table: the first call copies it, each one applies what has changed.
  */
 Datum
 mongo_sync_sync(PG_FUNCTION_ARGS)
@@ -540,8 +542,10 @@ group_of_schemas(Oid source, Oid local)
 }
 
 /*
- * mongo_sync.sync_schema(foreign_schema text, local_schema text, tables name[], follow boolean)
- *		Synchronizes all foreign tables of a schema as one group.
+ * mongo_sync_sync_schema
+ *		mongo_sync.sync_schema(foreign_schema, local_schema, tables, follow)
+ *
+ * Synchronizes all foreign tables of a schema as one group.
  */
 Datum
 mongo_sync_sync_schema(PG_FUNCTION_ARGS)
@@ -600,8 +604,10 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 }
 
 /*
- * mongo_sync.recopy(local_table regclass)
- *		Copies a table's collection again beside it, and replaces rows that differ in one commit.
+ * mongo_sync_recopy
+ *		mongo_sync.recopy(local_table regclass)
+ *
+ * Copies a table's collection again beside it, and replaces rows that differ in one commit.
  */
 Datum
 mongo_sync_recopy(PG_FUNCTION_ARGS)
@@ -659,8 +665,10 @@ mongo_sync_resume(PG_FUNCTION_ARGS)
 }
 
 /*
- * mongo_sync.stop(local_table regclass)
- *		Has a table leave its group, and gives up its position.  The table and its rows stay.
+ * mongo_sync_stop
+ *		mongo_sync.stop(local_table regclass)
+ *
+ * Has a table leave its group, and gives up its position.  The table and its rows stay.
  */
 Datum
 mongo_sync_stop(PG_FUNCTION_ARGS)

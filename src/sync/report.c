@@ -66,8 +66,10 @@ compare(const SyncGroup *group, SyncMember *member, bool mend, MongoReadTime *ti
 }
 
 /*
- * mongo_sync.compare(local_table regclass, mend boolean)
- *		Returns the rows that differ from MongoDB's documents at the position of the table's group.
+ * mongo_sync_compare
+ *		mongo_sync.compare(local_table regclass, mend boolean)
+ *
+ * Returns the rows that differ from MongoDB's documents at the position of the table's group.
  *
  * The group stands still until the end of the transaction.  With 'mend', the rows are made equal;
  * then SET CONSTRAINTS ALL IMMEDIATE is in force up to that end, too: no trigger may be left for
@@ -387,8 +389,10 @@ check_tables(FunctionCallInfo fcinfo, Check *check, Oid local)
 }
 
 /*
- * mongo_sync.check(foreign_table regclass, local_table text)
- *		Returns what speaks for and against synchronizing the tables: items that were probed.
+ * mongo_sync_check
+ *		mongo_sync.check(foreign_table regclass, local_table text)
+ *
+ * Returns what speaks for and against synchronizing the tables: items that were probed.
  *
  * 'local_table' may be NULL, or the name of a table that is to be created.  The caller needs the
  * rights of its owner.  Those in MongoDB are of the owner's user mapping.
