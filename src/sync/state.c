@@ -39,7 +39,10 @@ static const char *const state_names[] = {
 
 /* ----------------------- Statements about the state ----------------------- */
 
-/* Returns a parameter of type text; NULL is NULL. */
+/*
+ * sync_text
+ *		Returns a parameter of type text; NULL is NULL.
+ */
 SyncValue
 sync_text(const char *string)
 {
@@ -136,7 +139,10 @@ sync_run_as(Oid role, const char *sql, long limit)
 	return SPI_processed;
 }
 
-/* Returns a value of the last statement's result; columns are numbered from 1. */
+/*
+ * sync_result
+ *		Returns a value of the last statement's result; columns are numbered from 1.
+ */
 Datum
 sync_result(uint64 row, int column, bool *isnull)
 {
@@ -146,7 +152,10 @@ sync_result(uint64 row, int column, bool *isnull)
 						 isnull != NULL ? isnull : &ignored);
 }
 
-/* Returns a text of the last statement's result; NULL for NULL. */
+/*
+ * sync_result_text
+ *		Returns a text of the last statement's result; NULL for NULL.
+ */
 char *
 sync_result_text(uint64 row, int column)
 {
@@ -250,7 +259,10 @@ sync_group_load(int id)
 	return group;
 }
 
-/* Returns the user mapping by which a group is read.  Raises 42P01 without foreign tables. */
+/*
+ * sync_group_user
+ *		Returns the user mapping by which a group is read.  Raises 42P01 without foreign tables.
+ */
 UserMapping *
 sync_group_user(const SyncGroup *group)
 {
@@ -262,7 +274,10 @@ sync_group_user(const SyncGroup *group)
 	return mongo_user_mapping(group->owner, group->server);
 }
 
-/* Returns the active group of a local table; NULL if it has none. */
+/*
+ * sync_group_of
+ *		Returns the active group of a local table; NULL if it has none.
+ */
 SyncGroup *
 sync_group_of(Oid local)
 {
@@ -272,7 +287,10 @@ sync_group_of(Oid local)
 	return sync_group_load(DatumGetInt32(sync_result(0, 1, NULL)));
 }
 
-/* Returns all active groups, SyncListed *. */
+/*
+ * sync_groups
+ *		Returns all active groups, SyncListed *.
+ */
 List *
 sync_groups(void)
 {
@@ -296,7 +314,10 @@ sync_groups(void)
 	return groups;
 }
 
-/* Returns the member that writes this table; NULL if there is none. */
+/*
+ * sync_group_member
+ *		Returns the member that writes this table; NULL if there is none.
+ */
 SyncMember *
 sync_group_member(const SyncGroup *group, Oid target)
 {
@@ -308,7 +329,10 @@ sync_group_member(const SyncGroup *group, Oid target)
 	return NULL;
 }
 
-/* Tells whether a member of the group is still copied. */
+/*
+ * sync_is_copying
+ *		Tells whether a member of the group is still copied.
+ */
 bool
 sync_is_copying(const SyncGroup *group)
 {
@@ -334,8 +358,9 @@ sync_group_lock(int id, bool wait)
 }
 
 /*
- * Stores position and consistency after a step of so many changes; and
- * that nothing fails, if all is well.
+ * sync_group_note_position
+ *		Stores position and consistency after a step of so many changes; and
+ *		that nothing fails, if all is well.
  */
 void
 sync_group_note_position(const SyncGroup *group, uint64 changes, bool is_well)
@@ -367,7 +392,10 @@ sync_group_note_failure(int id, const char *message, const char *kind)
 					SYNC_INT4(id), SYNC_TEXT(message), SYNC_TEXT(kind));
 }
 
-/* Notes that the group's units of work take long, for so many milliseconds. */
+/*
+ * sync_group_note_slow
+ *		Notes that the group's units of work take long, for so many milliseconds.
+ */
 void
 sync_group_note_slow(int id, int milliseconds)
 {
@@ -385,7 +413,10 @@ is_same_text(const char *one, const char *other)
 	return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
 }
 
-/* Stores what may change of a member, unless that is what it was loaded with. */
+/*
+ * sync_member_store
+ *		Stores what may change of a member, unless that is what it was loaded with.
+ */
 void
 sync_member_store(SyncMember *member)
 {
@@ -402,7 +433,10 @@ sync_member_store(SyncMember *member)
 	note_stored(member);
 }
 
-/* Counts the rows that were written, and tells listeners of the table. */
+/*
+ * sync_member_note_rows
+ *		Counts the rows that were written, and tells listeners of the table.
+ */
 void
 sync_member_note_rows(const SyncMember *member)
 {
@@ -418,7 +452,10 @@ sync_member_note_rows(const SyncMember *member)
 		Async_Notify("mongo_sync", sync_qualified_name(member->local));
 }
 
-/* Deletes all that is stored of a member. */
+/*
+ * sync_member_forget
+ *		Deletes all that is stored of a member.
+ */
 void
 sync_member_forget(Oid target)
 {

@@ -37,7 +37,10 @@
 
 /* -------------------------------- Names ----------------------------------- */
 
-/* Returns a table's name with its schema, quoted; palloc'd. */
+/*
+ * sync_qualified_name
+ *		Returns a table's name with its schema, quoted; palloc'd.
+ */
 char *
 sync_qualified_name(Oid relid)
 {
@@ -67,7 +70,10 @@ operator_name(Oid operator)
 	return result;
 }
 
-/* Returns a collation with its schema, quoted. */
+/*
+ * sync_collation_name
+ *		Returns a collation with its schema, quoted.
+ */
 char *
 sync_collation_name(Oid collation)
 {
@@ -166,9 +172,8 @@ sync_key_columns(Oid foreign)
 }
 
 /*
- * has_key
- *		Tells whether the table has a unique index on exactly these columns, and sets equals[] to
- *		the operators by which it compares them.
+ * Tells whether the table has a unique index on exactly these columns, and sets equals[] to
+ * the operators by which it compares them.
  */
 static bool
 has_key(Relation relation, const List *columns, const char **equals)
@@ -248,7 +253,10 @@ table_owner(Oid relid)
 	return owner;
 }
 
-/* Tells whether what a foreign table's owner declares may run with the rights of a role. */
+/*
+ * sync_is_trusted
+ *		Tells whether what a foreign table's owner declares may run with the rights of a role.
+ */
 bool
 sync_is_trusted(Oid foreign, Oid role)
 {
@@ -257,7 +265,10 @@ sync_is_trusted(Oid foreign, Oid role)
 	return owner == role || superuser_arg(owner);
 }
 
-/* Tells whether a foreign table is of this wrapper, whatever that is called. */
+/*
+ * sync_is_ours
+ *		Tells whether a foreign table is of this wrapper, whatever that is called.
+ */
 bool
 sync_is_ours(Oid foreign)
 {
@@ -348,7 +359,10 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 			   "It needs a column for _id, and one for each name of the option ordinality, which must name each array of unwind.");
 }
 
-/* Tells whether the table refers to another one, or another to it. */
+/*
+ * sync_has_foreign_keys
+ *		Tells whether the table refers to another one, or another to it.
+ */
 bool
 sync_has_foreign_keys(Oid relid)
 {
@@ -510,7 +524,10 @@ sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key)
 	return refusals;
 }
 
-/* Returns the first refusal, and its remedy in *hint; NULL if there is none. */
+/*
+ * sync_refusal
+ *		Returns the first refusal, and its remedy in *hint; NULL if there is none.
+ */
 const char *
 sync_refusal(Oid foreign, Oid local, Oid owner, bool needs_key, const char **hint)
 {
@@ -735,7 +752,10 @@ sync_list(const SyncTable *table, const char *format, const char *separator, int
 	return list.data;
 }
 
-/* Returns the condition that rows of two range variables have the same key. */
+/*
+ * sync_same_key
+ *		Returns the condition that rows of two range variables have the same key.
+ */
 const char *
 sync_same_key(const SyncTable *table, const char *one, const char *other)
 {

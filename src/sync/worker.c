@@ -193,7 +193,10 @@ wake_worker(bool second)
 	return result;
 }
 
-/* Has this database's worker look for groups, after the commit of a new one. */
+/*
+ * sync_wake_worker
+ *		Has this database's worker look for groups, after the commit of a new one.
+ */
 void
 sync_wake_worker(void)
 {
@@ -207,7 +210,10 @@ may_run(void)
 	return is_enabled && mongo_sync_interval != 0;
 }
 
-/* Returns why no worker runs in this database, and what to do; NULL: one runs. */
+/*
+ * sync_worker_problem
+ *		Returns why no worker runs in this database, and what to do; NULL: one runs.
+ */
 const char *
 sync_worker_problem(void)
 {
@@ -442,7 +448,10 @@ read_settings(void)
 	}
 }
 
-/* Is the main function of the launcher. */
+/*
+ * mongo_sync_launch
+ *		Is the main function of the launcher.
+ */
 void
 mongo_sync_launch(Datum unused pg_attribute_unused())
 {
@@ -1010,14 +1019,20 @@ work_in_database(Oid database)
 	}
 }
 
-/* Is the main function of the worker of a database. */
+/*
+ * mongo_sync_work
+ *		Is the main function of the worker of a database.
+ */
 void
 mongo_sync_work(Datum database)
 {
 	work_in_database(DatumGetObjectId(database));
 }
 
-/* Is the main function of the second worker of a database. */
+/*
+ * mongo_sync_work_second
+ *		Is the main function of the second worker of a database.
+ */
 void
 mongo_sync_work_second(Datum database)
 {
