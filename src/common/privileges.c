@@ -169,7 +169,7 @@ mongo_may_quote(const char *column)
  * it, and without a path, by which it could read another field.
  */
 static bool
-reads_field(Oid relid, const char *field)
+has_column_for(Oid relid, const char *field)
 {
 	char	   *name = pstrdup(field);
 
@@ -205,7 +205,7 @@ mongo_may_quote_field(const char *field)
 {
 	foreach_oid(relid, mongo_error_tables())
 	{
-		if (!reads_field(relid, field) && !reads_field(relid, "__doc") &&
+		if (!has_column_for(relid, field) && !has_column_for(relid, "__doc") &&
 			object_aclcheck(ForeignServerRelationId, GetForeignServerIdByRelId(relid), GetUserId(),
 							ACL_USAGE) != ACLCHECK_OK)
 			return false;

@@ -363,7 +363,7 @@ wait_a_little(void)
  * MongoDB, a transaction after another.  Raises the error that ends it.
  */
 static void
-work(int id)
+bring_to_present(int id)
 {
 	SyncRun    *run = sync_run_create(id, CurrentMemoryContext);
 	SyncGroup  *group = sync_group_load(id);
@@ -481,7 +481,7 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 						get_rel_name(sync_group_member(group, local)->foreign)),
 				 errhint("SELECT mongo_sync.stop('%s') gives up its position.", sync_qualified_name(local))));
 	set_follow(group, fcinfo, 2);
-	work(group->id);
+	bring_to_present(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -598,7 +598,7 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 		add_member(group, foreign, local, NULL, key_at_end);
 	}
 	set_follow(group, fcinfo, 3);
-	work(group->id);
+	bring_to_present(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -623,7 +623,7 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 	if (sync_position_is_lost(group))
 		sync_begin_again(group);
 	begin_copy(group, member);
-	work(group->id);
+	bring_to_present(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
