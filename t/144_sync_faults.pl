@@ -245,7 +245,7 @@ mongo('{"insert": "kept", "documents": [{"_id": 7, "a": 7}]}');
 synchronize('kept');
 $mongod->block_commands(6000, 'find');
 my $first = background_query($node, q{CALL mongo_sync.sync('shop.slow', 'slow')});
-ok($node->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'mongo_sync.members'::regclass AND mode LIKE 'Share%Exclusive%' AND granted)}),
+ok($node->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'CALL mongo_sync.sync(''shop.slow%' AND wait_event_type = 'Extension')}),
 	'a first call waits');
 sql(q{SET lock_timeout = '1s'; CALL mongo_sync.sync('shop.kept', 'kept')});
 is(sql(q{SELECT a FROM kept WHERE _id = 7}), 7, 'and holds up no other group');
