@@ -152,6 +152,26 @@ elsewhere('ALTER DATABASE postgres RESET ALL');
 insert('a', 4712);
 ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM app.l WHERE _id = 4712'), 'does as before');
 
+# --- an operator for a domain, in the schema that has the type's --------------------
+sql('CREATE EXTENSION citext SCHEMA common');
+as('alice', 'CREATE DOMAIN app.name AS common.citext; GRANT USAGE ON SCHEMA app TO mallory');
+foreach (['app.name', 'app.name'], ['app.name', 'common.citext'], ['common.citext', 'app.name'])
+{
+	my ($left, $right) = @$_;
+	as('mallory', qq{CREATE FUNCTION evil.equal($left, $right) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN evil.note(); END';
+		CREATE OPERATOR common.= (LEFTARG = $left, RIGHTARG = $right, FUNCTION = evil.equal)});
+}
+as('alice', q{SELECT 'x'::app.name OPERATOR(common.=) 'y'});
+is(victims(), 'alice', 'an operator is found by its name');
+sprung();
+insert('d', '"x"');
+as('alice', q{CREATE FOREIGN TABLE app.d (_id app.name, a int) SERVER mongodb OPTIONS (database 'db'); CALL mongo_sync.sync('app.d', 'app.d_local')});
+$mongod->command('{"update": "d", "updates": [{"q": {"_id": "x"}, "u": {"$set": {"a": 2}}}]}', 'db');
+insert('d', '"y"');
+as('alice', q{CALL mongo_sync.sync('app.d', 'app.d_local'); CALL mongo_sync.recopy('app.d_local'); SELECT FROM mongo_sync.compare('app.d_local')});
+is(sql('SELECT string_agg(_id || a, \',\' ORDER BY _id::text) FROM app.d_local'), 'x2,y1', 'keys are compared by the operator of their type');
+is(victims(), '', 'and by no other');
+
 # --- 16: nobody holds up others --------------------
 my $holder = MongoFdwTest::Session->new($node);
 my $other = MongoFdwTest::Session->new($node);

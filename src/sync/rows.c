@@ -375,11 +375,9 @@ changed_rows(const Difference *difference, const char *columns)
 	const SyncTable *table = difference->table;
 
 	return psprintf("SELECT %s FROM %s LEFT JOIN %s t ON %s WHERE %s AND (t.%s IS NULL"
-					" OR ROW(%s)::record *<> ROW(%s)::record%s)",
+					" OR %s *<> %s%s)",
 					columns, difference->source, table->target_name, sync_same_key(table, "t", "n"),
-					difference->fits, table->key,
-					sync_list(table, "t.%s", ", ", 0, table->ncolumns),
-					sync_list(table, "n.%s", ", ", 0, table->ncolumns),
+					difference->fits, table->key, sync_row_image(table, "t"), sync_row_image(table, "n"),
 					difference->deleted_at == NULL ? "" :
 					psprintf(" OR t.%s IS NOT NULL", difference->deleted_at));
 }

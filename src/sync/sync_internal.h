@@ -181,7 +181,7 @@ typedef struct SyncTable
 	const char *key;			/* the foreign table's column for _id */
 	Oid			key_type;		/* its base type */
 	AttrNumber	key_number;
-	const char *key_equals;		/* "OPERATOR(schema.=)" */
+	const char *key_equals;		/* "OPERATOR(schema.=)", behind a cast */
 	const char *match_function; /* mongo_match, qualified */
 	bool		finds_by_value; /* MongoDB finds values of the key's type by
 								 * its index */
@@ -193,6 +193,7 @@ typedef struct SyncTable
 	const char **columns;		/* the same, quoted */
 	const char **equals;		/* operators of the key's columns, which come
 								 * first */
+	const char **casts;			/* of all columns, to their base types */
 	int			nkeys;
 	const char *definition;
 	bool		has_changed;	/* it is not the member's */
@@ -211,6 +212,7 @@ extern void sync_table_open(const SyncGroup *group, SyncMember *member);
 extern void sync_table_lock_and_open(const SyncGroup *group, SyncMember *member);
 extern const char *sync_list(const SyncTable *table, const char *format, const char *separator,
 							 int from, int to);
+extern const char *sync_row_image(const SyncTable *table, const char *name);
 extern const char *sync_same_key(const SyncTable *table, const char *one, const char *other);
 extern char *sync_qualified_name(Oid relid);
 extern char *sync_collation_name(Oid collation);

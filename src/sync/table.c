@@ -171,12 +171,39 @@ sync_key_columns(Oid foreign)
 	return result;
 }
 
+/* Returns a cast to a type, as SQL behind a value. */
+static const char *
+cast_to(Oid type)
+{
+	return psprintf("::%s", format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
+}
+
+/* Makes room for what is known of so many columns. */
+static void
+prepare_equalities(SyncTable *table, int count)
+{
+	table->equals = palloc(sizeof(char *) * Max(count, 1));
+	table->casts = palloc(sizeof(char *) * Max(count, 1));
+}
+
 /*
- * Tells whether the table has a unique index on exactly these columns, and sets equals[] to
+ * Sets by which operator of a type a column of the key is compared.  Values are cast to exactly
+ * that type if the operator is in a schema where others may define one for a domain over it.
+ */
+static void
+set_equality(SyncTable *table, int place, Oid operator, Oid type)
+{
+	table->equals[place] = operator_name(operator);
+	if (operator >= FirstUnpinnedObjectId)
+		table->casts[place] = cast_to(type);
+}
+
+/*
+ * Tells whether the table has a unique index on exactly these columns, and sets in 'table'
  * the operators by which it compares them.
  */
 static bool
-has_key(Relation relation, const List *columns, const char **equals)
+has_key(Relation relation, const List *columns, SyncTable *table)
 {
 	bool		found = false;
 	ListCell   *cell;
@@ -203,8 +230,8 @@ has_key(Relation relation, const List *columns, const char **equals)
 					{
 						Oid			type = index->rd_opcintype[i];
 
-						equals[place] = operator_name(get_opfamily_member(index->rd_opfamily[i], type, type,
-																		  BTEqualStrategyNumber));
+						set_equality(table, place, get_opfamily_member(index->rd_opfamily[i], type, type,
+																	   BTEqualStrategyNumber), type);
 						matches++;
 					}
 					place++;
@@ -221,9 +248,9 @@ has_key(Relation relation, const List *columns, const char **equals)
 	return found;
 }
 
-/* Sets equals[] to the operators of a primary key that is to be added. */
+/* Sets how a primary key that is to be added compares. */
 static void
-default_equals(Oid foreign, const List *columns, const char **equals)
+default_equals(Oid foreign, const List *columns, SyncTable *table)
 {
 	ListCell   *cell;
 	int			place = 0;
@@ -232,7 +259,7 @@ default_equals(Oid foreign, const List *columns, const char **equals)
 	{
 		Oid			type = getBaseType(get_atttype(foreign, get_attnum(foreign, lfirst(cell))));
 
-		equals[place++] = operator_name(lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr);
+		set_equality(table, place++, lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr, type);
 	}
 }
 
@@ -403,7 +430,7 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 {
 	const char *name = RelationGetRelationName(local);
 	List	   *keys = sync_key_columns(foreign);
-	const char **equals = palloc(sizeof(char *) * Max(list_length(keys), 1));
+	SyncTable	table = {0};
 	PartitionKey partition;
 
 	if (local->rd_rel->relkind != RELKIND_RELATION && local->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
@@ -424,7 +451,8 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 	if (local->rd_rel->relkind == RELKIND_RELATION && has_subclass(RelationGetRelid(local)))
 		refuse(refusals, psprintf("table \"%s\" has inheritance children", name),
 			   "Give a table without children, or a partitioned one.");
-	if (keys != NIL && needs_key && !has_key(local, keys, equals))
+	prepare_equalities(&table, list_length(keys));
+	if (keys != NIL && needs_key && !has_key(local, keys, &table))
 		refuse(refusals, psprintf("table \"%s\" has no unique index on the columns that identify a row", name),
 			   psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
 						list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
@@ -579,6 +607,8 @@ add_shared_column(SyncTable *table, StringInfo definition, Oid foreign, const ch
 	get_atttypetypmodcoll(foreign, number, &type, &typmod, &collation);
 	table->names[table->ncolumns] = pstrdup(name);
 	table->columns[table->ncolumns] = quote_identifier(table->names[table->ncolumns]);
+	/* the tables may have different domains over it, or none */
+	table->casts[table->ncolumns] = cast_to(getBaseType(type));
 	table->ncolumns++;
 	appendStringInfo(definition, "%s %s %s %d %d; ", quote_identifier(name),
 					 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
@@ -603,7 +633,7 @@ list_shared_columns(SyncTable *table, Relation target, Relation foreign, bool ke
 					 options->ordinality == NULL ? "" : options->ordinality, options->canonical_json);
 	table->columns = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
 	table->names = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
-	table->equals = palloc(sizeof(char *) * Max(list_length(keys), 1));
+	prepare_equalities(table, RelationGetDescr(foreign)->natts);
 	foreach(cell, keys)
 		add_shared_column(table, &definition, RelationGetRelid(foreign), lfirst(cell));
 	table->nkeys = list_length(keys);
@@ -623,13 +653,13 @@ list_shared_columns(SyncTable *table, Relation target, Relation foreign, bool ke
 	}
 	table->definition = definition.data;
 	if (key_at_end)
-		default_equals(RelationGetRelid(foreign), keys, table->equals);
-	else if (keys == NIL || !has_key(target, keys, table->equals))
+		default_equals(RelationGetRelid(foreign), keys, table);
+	else if (keys == NIL || !has_key(target, keys, table))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no unique index on the columns that identify a row any more",
 						RelationGetRelationName(target))));
-	table->key_equals = table->equals[0];
+	table->key_equals = psprintf("%s %s", table->casts[0], table->equals[0]);
 }
 
 /* Returns the decoder of documents {_id: ...} into values[0] and __mismatch, values[1]. */
@@ -753,6 +783,22 @@ sync_list(const SyncTable *table, const char *format, const char *separator, int
 }
 
 /*
+ * sync_row_image
+ *		Returns a record of the columns of a range variable, whose bytes can be compared.
+ */
+const char *
+sync_row_image(const SyncTable *table, const char *name)
+{
+	StringInfoData record;
+
+	initStringInfo(&record);
+	for (int i = 0; i < table->ncolumns; i++)
+		appendStringInfo(&record, "%s%s.%s%s", i > 0 ? ", " : "ROW(", name, table->columns[i], table->casts[i]);
+	appendStringInfoString(&record, ")::record");
+	return record.data;
+}
+
+/*
  * sync_same_key
  *		Returns the condition that rows of two range variables have the same key.
  */
@@ -763,7 +809,7 @@ sync_same_key(const SyncTable *table, const char *one, const char *other)
 
 	initStringInfo(&condition);
 	for (int i = 0; i < table->nkeys; i++)
-		appendStringInfo(&condition, "%s%s.%s %s %s.%s", i > 0 ? " AND " : "",
-						 one, table->columns[i], table->equals[i], other, table->columns[i]);
+		appendStringInfo(&condition, "%s%s.%s%s %s %s.%s%s", i > 0 ? " AND " : "",
+						 one, table->columns[i], table->casts[i], table->equals[i], other, table->columns[i], table->casts[i]);
 	return condition.data;
 }
