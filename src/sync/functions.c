@@ -372,6 +372,9 @@ bring_to_present(int id)
 	uint64		units = 0;
 	int			empty = 0;		/* replies in a row */
 	int			failures = 0;	/* of a copy, in a row */
+	int			most_failures = MOST_FAILURES;
+	SyncResult	copied = SYNC_DONE;
+	ErrorData  *copy_error = NULL;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 
@@ -379,23 +382,25 @@ bring_to_present(int id)
 	sync_wake_worker();
 	for (;;)
 	{
-		SyncResult	copied;
 		SyncResult	result;
-		ErrorData  *copy_error;
 
 		CHECK_FOR_INTERRUPTS();
 		next_transaction();
 		MemoryContextReset(context);
 		old_context = MemoryContextSwitchTo(context);
-		copied = sync_run_unit(run, sync_copy_unit, 0);
-		if (copied == SYNC_DONE || copied == SYNC_FAILED)
-			next_transaction();
-		copy_error = copied == SYNC_FAILED ? run->error : NULL;
-		if (copy_error != NULL && copy_error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-			ThrowErrorData(copy_error);
-		if (copy_error != NULL)
-			run->error = NULL;
-		/* the collection may be gone, which the changes tell */
+		/* each copy that fails has had its turn; changes go on, and may say what is the matter */
+		if (failures <= most_failures)
+		{
+			copied = sync_run_unit(run, sync_copy_unit, 0);
+			if (copied == SYNC_DONE || copied == SYNC_FAILED)
+				next_transaction();
+			copy_error = copied == SYNC_FAILED ? run->error : NULL;
+			if (copy_error != NULL && copy_error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+				ThrowErrorData(copy_error);
+			if (copy_error != NULL)
+				run->error = NULL;
+			failures = copied == SYNC_FAILED ? failures + 1 : 0;
+		}
 		result = sync_run_unit(run, sync_step, 1);
 		next_transaction();
 		MemoryContextSwitchTo(context);
@@ -410,10 +415,6 @@ bring_to_present(int id)
 			ThrowErrorData(run->error);
 		group = sync_group_load(id);
 		MemoryContextSwitchTo(old_context);
-		/* others have their turn, and the changes may say what is the matter */
-		failures = copied == SYNC_FAILED ? failures + 1 : 0;
-		if (failures > MOST_FAILURES && failures > (group == NULL ? 0 : list_length(group->members)))
-			ThrowErrorData(copy_error);
 		if (group == NULL || result == SYNC_PAUSED)
 		{
 			ereport(NOTICE, (errmsg("the synchronization is paused or was stopped")));
@@ -426,6 +427,9 @@ bring_to_present(int id)
 			report(group, units);
 			break;
 		}
+		most_failures = Max(MOST_FAILURES, list_length(group->members));
+		if (failures > most_failures && (group->position >= present || result == SYNC_AT_PRESENT))
+			ThrowErrorData(copy_error);
 		if (copied != SYNC_DONE && result != SYNC_DONE)
 			wait_a_little();
 	}

@@ -547,7 +547,9 @@ sync_step(SyncRun *run, int max_wait)
 	store(run, group, changes);
 	run->is_copying = sync_is_copying(group);
 	run->batch_size = Min(SYNC_BATCH, run->batch_size * 2);
-	run->choose_time = false;
+	/* a step without any document may come before the one that is to read at such a time */
+	if (run->time.at != 0)
+		run->choose_time = false;
 	run->whole_until = 0;
 	run->position = until;
 	if (group->follow && follow_stopped(group))
