@@ -15,39 +15,12 @@
 #include "foreign/fdwapi.h"
 #include "nodes/parsenodes.h"
 
-/*
- * mongo_analyze_foreign_table
- *		AnalyzeForeignTable callback.  Rows come from $sample, or from a scan of the whole
- *		collection if analyze_sampling is off.
- *
- * Accesses MongoDB as the table's owner.  *totalpages is computed from the number of all
- * documents and the average size of a few; planning derives the size of a document from it.
- */
 extern bool mongo_analyze_foreign_table(Relation relation,
 										AcquireSampleRowsFunc *func,
 										BlockNumber *totalpages);
 extern void mongo_add_statistics_import(FdwRoutine *routine);
-
-/*
- * mongo_import_foreign_schema
- *		ImportForeignSchema callback, see docs/import.md.
- *
- * Raises HV00D for an unknown option, 22023 for an invalid value, HV00Q for a database
- * without collections.
- */
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 										 Oid serverid);
-
-/*
- * mongo_remote_row_count
- *		Return the number of documents of a table's collection, or of rows of a pipeline
- *		table, for the planner.
- *
- * Sends one command and caches the number in this backend for five minutes, or until the
- * definition of the table, a server or a user mapping changes.  For a view it counts what
- * the view's pipeline returns.  A collection that does not exist has 0 documents.  Raises
- * what mongo_run_command() and mongo_append_deriving_stages() raise.
- */
 extern double mongo_remote_row_count(Oid relid, UserMapping *user);
 
 /*-------------------------------------------------------------------------
@@ -110,24 +83,8 @@ typedef struct MongoStatistics
 	MongoIndex *indexes;
 } MongoStatistics;
 
-/*
- * mongo_statistics_of
- *		Return the statistics of a foreign table's collection; NULL if there are none, or
- *		if they are those of another collection that the table had before.
- *
- * Must be called within a transaction, with a lock on the table.  The result is valid
- * until the end of the transaction, even if newer statistics are stored meanwhile.  The
- * first call reads a table and raises what that raises; later ones cost a hash look-up.
- */
 extern const MongoStatistics *mongo_statistics_of(Oid relid);
-
-/*
- * mongo_reads_one_collection
- *		Do statistics prove that the table reads no other collection?  They do if it has
- *		no pipeline and its collection has indexes, which a view lacks.
- */
 extern bool mongo_reads_one_collection(Oid relid);
-
 extern bool mongo_names_collection(UserMapping *user, Oid relid);
 
 /*

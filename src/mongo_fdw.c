@@ -25,6 +25,10 @@ PG_FUNCTION_INFO_V1(mongo_fdw_handler);
 
 void		_PG_init(void);
 
+/*
+ * _PG_init
+ *		Defines the settings, and asks for shared memory, when the library is loaded.
+ */
 void
 _PG_init(void)
 {
@@ -44,6 +48,10 @@ _PG_init(void)
 	mongo_sync_initialize();
 }
 
+/*
+ * mongo_fdw_handler
+ *		Returns the table of PostgreSQL's callbacks.
+ */
 Datum
 mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {

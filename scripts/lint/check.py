@@ -20,8 +20,6 @@ LONGEST_FILE = 1050
 ROOM = 2000
 WIDEST_LINE = 100
 TAB = 4
-# Folders whose contracts are still in their headers, or in another form.
-OTHER_CONTRACTS = {"src", "src/catalog"}
 KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.txt")
 
 
@@ -125,8 +123,8 @@ def long_files(tree):
 def missing_contracts(tree):
     """The comment above an extern function begins with its name, that above a static one does not."""
     for path in tree.sources:
-        lines = [] if folder_of(path) in OTHER_CONTRACTS else tree.text[path].split("\n")
-        for name, static, first, _ in tree.functions(path) if lines else ():
+        lines = tree.text[path].split("\n")
+        for name, static, first, _ in tree.functions(path):
             end = first - 2
             while lines[end].startswith("PG_FUNCTION_INFO_V1("):
                 end -= 1

@@ -81,7 +81,7 @@ static struct
 	bool		sampled;		/* did the sample leave documents out? */
 }			counted;
 
-/* mapping_of_owner: return the owner's user mapping, as ANALYZE acts as the owner. */
+/* Returns the owner's user mapping, as ANALYZE acts as the owner. */
 static UserMapping *
 mapping_of_owner(Relation relation)
 {
@@ -92,6 +92,13 @@ mapping_of_owner(Relation relation)
 
 /* ------------------------------ the aggregation ----------------------------- */
 
+/*
+ * sample_open
+ *		Opens a cursor over a table's documents, or over the rows that its stages produce.
+ *
+ * It returns a random sample of 'size' of them, or all if that is 0, passed through 'last_stage'
+ * unless that is NULL.  'usage' may be NULL.
+ */
 MongoCursor *
 sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 			const bson_t *last_stage, int batch, MongoUsage *usage)
@@ -123,6 +130,12 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 
 /* ------------------------------ the rows ----------------------------------- */
 
+/*
+ * sample_columns
+ *		Returns a table's columns for a decoder that treats fields that do not fit in this way.
+ *
+ * Their indexes are attribute numbers - 1.
+ */
 MongoColumn *
 sample_columns(Relation relation, MongoTypeMismatch type_mismatch, int *ncolumns)
 {
@@ -152,8 +165,7 @@ sample_columns(Relation relation, MongoTypeMismatch type_mismatch, int *ncolumns
 }
 
 /*
- * sample_position
- *		Return the position in the sample for the document just read; -1: discard it.
+ * Return the position in the sample for the document just read; -1: discard it.
  *
  * Uses Vitter's algorithm as PostgreSQL's acquire_sample_rows() does.
  */
@@ -203,8 +215,7 @@ keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
 }
 
 /*
- * bound_memory
- *		Reduce the target to as many rows as maintenance_work_mem has space for.
+ * Reduce the target to as many rows as maintenance_work_mem has space for.
  *
  * Documents may have 16 MB each.  The result is still a random sample: the first rows of
  * a reservoir are, and $sample returns documents in random order.
@@ -227,7 +238,7 @@ bound_memory(Sample *sample)
 	reservoir_init_selection_state(&sample->reservoir, sample->target);
 }
 
-/* read_sample: read the cursor's documents, and keep a sample of them. */
+/* Reads the cursor's documents, and keeps a sample of them. */
 static void
 read_sample(Sample *sample, MongoCursor *cursor)
 {
@@ -256,8 +267,7 @@ read_sample(Sample *sample, MongoCursor *cursor)
 }
 
 /*
- * open_sample
- *		Create the decoder, and open a cursor that returns the fields of the table's columns.
+ * Create the decoder, and open a cursor that returns the fields of the table's columns.
  */
 static MongoCursor *
 open_sample(Sample *sample)
@@ -295,8 +305,7 @@ open_sample(Sample *sample)
 }
 
 /*
- * acquire_sample_rows
- *		Fill 'rows' with a random sample, in the current memory context.
+ * Fill 'rows' with a random sample, in the current memory context.
  *
  * Fields that do not fit their columns are NULL even under type_mismatch 'error', as one
  * document must not keep a table from having statistics.
@@ -356,14 +365,14 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 /* Enough documents to estimate their average size for planning. */
 #define SAMPLED_DOCUMENTS	100
 
-/* count_at: return a number of MongoDB's, from 0 to 'most'; 0 for NaN. */
+/* Returns a number of MongoDB's, from 0 to 'most'; 0 for NaN. */
 static double
 count_at(const bson_iter_t *iter, double most)
 {
 	return Min(Max(bson_iter_as_double(iter), 0), most);
 }
 
-/* average_document_size: return the bytes of BSON of a small sample; 0 if it is empty. */
+/* Returns the bytes of BSON of a small sample; 0 if it is empty. */
 static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
@@ -382,6 +391,14 @@ average_document_size(UserMapping *user, const MongoTableOptions *options)
 	return bytes;
 }
 
+/*
+ * mongo_analyze_foreign_table
+ *		AnalyzeForeignTable callback.
+ *
+ * Rows come from $sample, or from a scan of the whole collection if analyze_sampling is off.
+ * Accesses MongoDB as the table's owner.  *totalpages is computed from the number of all documents
+ * and the average size of a few; planning derives the size of a document from it.
+ */
 bool
 mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 							BlockNumber *totalpages)
@@ -425,7 +442,7 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 /* MongoDB's limit.  On a shard it looks at documents, as some may not belong there. */
 #define COUNTING_MS		2000
 
-/* index_of_values: return an index that has all values of a field in order; NULL: none. */
+/* Returns an index that has all values of a field in order; NULL: none. */
 static const MongoIndex *
 index_of_values(const MongoStatistics *statistics, const char *path)
 {
@@ -440,9 +457,8 @@ index_of_values(const MongoStatistics *statistics, const char *path)
 }
 
 /*
- * count_values
- *		Return how many of the first MOST_VALUES values of an index's first field have one of
- *		these BSON types; 0 if MongoDB does not tell.  *complete: are there no more?
+ * Return how many of the first MOST_VALUES values of an index's first field have one of
+ * these BSON types; 0 if MongoDB does not tell.  *complete: are there no more?
  */
 static double
 count_values(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index,
@@ -480,9 +496,8 @@ count_values(UserMapping *user, const MongoTableOptions *options, const MongoInd
 }
 
 /*
- * correct_distinct
- *		Replace the sample's estimate of a column's number of values by the number in an index,
- *		unless these are many, or the user has set one (ALTER COLUMN ... SET (n_distinct)).
+ * Replace the sample's estimate of a column's number of values by the number in an index,
+ * unless these are many, or the user has set one (ALTER COLUMN ... SET (n_distinct)).
  */
 static void
 correct_distinct(Relation relation, UserMapping *user, const MongoStatistics *statistics,
@@ -527,9 +542,8 @@ correct_distinct(Relation relation, UserMapping *user, const MongoStatistics *st
 }
 
 /*
- * import_foreign_statistics
- *		ImportForeignStatistics callback: has PostgreSQL analyze the table as usual, and corrects
- *		the numbers of distinct values.
+ * ImportForeignStatistics callback: has PostgreSQL analyze the table as usual, and corrects
+ * the numbers of distinct values.
  */
 static bool
 import_foreign_statistics(Relation relation, List *va_cols, int elevel)
@@ -575,7 +589,10 @@ import_foreign_statistics(Relation relation, List *va_cols, int elevel)
 	return true;
 }
 
-/* mongo_add_statistics_import: set the callback, which PostgreSQL has since 19. */
+/*
+ * mongo_add_statistics_import
+ *		Sets the callback, which PostgreSQL has since 19.
+ */
 void
 mongo_add_statistics_import(FdwRoutine *routine)
 {
@@ -595,6 +612,10 @@ mongo_add_statistics_import(FdwRoutine *routine)
 /* As many as the option estimated_rows may have. */
 #define MOST_DOCUMENTS	1e15
 
+/*
+ * mongo_fetch_row_count
+ *		Returns what mongo_remote_row_count() does, but always sends a command.
+ */
 double
 mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 {
@@ -633,6 +654,16 @@ mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 	return rows;
 }
 
+/*
+ * mongo_remote_row_count
+ *		Returns the number of documents of a table's collection, or of rows of a pipeline table,
+ *		for the planner.
+ *
+ * Sends one command and caches the number in this backend for five minutes, or until the definition
+ * of the table, a server or a user mapping changes.  For a view it counts what the view's pipeline
+ * returns.  A collection that does not exist has 0 documents.  Raises what mongo_run_command() and
+ * mongo_append_deriving_stages() raise.
+ */
 double
 mongo_remote_row_count(Oid relid, UserMapping *user)
 {

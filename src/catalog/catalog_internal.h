@@ -21,48 +21,18 @@
 #include "utils/hsearch.h"
 #include "utils/relcache.h"
 
-/* mongo_require_own_table: return its server; raise 42809 if it is not a mongo_fdw table. */
 extern Oid	mongo_require_own_table(Relation relation);
-
-/*
- * mongo_caller_mapping
- *		Return the current user's mapping for a server of this wrapper.
- *
- * Raises 42501 without USAGE, 42809 for a server of another wrapper, 42704 without a
- * user mapping.
- */
 extern UserMapping *mongo_caller_mapping(ForeignServer *server);
-
-/*
- * mongo_try
- *		Call a function in a subtransaction.  If it raises an expected error, roll back, set
- *		*error and return false.  Other errors are raised again.
- */
 extern bool mongo_try(void (*function) (void *), void *argument,
 					  bool (*is_expected) (int sqlstate), ErrorData **error);
-
-/* mongo_fetch_row_count: as mongo_remote_row_count(), but always sends a command. */
 extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options);
 
 /* Documents per batch of a sample: few, as documents may be large. */
 #define SAMPLE_BATCH	100
 
-/*
- * sample_open
- *		Open a cursor over a table's documents, or over the rows that its stages produce.
- *		It returns a random sample of 'size' of them, or all if that is 0, passed through
- *		'last_stage' unless that is NULL.
- *		'usage' may be NULL.
- */
 extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
 								int size, const bson_t *last_stage, int batch,
 								MongoUsage *usage);
-
-/*
- * sample_columns
- *		Return a table's columns for a decoder that treats fields that do not fit in this way;
- *		their indexes are attribute numbers - 1.
- */
 extern MongoColumn *sample_columns(Relation relation, MongoTypeMismatch type_mismatch,
 								   int *ncolumns);
 
@@ -123,70 +93,18 @@ typedef struct FieldSample
 	MemoryContext context;
 } FieldSample;
 
-/* field_sample_create: an empty sample, in the current memory context. */
 extern FieldSample *field_sample_create(bool for_import, int nesting);
-
-/*
- * field_sample_find
- *		Return the field at a path (UTF-8), or NULL if no document had it.  With 'add' the
- *		field becomes a requested one: it is created if needed, and documents are examined
- *		down to its level.
- */
 extern SampledField *field_sample_find(FieldSample *sample, const char *path, bool add);
-
-/* field_sample_observe: add one document.  Raises 08P01 for bytes that are not BSON. */
 extern void field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length);
-
-/*
- * sampled_field_counts
- *		Return how many documents have the field, also as a null, and set 'counts' to their
- *		numbers by type, *types to the set of its types except null and undefined.
- *
- * sampled_field_last_type
- *		Return its type in the last document as a set; 0 if that document lacks it.
- *
- * If part of a requested field's path is an array, the whole path counts as an array,
- * because a column cannot read the array's elements.
- */
 extern double sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT],
 								   uint32 *types);
 extern uint32 sampled_field_last_type(const FieldSample *sample, const SampledField *field);
-
-/*
- * Names that were probably meant by another one: the same in other cases, or a few letters
- * changed.  NULL if there is none.  Palloc'd or static, in the database's encoding.
- *
- * nearest_collection: of the database; also NULL if the user may not list collections.
- * nearest_field: the path of a field near the one at this path that no column reads (UTF-8).
- */
 extern const char *nearest_collection(UserMapping *user, const char *database, const char *name);
 extern const char *nearest_field(FieldSample *sample, const char *path);
-
-/*
- * warn_of_missing_fields
- *		Raises a WARNING for each of these attribute numbers if no document of a small sample has
- *		the column's field, but a similar one.
- */
 extern void warn_of_missing_fields(Relation relation, UserMapping *user,
 								   const Bitmapset *attributes);
-
-/* import_is_array_of_documents: and of nothing else, with members that can be columns? */
 extern bool import_is_array_of_documents(const SampledField *field);
-
-/*
- * import_kinds_of_type
- *		Return the kinds of values that a column of a type can store; 0 for jsonb and for
- *		types that an import does not choose.
- */
 extern uint32 import_kinds_of_type(Oid type);
-
-/*
- * import_field_type
- *		Return the narrowest type for all values seen, as SQL; NULL for a document whose
- *		children become columns.
- *
- * 'objectid_type' is the SQL name of the type objectid.  The result is palloc'd or static.
- */
 extern const char *import_field_type(const SampledField *field,
 									 const char *objectid_type);
 
@@ -241,41 +159,14 @@ typedef struct ImportTable
 	const char *unreadable;		/* path of an IMPORT_UNREADABLE field, or NULL */
 } ImportTable;
 
-/*
- * import_source
- *		Evaluate the options (DefElem *) of an import; raises what mongo_import_options()
- *		and mongo_caller_mapping() raise.
- */
 extern ImportSource import_source(List *definitions, ForeignServer *server,
 								  const char *database);
-
-/*
- * import_table_read: derive a table from a sample of a collection's documents and from its
- * indexes; NULL, with a WARNING, for a view that fails.
- * import_table_name_columns: choose names, not in 'names', for columns without one.
- */
 extern ImportTable *import_table_read(const ImportSource *source,
 									  const ImportCollection *collection);
 extern void import_table_name_columns(List *columns, HTAB *names);
-
-/* import_leads_index: does an index begin with this path (UTF-8)? */
 extern bool import_leads_index(const ImportTable *table, const char *utf8_path);
-
-/* import_append_column: append "name type OPTIONS (...)", for CREATE and ALTER. */
 extern void import_append_column(StringInfo command, const ImportColumn *column);
-
-/*
- * import_list_collections
- *		List the database's collections and views (ImportCollection *) by name, without
- *		system.*; only the one with this name unless it is NULL.  If the MongoDB user may
- *		not list collections, MongoDB returns those on which the user has privileges.
- */
 extern List *import_list_collections(const ImportSource *source, const char *name);
-
-/*
- * A set of names in use.  import_name_reserve() adds a name; it returns false if the name
- * was there or is too long for an SQL name.
- */
 extern HTAB *import_names_create(void);
 extern bool import_name_reserve(HTAB *names, const char *name);
 
@@ -290,30 +181,12 @@ typedef enum IndexListing
 	INDEXES_REFUSED				/* not authorized, or another error */
 } IndexListing;
 
-/*
- * index_list
- *		List a collection's indexes, outside of any MongoDB transaction.
- *
- * Sets *refusal to MongoDB's message if the result is INDEXES_REFUSED, else to NULL.
- * Raises only errors of the connection: 08001, 08006, 08P01, 57014.
- */
 extern IndexListing index_list(UserMapping *user, const char *database,
 							   const char *collection, MongoStatistics *indexes,
 							   const char **refusal);
 
 /* -------- Statistics that ANALYZE stores in addition to PostgreSQL's -------- */
 
-/*
- * mongo_store_statistics
- *		List the collection's indexes and store them with the number of its documents,
- *		their average size in bytes, and the network's round trip time and bandwidth.
- *
- * 'sample' is what reading the sample has caused.
- *
- * Raises a WARNING for a collection that does not exist, and a NOTICE for one whose indexes
- * MongoDB does not list.  The former statistics remain if this raises an error, or if the
- * transaction is rolled back.  Raises what index_list() raises.
- */
 extern void mongo_store_statistics(Relation relation, UserMapping *user,
 								   const MongoTableOptions *options, double documents,
 								   double document_size, const MongoUsage *sample);

@@ -66,9 +66,8 @@ PG_FUNCTION_INFO_V1(mongo_fdw_option_error);
 /* ------------------------------ findings ----------------------------------- */
 
 /*
- * add_finding
- *		Add a row to the result, which begins with the table in the migration report.  An argument
- *		that is NULL, no types or -1 documents gives NULL; 'field' is UTF-8.
+ * Add a row to the result, which begins with the table in the migration report.  An argument
+ * that is NULL, no types or -1 documents gives NULL; 'field' is UTF-8.
  */
 static void
 add_finding(const Check *check, const char *finding, const char *field, const char *column,
@@ -101,7 +100,7 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 
 /* ------------------------------ the table ---------------------------------- */
 
-/* list_columns: collect the columns that read a field. */
+/* Collects the columns that read a field. */
 static void
 list_columns(Check *check)
 {
@@ -118,7 +117,7 @@ list_columns(Check *check)
 	}
 }
 
-/* create_decoder: for some adjacent columns. */
+/* Returns a decoder for some adjacent columns. */
 static MongoRowDecoder *
 create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 {
@@ -154,7 +153,7 @@ prepare(Check *check)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/* id_of: return a document's _id as JSON, or NULL. */
+/* Returns a document's _id as JSON, or NULL. */
 static char *
 id_of(const Check *check, const uint8_t *data, uint32 length)
 {
@@ -167,7 +166,7 @@ id_of(const Check *check, const uint8_t *data, uint32 length)
 	return text != NULL ? MemoryContextStrdup(check->context, mongo_printable(text)) : NULL;
 }
 
-/* is_about_data: is this an error of an input function or a constraint about a value? */
+/* Tells whether an error is one of an input function or a constraint about a value. */
 static bool
 is_about_data(int sqlstate)
 {
@@ -199,8 +198,7 @@ fit(void *argument)
 }
 
 /*
- * fits_alone
- *		Does a document fit this column, whose type may raise errors?
+ * Does a document fit this column, whose type may raise errors?
  *
  * Runs in a subtransaction, because any code may raise these errors.
  */
@@ -215,7 +213,7 @@ fits_alone(const Check *check, CheckedColumn *column, const uint8_t *data, uint3
 	return mongo_try(fit, &fitting, is_about_data, &error) && fitting.fits;
 }
 
-/* check_document: add a document to the sample, and count mismatches of columns. */
+/* Adds a document to the sample, and counts mismatches of columns. */
 static void
 check_document(Check *check, const uint8_t *data, uint32 length)
 {
@@ -243,7 +241,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 }
 
 /*
- * check_documents: reads a sample.
+ * Reads a sample.
  *
  * A table's domains may call any function.  The caller who has the rights of the table's owner is
  * protected from that, as by ANALYZE: they run with the owner's rights alone, and look up no name
@@ -290,7 +288,7 @@ check_documents(Check *check, int sample)
 
 /* ------------------------------ the result --------------------------------- */
 
-/* perhaps: a detail, with a name that was probably meant; both may be NULL. */
+/* Returns a detail, with a name that was probably meant; both may be NULL. */
 static const char *
 perhaps(const char *detail, const char *meant)
 {
@@ -320,7 +318,7 @@ report_columns(const Check *check)
 	}
 }
 
-/* report_fields: report top-level fields, and siblings of read fields, without column. */
+/* Reports top-level fields, and siblings of read fields, without column. */
 static void
 report_fields(const Check *check, const SampledField *parent, const char *prefix)
 {
@@ -340,7 +338,7 @@ report_fields(const Check *check, const SampledField *parent, const char *prefix
 	}
 }
 
-/* leading_index: find a usable index that begins with this path; or return NULL. */
+/* Returns a usable index that begins with this path, or NULL. */
 static const MongoIndex *
 leading_index(const MongoStatistics *indexes, const char *path)
 {
@@ -354,7 +352,7 @@ leading_index(const MongoStatistics *indexes, const char *path)
 	return NULL;
 }
 
-/* report_indexes: report where the collection's indexes differ from those planning assumes. */
+/* Reports where the collection's indexes differ from those planning assumes. */
 static void
 report_indexes(const Check *check, const MongoStatistics *indexes)
 {
@@ -383,7 +381,7 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 	}
 }
 
-/* report_ids: for the migration report, the types of the _ids. */
+/* Reports, for the migration report, the types of the _ids. */
 static void
 report_ids(const Check *check)
 {
@@ -396,8 +394,7 @@ report_ids(const Check *check)
 }
 
 /*
- * check_table
- *		Adds a row for each finding to the result.
+ * Adds a row for each finding to the result.
  *
  * Raises 42809 for a table of another wrapper, 42501 without SELECT on it or without USAGE on its
  * server, as it shows fields that are no columns, 22023 for a sample size below 1.
@@ -444,8 +441,10 @@ check_table(Check *check, int sample)
 }
 
 /*
- * mongo_fdw_check(table regclass, sample int)
- *		Return a row for each finding.  Raises what check_table() raises.
+ * mongo_fdw_check
+ *		mongo_fdw_check(table regclass, sample int): returns a row for each finding.
+ *
+ * Raises what check_table() raises.
  */
 Datum
 mongo_fdw_check(PG_FUNCTION_ARGS)
@@ -467,7 +466,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
  * functions in another one of that name.  SQL cannot catch errors, so that is done here.
  */
 
-/* is_reported: all that EXCEPTION WHEN OTHERS catches. */
+/* Tells whether an error is one that EXCEPTION WHEN OTHERS catches. */
 static bool
 is_reported(int sqlstate)
 {
@@ -490,7 +489,7 @@ check_one(void *argument)
 }
 
 /*
- * report_error: reports that a table could not be checked.  False if that has to do with its
+ * Reports that a table could not be checked.  False if that has to do with its
  * server, and would be the same for other tables, perhaps after a long wait.
  */
 static bool
@@ -511,9 +510,9 @@ report_error(const Check *check, const ErrorData *error)
 }
 
 /*
- * mongo_fdw_check_all(tables oid[], sample int)
- *		Return the findings on tables of one server, and the errors, as findings of the migration
- *		report.
+ * mongo_fdw_check_all
+ *		mongo_fdw_check_all(tables oid[], sample int): returns the findings on tables of one
+ *		server, and the errors, as findings of the migration report.
  */
 Datum
 mongo_fdw_check_all(PG_FUNCTION_ARGS)
@@ -559,9 +558,11 @@ validate(void *argument)
 }
 
 /*
- * mongo_fdw_option_error(options text[], catalog oid)
- *		Return what is wrong with options of an object in that catalog; NULL if nothing is; '' if
- *		the caller might not set one of them.
+ * mongo_fdw_option_error
+ *		mongo_fdw_option_error(options text[], catalog oid): returns what is wrong with options of
+ *		an object in that catalog.
+ *
+ * NULL if nothing is, and '' if the caller might not set one of them.
  */
 Datum
 mongo_fdw_option_error(PG_FUNCTION_ARGS)

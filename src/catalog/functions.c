@@ -82,7 +82,7 @@ static const char *const reading_stages[] = {
 	"$unionWith", "$unset", "$unwind", "$vectorSearch", NULL
 };
 
-/* is_listed: is the name in a list that ends with NULL? */
+/* Tells whether the name is in a list that ends with NULL. */
 static bool
 is_listed(const char *name, const char *const *list)
 {
@@ -100,9 +100,8 @@ is_listed(const char *name, const char *const *list)
 static const char *const writing_stages[] = {"$out", "$merge", NULL};
 
 /*
- * find_stage
- *		Return the name of the first stage of a pipeline that is (or is not) listed; NULL if
- *		there is none.  A pipeline that is not an array of stages has one that is not.
+ * Return the name of the first stage of a pipeline that is (or is not) listed; NULL if
+ * there is none.  A pipeline that is not an array of stages has one that is not.
  *
  * Pipelines nested in stages are not searched: MongoDB allows no writing stage in them.
  */
@@ -129,8 +128,7 @@ find_stage(const bson_iter_t *pipeline, const char *const *list, bool listed)
 }
 
 /*
- * every_member
- *		Does the command have a member of this name, and do all of them pass the test?
+ * Does the command have a member of this name, and do all of them pass the test?
  */
 static bool
 every_member(const bson_t *command, const char *name,
@@ -176,8 +174,7 @@ is_query_planner(const bson_iter_t *verbosity)
 }
 
 /*
- * command_only_reads
- *		Is this command, whose first member is its name, known to change nothing?
+ * Is this command, whose first member is its name, known to change nothing?
  *
  * False for unknown commands.  If a member is repeated, each one is checked, because
  * MongoDB may use either.
@@ -207,7 +204,7 @@ command_only_reads(const bson_t *command)
 	return is_listed(name, reading_commands);
 }
 
-/* prevent_write: raise 25006 or 25000 if writes are not allowed now. */
+/* Raises 25006 or 25000 if writes are not allowed now. */
 static void
 prevent_write(const char *what)
 {
@@ -217,6 +214,10 @@ prevent_write(const char *what)
 
 /* ------------------------------ arguments ----------------------------------- */
 
+/*
+ * mongo_fdw_version
+ *		Returns the library's version, for mongo_fdw_version().
+ */
 Datum
 mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 {
@@ -232,6 +233,12 @@ is_own_server(Oid serverid)
 		GetFdwRoutineByServerId(serverid)->ImportForeignSchema == mongo_import_foreign_schema;
 }
 
+/*
+ * mongo_caller_mapping
+ *		Returns the current user's mapping for a server of this wrapper.
+ *
+ * Raises 42501 without USAGE, 42809 for a server of another wrapper, 42704 without a user mapping.
+ */
 UserMapping *
 mongo_caller_mapping(ForeignServer *server)
 {
@@ -250,6 +257,10 @@ mongo_caller_mapping(ForeignServer *server)
 	return mongo_user_mapping(GetUserId(), server->serverid);
 }
 
+/*
+ * mongo_require_own_table
+ *		Returns a foreign table's server.  Raises 42809 if the table is not one of mongo_fdw.
+ */
 Oid
 mongo_require_own_table(Relation relation)
 {
@@ -265,14 +276,14 @@ mongo_require_own_table(Relation relation)
 	return serverid;
 }
 
-/* utf8_argument: convert a text argument to a C string in UTF-8. */
+/* Converts a text argument to a C string in UTF-8. */
 static const char *
 utf8_argument(text *argument)
 {
 	return mongo_to_utf8(text_to_cstring(argument));
 }
 
-/* append_json_at: append a json value under 'key', and point *iter to it. */
+/* Appends a json value under 'key', and points *iter to it. */
 static void
 append_json_at(bson_t *document, const char *key, Datum value, bson_iter_t *iter)
 {
@@ -281,7 +292,7 @@ append_json_at(bson_t *document, const char *key, Datum value, bson_iter_t *iter
 		elog(ERROR, "value was not appended");
 }
 
-/* jsonb_decoder: create a decoder that reads a whole document as one jsonb. */
+/* Creates a decoder that reads a whole document as one jsonb. */
 static MongoRowDecoder *
 jsonb_decoder(MemoryContext context, const char *database, const char *collection)
 {
@@ -334,9 +345,12 @@ command_from_datum(Datum value)
 }
 
 /*
- * mongo_command(server name, database text, command json | text) -> jsonb
- *		Run a command and return MongoDB's reply.  The command is not a jsonb because its
- *		first member must be its name, and jsonb does not keep the order.
+ * mongo_command
+ *		mongo_command(server name, database text, command json | text): runs a command and returns
+ *		MongoDB's reply, as jsonb.
+ *
+ * The command is not a jsonb because its first member must be its name, and jsonb does not keep
+ * the order.
  */
 Datum
 mongo_command(PG_FUNCTION_ARGS)
@@ -416,8 +430,7 @@ append_options(bson_t *command, Datum options)
 }
 
 /*
- * open_aggregate
- *		Send the pipeline and return a cursor in 'context'; NULL if it has no result.
+ * Send the pipeline and return a cursor in 'context'; NULL if it has no result.
  *
  * A pipeline that writes is sent as a write command, so that it is not run again if the
  * connection breaks.
@@ -494,7 +507,7 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context)
 	return state;
 }
 
-/* close_aggregate: close the cursor; also called if the query ends early. */
+/* Closes the cursor; also called if the query ends early. */
 static void
 close_aggregate(Datum state)
 {
@@ -502,9 +515,9 @@ close_aggregate(Datum state)
 }
 
 /*
- * mongo_aggregate(server name, database text, collection text,
- *				   pipeline json | text, options json) -> setof jsonb
- *		Run an aggregation pipeline and return its documents.
+ * mongo_aggregate
+ *		mongo_aggregate(server name, database text, collection text, pipeline json | text, options
+ *		json): runs an aggregation pipeline and returns its documents, as jsonb.
  */
 Datum
 mongo_aggregate(PG_FUNCTION_ARGS)
@@ -546,7 +559,10 @@ mongo_aggregate(PG_FUNCTION_ARGS)
 	SRF_RETURN_NEXT(funcctx, result);
 }
 
-/* mongo_cluster_time(server name) -> text: the present time of MongoDB's clock. */
+/*
+ * mongo_cluster_time
+ *		mongo_cluster_time(server name) -> text: the present time of MongoDB's clock.
+ */
 Datum
 mongo_cluster_time(PG_FUNCTION_ARGS)
 {
@@ -555,9 +571,12 @@ mongo_cluster_time(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(mongo_format_cluster_time(mongo_present_time(user))));
 }
 
-/* mongo_in_transaction_block: tells so; for databases that still have version 2.0 of the extension. */
 PG_FUNCTION_INFO_V1(mongo_in_transaction_block);
 
+/*
+ * mongo_in_transaction_block
+ *		Tells so; for databases that still have version 2.0 of the extension.
+ */
 Datum
 mongo_in_transaction_block(PG_FUNCTION_ARGS pg_attribute_unused())
 {

@@ -35,6 +35,12 @@ static List *import_array_tables(const ImportSource *source, const ImportTable *
  *-------------------------------------------------------------------------
  */
 
+/*
+ * import_source
+ *		Evaluates the options (DefElem *) of an import.
+ *
+ * Raises what mongo_import_options() and mongo_caller_mapping() raise.
+ */
 ImportSource
 import_source(List *definitions, ForeignServer *server, const char *database)
 {
@@ -58,6 +64,10 @@ typedef struct ImportName
 	int			number;			/* the last one that was appended to it */
 } ImportName;
 
+/*
+ * import_names_create
+ *		Returns an empty set of names in use.
+ */
 HTAB *
 import_names_create(void)
 {
@@ -71,6 +81,10 @@ import_names_create(void)
 					   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 }
 
+/*
+ * import_name_reserve
+ *		Adds a name to the names in use; false if it was there or is too long for an SQL name.
+ */
 bool
 import_name_reserve(HTAB *names, const char *name)
 {
@@ -85,7 +99,7 @@ import_name_reserve(HTAB *names, const char *name)
 	return !found;
 }
 
-/* choose_name: cut a name to 63 bytes between characters, and append _1, _2, ... if in use. */
+/* Cuts a name to 63 bytes between characters, and appends _1, _2, ... if in use. */
 static char *
 choose_name(HTAB *names, const char *wanted)
 {
@@ -112,6 +126,10 @@ choose_name(HTAB *names, const char *wanted)
 
 /* ------------------------------ commands ----------------------------------- */
 
+/*
+ * import_append_column
+ *		Appends "name type OPTIONS (...)", for CREATE and ALTER.
+ */
 void
 import_append_column(StringInfo command, const ImportColumn *column)
 {
@@ -129,7 +147,7 @@ import_append_column(StringInfo command, const ImportColumn *column)
 	appendStringInfoChar(command, ')');
 }
 
-/* create_command: build the CREATE FOREIGN TABLE command for a table. */
+/* Builds the CREATE FOREIGN TABLE command for a table. */
 static char *
 create_command(const ImportSource *source, const ImportTable *table)
 {
@@ -164,7 +182,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 	return command.data;
 }
 
-/* warn_about: warn of fields of the documents that the table's columns do not show. */
+/* Warns of fields of the documents that the table's columns do not show. */
 static void
 warn_about(const ImportTable *table)
 {
@@ -185,7 +203,7 @@ warn_about(const ImportTable *table)
 				 errhint("The table has the option type_mismatch 'null', by which they read as NULL.")));
 }
 
-/* add_default_columns: add _id and __doc for an empty collection. */
+/* Adds _id and __doc for an empty collection. */
 static void
 add_default_columns(const ImportSource *source, ImportTable *table)
 {
@@ -201,7 +219,7 @@ add_default_columns(const ImportSource *source, ImportTable *table)
 			 errdetail("Its table has the columns _id and %s.", MONGO_DOCUMENT_COLUMN)));
 }
 
-/* table_command: build CREATE FOREIGN TABLE, and issue the warnings about the table. */
+/* Builds CREATE FOREIGN TABLE, and issues the warnings about the table. */
 static char *
 table_command(const ImportSource *source, ImportTable *table)
 {
@@ -216,8 +234,7 @@ table_command(const ImportSource *source, ImportTable *table)
 /* ------------------------------ tables ------------------------------------- */
 
 /*
- * is_type_name
- *		Would a table's row type of that name conflict with a type, such as objectid?
+ * Would a table's row type of that name conflict with a type, such as objectid?
  *
  * Conflicts with other tables are reported by CREATE FOREIGN TABLE.
  */
@@ -237,7 +254,7 @@ is_type_name(const char *name, Oid namespace)
 	return result;
 }
 
-/* wanted_name: fold a name to lower case as SQL does, if the import's options specify that. */
+/* Folds a name to lower case as SQL does, if the import's options specify that. */
 static const char *
 wanted_name(const ImportSource *source, const char *name)
 {
@@ -246,9 +263,8 @@ wanted_name(const ImportSource *source, const char *name)
 }
 
 /*
- * name_tables
- *		Choose names for the tables of all collections, also of excluded ones, so that a
- *		name does not depend on what else is imported.  Returns the set of names.
+ * Choose names for the tables of all collections, also of excluded ones, so that a
+ * name does not depend on what else is imported.  Returns the set of names.
  */
 static HTAB *
 name_tables(const ImportSource *source, List *collections, Oid namespace)
@@ -274,7 +290,7 @@ name_tables(const ImportSource *source, List *collections, Oid namespace)
 	return names;
 }
 
-/* may_be_named: may a table of that name come from the collection, or an array in it? */
+/* Tells whether a table of that name may come from the collection, or an array in it. */
 static bool
 may_be_named(const ImportSource *source, const ImportCollection *collection, const char *name)
 {
@@ -284,7 +300,7 @@ may_be_named(const ImportSource *source, const ImportCollection *collection, con
 		(name[length] == '\0' || (source->options.array_tables && name[length] == '_'));
 }
 
-/* note_missing: issue a NOTICE for each table in LIMIT TO without a collection. */
+/* Issues a NOTICE for each table in LIMIT TO without a collection. */
 static void
 note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statement,
 			 List *collections)
@@ -310,9 +326,8 @@ note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statemen
 }
 
 /*
- * import_collection
- *		Return a collection's statements (char *); 'context' is temporary, and *size the bytes of
- *		all statements so far.
+ * Return a collection's statements (char *); 'context' is temporary, and *size the bytes of
+ * all statements so far.
  */
 static List *
 import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement,
@@ -351,6 +366,13 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 	return commands;
 }
 
+/*
+ * mongo_import_foreign_schema
+ *		ImportForeignSchema callback, see docs/import.md.
+ *
+ * Raises HV00D for an unknown option, 22023 for an invalid value, HV00Q for a database without
+ * collections.
+ */
 List *
 mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 {
@@ -407,7 +429,7 @@ compare_collections(const ListCell *a, const ListCell *b)
 #define LONGEST_COLLECTION_NAME	255
 #define MOST_COLLECTIONS		100000
 
-/* collection_from_entry: parse an entry of listCollections; NULL for system.* collections. */
+/* Parses an entry of listCollections; NULL for system.* collections. */
 static ImportCollection *
 collection_from_entry(const bson_t *entry)
 {
@@ -427,6 +449,13 @@ collection_from_entry(const bson_t *entry)
 	return collection;
 }
 
+/*
+ * import_list_collections
+ *		Lists the database's collections and views (ImportCollection *) by name, without system.*.
+ *
+ * Only the one with this name unless that is NULL.  If the MongoDB user may not list collections,
+ * MongoDB returns those on which the user has privileges.
+ */
 List *
 import_list_collections(const ImportSource *source, const char *name)
 {
@@ -469,7 +498,7 @@ import_list_collections(const ImportSource *source, const char *name)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/* sample_collection: collect the fields of a sample of a collection's documents. */
+/* Collects the fields of a sample of a collection's documents. */
 static FieldSample *
 sample_collection(const ImportSource *source, const ImportCollection *collection)
 {
@@ -493,7 +522,7 @@ sample_collection(const ImportSource *source, const ImportCollection *collection
 
 /* ------------------------------ indexes ------------------------------------ */
 
-/* list_indexes: read the collection's indexes; a NOTICE if MongoDB refuses. */
+/* Reads the collection's indexes; a NOTICE if MongoDB refuses. */
 static void
 list_indexes(const ImportSource *source, ImportTable *table)
 {
@@ -510,6 +539,10 @@ list_indexes(const ImportSource *source, ImportTable *table)
 				 errdetail("MongoDB answered: %s", refusal)));
 }
 
+/*
+ * import_leads_index
+ *		Tells whether an index begins with this path (UTF-8).
+ */
 bool
 import_leads_index(const ImportTable *table, const char *utf8_path)
 {
@@ -527,9 +560,8 @@ import_leads_index(const ImportTable *table, const char *utf8_path)
 /* ----------------- The columns of a table and their names ----------------- */
 
 /*
- * collect_columns
- *		Add columns for the children of 'parent'; the prefixes are those of their paths and
- *		names.
+ * Add columns for the children of 'parent'; the prefixes are those of their paths and
+ * names.
  */
 static void
 collect_columns(const ImportSource *source, ImportTable *table, const SampledField *parent,
@@ -571,6 +603,10 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 	}
 }
 
+/*
+ * import_table_name_columns
+ *		Chooses names that are not in 'names' for columns without one.
+ */
 void
 import_table_name_columns(List *columns, HTAB *names)
 {
@@ -595,7 +631,7 @@ import_table_name_columns(List *columns, HTAB *names)
 
 /* ------------------------------ tables ------------------------------------- */
 
-/* read_table: derive a table from its collection; raises MongoDB's errors. */
+/* Derives a table from its collection; raises MongoDB's errors. */
 static ImportTable *
 read_table(const ImportSource *source, const ImportCollection *collection)
 {
@@ -614,7 +650,7 @@ read_table(const ImportSource *source, const ImportCollection *collection)
 }
 
 /*
- * is_of_view: may the view's pipeline, or its privileges, have caused this error?  False
+ * Tells whether the view's pipeline, or its privileges, may have caused this error.  False
  * for errors of the connection, lack of resources and cancellation.
  */
 static bool
@@ -631,6 +667,13 @@ is_of_view(int sqlstate)
 	}
 }
 
+/*
+ * mongo_try
+ *		Calls a function in a subtransaction.
+ *
+ * If it raises an expected error, rolls back, sets *error and returns false.  Other errors are
+ * raised again.
+ */
 bool
 mongo_try(void (*function) (void *), void *argument, bool (*is_expected) (int sqlstate),
 		  ErrorData **error)
@@ -677,6 +720,12 @@ read_view(void *argument)
 	read->table = read_table(read->source, read->view);
 }
 
+/*
+ * import_table_read
+ *		Derives a table from a sample of a collection's documents and from its indexes.
+ *
+ * NULL, with a WARNING, for a view that fails.
+ */
 ImportTable *
 import_table_read(const ImportSource *source, const ImportCollection *collection)
 {
@@ -697,7 +746,7 @@ import_table_read(const ImportSource *source, const ImportCollection *collection
 
 /* ------------------------------ arrays ------------------------------------- */
 
-/* add_column: add one of the first columns of an array's table, whose names are free. */
+/* Adds one of the first columns of an array's table, whose names are free. */
 static void
 add_column(ImportTable *table, const char *path, const char *type)
 {
@@ -709,7 +758,7 @@ add_column(ImportTable *table, const char *path, const char *type)
 	table->columns = lappend(table->columns, column);
 }
 
-/* id_type: return the SQL type of the documents' _id. */
+/* Returns the SQL type of the documents' _id. */
 static const char *
 id_type(const ImportSource *source, const ImportTable *table)
 {
@@ -719,7 +768,7 @@ id_type(const ImportSource *source, const ImportTable *table)
 	return type != NULL ? type : "jsonb";
 }
 
-/* array_table: derive a table from the array at this path. */
+/* Derives a table from the array at this path. */
 static ImportTable *
 array_table(const ImportSource *source, const ImportTable *parent, const SampledField *array,
 			const char *utf8_path, const char *name)
@@ -742,7 +791,7 @@ array_table(const ImportSource *source, const ImportTable *parent, const Sampled
 	return table;
 }
 
-/* collect_arrays: return tables for arrays in 'parent'; prefixes as in collect_columns(). */
+/* Returns tables for arrays in 'parent'; prefixes as in collect_columns(). */
 static List *
 collect_arrays(const ImportSource *source, const ImportTable *table, const SampledField *parent,
 			   const char *path_prefix, const char *name_prefix, HTAB *names)

@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(mongo_fdw_stat_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_reset);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_reset);
 
-/* text_or_null: convert a C string to a text; NULL becomes an SQL NULL. */
+/* Converts a C string to a text; NULL becomes an SQL NULL. */
 static Datum
 text_or_null(const char *text, bool *is_null)
 {
@@ -47,7 +47,7 @@ put_view_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 
 /* ------------------------------- connections -------------------------------- */
 
-/* mapping_user: return a mapping's user, "public", or NULL if the mapping was dropped. */
+/* Returns a mapping's user, "public", or NULL if the mapping was dropped. */
 static const char *
 mapping_user(Oid mapping)
 {
@@ -69,7 +69,7 @@ static const char *const state_names[] = {
 	[MONGO_IN_TRANSACTION] = "in transaction",
 };
 
-/* put_connection: add a connection's row to the result. */
+/* Adds a connection's row to the result. */
 static void
 put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 {
@@ -98,7 +98,7 @@ put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 
 /*
  * mongo_fdw_get_connections
- *		Return a row for each connection of this session.
+ *		Returns a row for each connection of this session.
  */
 Datum
 mongo_fdw_get_connections(PG_FUNCTION_ARGS)
@@ -111,7 +111,7 @@ mongo_fdw_get_connections(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* may_see: may the caller see what the role does, as in PostgreSQL's own statistics? */
+/* Tells whether the caller may see what the role does, as in PostgreSQL's own statistics. */
 static bool
 may_see(Oid userid)
 {
@@ -121,7 +121,7 @@ may_see(Oid userid)
 
 /*
  * mongo_fdw_stat_connections_get
- *		Return a row for each connection of any session that the caller may see.
+ *		Returns a row for each connection of any session that the caller may see.
  */
 Datum
 mongo_fdw_stat_connections_get(PG_FUNCTION_ARGS)
@@ -153,8 +153,8 @@ mongo_fdw_stat_connections_get(PG_FUNCTION_ARGS)
 }
 
 /*
- * mongo_fdw_disconnect, mongo_fdw_disconnect_all
- *		Close idle connections to one server, or to all; true if there were any.
+ * mongo_fdw_disconnect
+ *		Closes idle connections to a server; true if there were any.
  */
 Datum
 mongo_fdw_disconnect(PG_FUNCTION_ARGS)
@@ -164,6 +164,10 @@ mongo_fdw_disconnect(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(mongo_connections_close(GetForeignServerByName(name, false)->serverid));
 }
 
+/*
+ * mongo_fdw_disconnect_all
+ *		Closes idle connections to all servers; true if there were any.
+ */
 Datum
 mongo_fdw_disconnect_all(PG_FUNCTION_ARGS pg_attribute_unused())
 {
@@ -173,8 +177,9 @@ mongo_fdw_disconnect_all(PG_FUNCTION_ARGS pg_attribute_unused())
 /* -------------------------------- counters ---------------------------------- */
 
 /*
- * mongo_fdw_stat_get(statements boolean)
- *		Return a row for each server and user, or for each query, that the caller may see.
+ * mongo_fdw_stat_get
+ *		mongo_fdw_stat_get(statements boolean): returns a row for each server and user, or for each
+ *		query, that the caller may see.
  */
 Datum
 mongo_fdw_stat_get(PG_FUNCTION_ARGS)
@@ -209,8 +214,8 @@ mongo_fdw_stat_get(PG_FUNCTION_ARGS)
 }
 
 /*
- * mongo_fdw_stat_reset, mongo_fdw_stat_statements_reset
- *		Reset the counters of all sessions.
+ * mongo_fdw_stat_reset
+ *		Resets the counters of all sessions.
  */
 Datum
 mongo_fdw_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -219,6 +224,10 @@ mongo_fdw_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 	PG_RETURN_VOID();
 }
 
+/*
+ * mongo_fdw_stat_statements_reset
+ *		Resets the counters of statements, of all sessions.
+ */
 Datum
 mongo_fdw_stat_statements_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 {

@@ -24,7 +24,7 @@
 #define SAMPLED_DOCUMENTS	100
 
 /*
- * nearest: the name that differs in its cases only, or else in at most a third of its characters;
+ * Returns the name that differs in its cases only, or else in at most a third of its characters;
  * NULL if there is none.
  */
 static const char *
@@ -61,6 +61,13 @@ nearest(const List *names, const char *name)
 	return result;
 }
 
+/*
+ * nearest_collection
+ *		Returns the collection of the database that was probably meant by another name.
+ *
+ * It is the same in other cases, or a few letters are changed.  NULL if there is none, or the user
+ * may not list collections.  Palloc'd or static, in the database's encoding.
+ */
 const char *
 nearest_collection(UserMapping *user, const char *database, const char *name)
 {
@@ -73,6 +80,13 @@ nearest_collection(UserMapping *user, const char *database, const char *name)
 	return nearest(names, name);
 }
 
+/*
+ * nearest_field
+ *		Returns the path of a field that was probably meant by this path (UTF-8), and that no
+ *		column reads.
+ *
+ * NULL if there is none.  Palloc'd or static, in the database's encoding.
+ */
 const char *
 nearest_field(FieldSample *sample, const char *path)
 {
@@ -95,6 +109,11 @@ nearest_field(FieldSample *sample, const char *path)
 		psprintf("%s.%s", mongo_from_utf8(pnstrdup(path, last - path)), name);
 }
 
+/*
+ * warn_of_missing_fields
+ *		Raises a WARNING for each of these attribute numbers if no document of a small sample has
+ *		the column's field, but a similar one.
+ */
 void
 warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *attributes)
 {

@@ -26,9 +26,8 @@ PG_FUNCTION_INFO_V1(mongo_fdw_alteration);
 /* ------------------------------ types -------------------------------------- */
 
 /*
- * wider_type
- *		Return a type, as SQL, for all values that the column's type can store and those
- *		seen now.  NULL if the column's type suffices, or if no import chooses that type.
+ * Return a type, as SQL, for all values that the column's type can store and those
+ * seen now.  NULL if the column's type suffices, or if no import chooses that type.
  */
 static const char *
 wider_type(const SampledField *seen, Oid present, const char *objectid_type)
@@ -72,7 +71,7 @@ typedef struct Alteration
 	StringInfoData actions;		/* empty: the table is up to date */
 } Alteration;
 
-/* begin_action: append a separator and return the buffer for one more action. */
+/* Appends a separator and returns the buffer for one more action. */
 static StringInfo
 begin_action(Alteration *alteration)
 {
@@ -81,7 +80,7 @@ begin_action(Alteration *alteration)
 	return &alteration->actions;
 }
 
-/* alter_indexed: adapt a column's option indexed to the indexes, unless it is 'false'. */
+/* Adapts a column's option indexed to the indexes, unless it is 'false'. */
 static void
 alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
 {
@@ -97,7 +96,7 @@ alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions
 						 quote_identifier(name));
 }
 
-/* alter_columns: adapt the table's existing columns, and collect their paths and names. */
+/* Adapts the table's existing columns, and collects their paths and names. */
 static void
 alter_columns(Alteration *alteration)
 {
@@ -134,7 +133,7 @@ alter_columns(Alteration *alteration)
 	}
 }
 
-/* is_read: does a column read this field, or a field that contains it? */
+/* Tells whether a column reads this field, or a field that contains it. */
 static bool
 is_read(const Alteration *alteration, const char *path)
 {
@@ -148,7 +147,7 @@ is_read(const Alteration *alteration, const char *path)
 	return false;
 }
 
-/* add_missing_columns: add columns for fields that no column reads. */
+/* Adds columns for fields that no column reads. */
 static void
 add_missing_columns(Alteration *alteration)
 {
@@ -174,12 +173,12 @@ add_missing_columns(Alteration *alteration)
 }
 
 /*
- * mongo_fdw_alteration(table regclass, options text[]) -> text
- *		Return ALTER FOREIGN TABLE.  NULL if the table is up to date or has option pipeline
- *		or unwind, whose columns an import cannot derive; with a NOTICE or WARNING, if the
- *		collection does not exist or is a view that fails.
+ * mongo_fdw_alteration
+ *		mongo_fdw_alteration(table regclass, options text[]): returns ALTER FOREIGN TABLE.
  *
- * 'options' are options of an import.  Raises what IMPORT FOREIGN SCHEMA raises.
+ * NULL if the table is up to date or has the option pipeline or unwind, whose columns an import
+ * cannot derive; also, with a NOTICE or WARNING, if the collection does not exist or is a view that
+ * fails.  'options' are options of an import.  Raises what IMPORT FOREIGN SCHEMA raises.
  */
 Datum
 mongo_fdw_alteration(PG_FUNCTION_ARGS)

@@ -80,7 +80,7 @@ bucket_of(const SampledField *parent, const char *name, int length)
 	return &parent->buckets[hash_bytes((const unsigned char *) name, length) % BUCKETS];
 }
 
-/* add_to_bucket: add a child to its parent's hash table. */
+/* Adds a child to its parent's hash table. */
 static void
 add_to_bucket(SampledField *child)
 {
@@ -90,7 +90,7 @@ add_to_bucket(SampledField *child)
 	*bucket = child;
 }
 
-/* child_at: find a child by name, beginning after 'previous' and wrapping around; or NULL. */
+/* Finds a child by name, beginning after 'previous' and wrapping around; or returns NULL. */
 static SampledField *
 child_at(const SampledField *parent, const SampledField *previous, const char *name, int length)
 {
@@ -115,7 +115,7 @@ child_at(const SampledField *parent, const SampledField *previous, const char *n
 	return child;
 }
 
-/* add_child: insert a new child after 'previous'; NULL: as the first child. */
+/* Inserts a new child after 'previous'; NULL: as the first child. */
 static SampledField *
 add_child(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
 		  int length)
@@ -143,8 +143,7 @@ add_child(FieldSample *sample, SampledField *parent, SampledField *previous, con
 }
 
 /*
- * child_for_key
- *		Return the child with this name, inserted after 'previous' if it is new.
+ * Return the child with this name, inserted after 'previous' if it is new.
  *
  * Returns NULL, and sets a flag of the parent, if it cannot be a column of its own.
  */
@@ -172,6 +171,10 @@ child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous,
 	return add_child(sample, parent, previous, name, length);
 }
 
+/*
+ * field_sample_create
+ *		Returns an empty sample, in the current memory context.
+ */
 FieldSample *
 field_sample_create(bool for_import, int nesting)
 {
@@ -193,6 +196,13 @@ last_child(const SampledField *parent)
 	return child;
 }
 
+/*
+ * field_sample_find
+ *		Returns the field at a path (UTF-8), or NULL if no document had it.
+ *
+ * With 'add' the field becomes a requested one: it is created if needed, and documents are examined
+ * down to its level.
+ */
 SampledField *
 field_sample_find(FieldSample *sample, const char *path, bool add)
 {
@@ -223,8 +233,7 @@ field_sample_find(FieldSample *sample, const char *path, bool add)
 /* ------------------------------ values ------------------------------------- */
 
 /*
- * has_unreadable
- *		Does the value contain a string or key that neither text nor jsonb can store?
+ * Does the value contain a string or key that neither text nor jsonb can store?
  */
 static bool
 has_unreadable(const bson_iter_t *value)
@@ -240,7 +249,7 @@ has_unreadable(const bson_iter_t *value)
 	return !readable;
 }
 
-/* kinds_of_value: classify a value; 0 for null and undefined. */
+/* Classifies a value; 0 for null and undefined. */
 static uint32
 kinds_of_value(const bson_iter_t *iter)
 {
@@ -279,7 +288,7 @@ kinds_of_value(const bson_iter_t *iter)
 	}
 }
 
-/* is_geometry: is it {type: "Point", coordinates: [...]} or another geometry of RFC 7946? */
+/* Tells whether a value is {type: "Point", coordinates: [...]} or another geometry of RFC 7946. */
 static bool
 is_geometry(const bson_iter_t *document)
 {
@@ -306,7 +315,7 @@ is_geometry(const bson_iter_t *document)
 static void observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter,
 							uint32 length, int nesting, int most);
 
-/* observe_value: add a value, and for an import also what it contains. */
+/* Adds a value, and for an import also what it contains. */
 static void
 observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value, int nesting)
 {
@@ -341,7 +350,7 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 }
 
 /*
- * observe_members: add the members of the document at 'iter'.  What is in one of them that no
+ * Adds the members of the document at 'iter'.  What is in one of them that no
  * column can hold is in the document, too; but the whole document is no column.
  */
 static void
@@ -379,6 +388,10 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 		parent->kinds |= IMPORT_UNREADABLE;
 }
 
+/*
+ * field_sample_observe
+ *		Adds one document.  Raises 08P01 for bytes that are not BSON.
+ */
 void
 field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
 {
@@ -392,7 +405,7 @@ field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
 
 /* ------------------------------ types -------------------------------------- */
 
-/* scalar_type: return the narrowest type for all these kinds; NULL if only jsonb fits. */
+/* Returns the narrowest type for all these kinds; NULL if only jsonb fits. */
 static const char *
 scalar_type(uint32 kinds, const char *objectid_type)
 {
@@ -404,6 +417,12 @@ scalar_type(uint32 kinds, const char *objectid_type)
 	return NULL;
 }
 
+/*
+ * import_kinds_of_type
+ *		Returns the kinds of values that a column of a type can store.
+ *
+ * 0 for jsonb and for types that an import does not choose.
+ */
 uint32
 import_kinds_of_type(Oid type)
 {
@@ -415,6 +434,11 @@ import_kinds_of_type(Oid type)
 	return 0;
 }
 
+/*
+ * import_is_array_of_documents
+ *		Tells whether a field was an array of documents, and nothing else, with members that can be
+ *		columns.
+ */
 bool
 import_is_array_of_documents(const SampledField *field)
 {
@@ -425,6 +449,13 @@ import_is_array_of_documents(const SampledField *field)
 		!elements->overflow && !elements->unnameable;
 }
 
+/*
+ * import_field_type
+ *		Returns the narrowest type for all values seen, as SQL.
+ *
+ * NULL for a document whose children become columns.  'objectid_type' is the SQL name of the type
+ * objectid.  The result is palloc'd or static.
+ */
 const char *
 import_field_type(const SampledField *field, const char *objectid_type)
 {
@@ -447,6 +478,14 @@ import_field_type(const SampledField *field, const char *objectid_type)
 
 /* ------------------------------ counts ------------------------------------- */
 
+/*
+ * sampled_field_counts
+ *		Returns how many documents have the field, also as a null.
+ *
+ * Sets 'counts' to their numbers by type, and *types to the set of its types except null and
+ * undefined.  If part of a requested field's path is an array, the whole path counts as an array,
+ * because a column cannot read the array's elements.
+ */
 double
 sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], uint32 *types)
 {
@@ -469,6 +508,12 @@ sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], 
 	return documents;
 }
 
+/*
+ * sampled_field_last_type
+ *		Returns the field's type in the last document as a set; 0 if that document lacks it.
+ *
+ * Arrays in its path count as for sampled_field_counts().
+ */
 uint32
 sampled_field_last_type(const FieldSample *sample, const SampledField *field)
 {

@@ -55,9 +55,8 @@ key_kind(const bson_iter_t *key)
 }
 
 /*
- * index_uses
- *		Return a set of MONGO_INDEX_*: what the index can be used for, whatever other
- *		conditions a query has.  All of *index except 'uses' must be set.
+ * Return a set of MONGO_INDEX_*: what the index can be used for, whatever other
+ * conditions a query has.  All of *index except 'uses' must be set.
  *
  * An index cannot be used if it covers only some documents, is hidden from MongoDB's
  * planner, or compares strings by a collation.  Nor can an index with a field of a special
@@ -93,7 +92,7 @@ index_uses(const MongoIndex *index)
 /* More than the 32 fields of MongoDB's indexes. */
 #define MOST_KEYS	100
 
-/* parse_keys: read an index's fields; false if there are none. */
+/* Reads an index's fields; false if there are none. */
 static bool
 parse_keys(const bson_t *listed, MongoIndex *index)
 {
@@ -118,7 +117,7 @@ flag_of(const bson_t *listed, const char *name)
 	return bson_iter_init_find(&iter, listed, name) && bson_iter_as_bool(&iter);
 }
 
-/* parse_index: false for anything but an index.  Strings point into 'listed'. */
+/* Parses an index; false for anything else.  Strings point into 'listed'. */
 static bool
 parse_index(const bson_t *listed, MongoIndex *index)
 {
@@ -146,7 +145,7 @@ parse_index(const bson_t *listed, MongoIndex *index)
 	return true;
 }
 
-/* parse_indexes: read an array of indexes, in the current memory context. */
+/* Reads an array of indexes, in the current memory context. */
 static void
 parse_indexes(const bson_iter_t *array, MongoStatistics *result)
 {
@@ -172,7 +171,7 @@ parse_indexes(const bson_iter_t *array, MongoStatistics *result)
 
 #define LONGEST_REFUSAL	2000
 
-/* listing_of_error: classify an error of listIndexes. */
+/* Classifies an error of listIndexes. */
 static IndexListing
 listing_of_error(const bson_t *reply, const char **refusal)
 {
@@ -191,6 +190,13 @@ listing_of_error(const bson_t *reply, const char **refusal)
 	return INDEXES_REFUSED;
 }
 
+/*
+ * index_list
+ *		Lists a collection's indexes, outside of any MongoDB transaction.
+ *
+ * Sets *refusal to MongoDB's message if the result is INDEXES_REFUSED, else to NULL.  Raises only
+ * errors of the connection: 08001, 08006, 08P01, 57014.
+ */
 IndexListing
 index_list(UserMapping *user, const char *database, const char *collection,
 		   MongoStatistics *indexes, const char **refusal)
@@ -216,9 +222,8 @@ index_list(UserMapping *user, const char *database, const char *collection,
 /* ------------------------------ multikey ----------------------------------- */
 
 /*
- * find_is_multikey
- *		Search a plan from explain for isMultiKey.  Its stages are nested, and the nesting
- *		differs between versions of MongoDB.
+ * Search a plan from explain for isMultiKey.  Its stages are nested, and the nesting
+ * differs between versions of MongoDB.
  */
 static bool
 find_is_multikey(bson_iter_t *iter, bool *multikey)
@@ -242,9 +247,8 @@ find_is_multikey(bson_iter_t *iter, bool *multikey)
 }
 
 /*
- * fetch_multikey
- *		Set *multikey to whether some document has an array in a field of this index.
- *		Returns false if MongoDB does not report that.
+ * Set *multikey to whether some document has an array in a field of this index.
+ * Returns false if MongoDB does not report that.
  *
  * Only explain reports it.  It plans a scan of the index without running it.
  */
@@ -265,9 +269,8 @@ fetch_multikey(UserMapping *user, const char *database, const char *collection,
 /* -------------------------- describing indexes ------------------------------ */
 
 /*
- * describe_index
- *		Return an index as JSON: what listIndexes returned, and "multikey" if MongoDB reports
- *		that.  NULL if the database's encoding cannot represent a text in it.
+ * Return an index as JSON: what listIndexes returned, and "multikey" if MongoDB reports
+ * that.  NULL if the database's encoding cannot represent a text in it.
  */
 static char *
 describe_index(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index)
@@ -300,6 +303,12 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const MongoI
 		mongo_json_show_value(&iter, false, 0) : NULL;
 }
 
+/*
+ * mongo_reads_one_collection
+ *		Tells whether statistics prove that the table reads no other collection.
+ *
+ * They do if it has no pipeline and its collection has indexes, which a view lacks.
+ */
 bool
 mongo_reads_one_collection(Oid relid)
 {
@@ -363,7 +372,7 @@ static const Oid column_types[COLUMN_COUNT] = {
 /* Up to so many blocks are scanned sequentially, which costs less than opening the index. */
 #define FEW_BLOCKS	16
 
-/* has_our_columns: a user may have created a table of this name if the extension has none. */
+/* Tells whether the table has our columns: a user may have created one of this name. */
 static bool
 has_our_columns(Relation table)
 {
@@ -383,7 +392,7 @@ has_our_columns(Relation table)
 	return true;
 }
 
-/* belongs_to_extension: did CREATE EXTENSION create the table? */
+/* Tells whether CREATE EXTENSION created the table. */
 static bool
 belongs_to_extension(Relation table)
 {
@@ -394,9 +403,8 @@ belongs_to_extension(Relation table)
 }
 
 /*
- * open_table
- *		Open the table for the row of a foreign table; NULL if it does not exist, does not
- *		have our columns, or is to be written but is not the extension's.
+ * Open the table for the row of a foreign table; NULL if it does not exist, does not
+ * have our columns, or is to be written but is not the extension's.
  */
 static Relation
 open_table(Oid relid, LOCKMODE lock)
@@ -425,7 +433,7 @@ open_table(Oid relid, LOCKMODE lock)
 	return table;
 }
 
-/* begin_scan: scan the table for the row of one foreign table. */
+/* Scans the table for the row of one foreign table. */
 static SysScanDesc
 begin_scan(Relation table, Oid relid, ScanKey key)
 {
@@ -441,7 +449,7 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 	return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
 }
 
-/* measured: a column's value; -1 if it is NULL. */
+/* Returns a column's value; -1 if it is NULL. */
 static double
 measured(const Datum *values, const bool *isnull, int column)
 {
@@ -449,10 +457,9 @@ measured(const Datum *values, const bool *isnull, int column)
 }
 
 /*
- * read_statistics
- *		Read a foreign table's row, in the current memory context.  NULL if there is no row,
- *		if it is about another collection that the table had before, or if the extension's
- *		SQL objects are older than this library and lack the table.
+ * Read a foreign table's row, in the current memory context.  NULL if there is no row,
+ * if it is about another collection that the table had before, or if the extension's
+ * SQL objects are older than this library and lack the table.
  */
 static MongoStatistics *
 read_statistics(Oid relid)
@@ -495,9 +502,8 @@ read_statistics(Oid relid)
 }
 
 /*
- * find_bandwidth
- *		Set the row's bandwidth to that in another table's row of the same server, if it is NULL:
- *		a small sample shows none.
+ * Set the row's bandwidth to that in another table's row of the same server, if it is NULL:
+ * a small sample shows none.
  */
 static void
 find_bandwidth(Relation table, Oid relid, Datum *values, bool *isnull)
@@ -526,8 +532,7 @@ find_bandwidth(Relation table, Oid relid, Datum *values, bool *isnull)
 }
 
 /*
- * remove_orphans
- *		Delete rows of foreign tables that have been dropped.
+ * Delete rows of foreign tables that have been dropped.
  *
  * Does not wait for a concurrent session that deletes the same rows.
  */
@@ -551,8 +556,7 @@ remove_orphans(Relation table)
 }
 
 /*
- * write_row
- *		Insert a foreign table's row, or replace the former one.
+ * Insert a foreign table's row, or replace the former one.
  *
  * Other sessions see it when the transaction has committed and sent the invalidation that
  * makes them read it.  Needs no privilege and writes in read-only transactions, as ANALYZE
@@ -594,6 +598,17 @@ write_row(Oid relid, Datum *values, bool *isnull)
 /* Bytes of a sample that show a bandwidth: the first ones of a reply come with its header. */
 #define LEAST_SAMPLE_BYTES	200000
 
+/*
+ * mongo_store_statistics
+ *		Lists the collection's indexes, and stores them and what ANALYZE has measured.
+ *
+ * That is the number of its documents, their average size in bytes, and the network's round trip
+ * time and bandwidth.  'sample' is what reading the sample has caused.
+ *
+ * Raises a WARNING for a collection that does not exist, and a NOTICE for one whose indexes MongoDB
+ * does not list.  The former statistics remain if this raises an error, or if the transaction is
+ * rolled back.  Raises what index_list() raises.
+ */
 void
 mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOptions *options,
 					   double documents, double document_size, const MongoUsage *sample)
@@ -661,6 +676,16 @@ mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOpt
  *-------------------------------------------------------------------------
  */
 
+/*
+ * mongo_statistics_of
+ *		Returns the statistics of a foreign table's collection.
+ *
+ * NULL if there are none, or if they are those of another collection that the table had before.
+ *
+ * Must be called within a transaction, with a lock on the table.  The result is valid until the end
+ * of the transaction, even if newer statistics are stored meanwhile.  The first call reads a table
+ * and raises what that raises; later ones cost a hash look-up.
+ */
 const MongoStatistics *
 mongo_statistics_of(Oid relid)
 {
