@@ -205,6 +205,18 @@ mongo('{"insert": "g", "documents": [{"_id": 5, "a": 5}]}');
 sql(q{CALL mongo_sync.sync('shop.g', 'g')});
 equal('a new collection of the name is followed', 'g');
 
+# a collection whose end comes after more changes than two batches have
+sql(q{CREATE SCHEMA gone; CREATE SCHEMA gone_local});
+sql("CREATE FOREIGN TABLE gone.$_ (_id int, a int) SERVER mongodb OPTIONS (database 'db')") foreach qw(g1 g2);
+sql('INSERT INTO gone.g1 SELECT i, 0 FROM generate_series(1, 25000) i; INSERT INTO gone.g2 VALUES (1, 1), (2, 2)');
+sql(q{CALL mongo_sync.sync_schema('gone', 'gone_local')});
+sql('UPDATE gone.g2 SET a = 3 WHERE _id = 1');
+sql('UPDATE gone.g1 SET a = 1');
+mongo('{"drop": "g2"}');
+refused('a drop that comes much later', q{SET statement_timeout = '60s'; CALL mongo_sync.sync_schema('gone', 'gone_local')}, '55000', 'g2 is not synchronized any more: drop');
+is(sql('SELECT min(a), count(*) FROM gone_local.g1'), '1|25000', 'the other table has all changes');
+is(sql('SELECT count(*) FROM gone_local.g2'), 2, 'and the rows stay');
+
 # --- copies that fail -----------------------------------------------------------------------
 mongo("{\"insert\": \"$_\", \"documents\": [{\"_id\": 1, \"a\": " . (/^z/ ? 1 : '"x"') . "}]}") foreach qw(a1 a2 a3 a4 a5 z);
 sql("CREATE SCHEMA several; CREATE SCHEMA several_local");

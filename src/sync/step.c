@@ -524,6 +524,9 @@ sync_step(SyncRun *run, int max_wait)
 		sync_lock_tables(list_union_ptr(members, copied(group)));
 		sync_rights_take(&rights, group->owner);
 		members = open_tables(group, members);
+		/* a collection that is gone cannot be read; that it is may be told much later */
+		if (run->choose_time)
+			check_identities(group, &members);
 		read_members(run, group, members, until);
 		if (run->choose_time)
 			check_identities(group, &members);
@@ -658,7 +661,8 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(context);
 	if (result == SYNC_FAILED &&
-		(run->time.failure == SYNC_SNAPSHOT_TOO_OLD || run->time.failure == SYNC_SNAPSHOT_UNAVAILABLE) && !*choose_time)
+		(run->time.failure == SYNC_SNAPSHOT_TOO_OLD || run->time.failure == SYNC_SNAPSHOT_UNAVAILABLE ||
+		 run->time.failure == SYNC_NAMESPACE_NOT_FOUND) && !*choose_time)
 	{
 		*choose_time = true;
 		result = SYNC_DONE;

@@ -37,7 +37,8 @@
 #define SYNC_BATCH		10000
 #endif
 
-/* MongoDB's codes if it cannot read at a time any more. */
+/* MongoDB's codes if it cannot read at a time any more, the first one of a collection that is gone. */
+#define SYNC_NAMESPACE_NOT_FOUND	26
 #define SYNC_SNAPSHOT_TOO_OLD		239
 #define SYNC_SNAPSHOT_UNAVAILABLE	246
 
