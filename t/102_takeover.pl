@@ -210,7 +210,7 @@ $mongod->insert('shop', q{o'd"d}, '[{"_id": "x", "n": 2.5}]');
 $ask->(qq{
 	CREATE ROLE $odd;
 	CREATE SCHEMA $odd;
-	CREATE SERVER $odd FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port', ca_file '/none', authentication_database 'shop');
+	CREATE SERVER $odd FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port', ca_file '/none', ssl 'false', authentication_database 'shop');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER $odd OPTIONS (username 'local', password 'a:b\@c');
 	CREATE USER MAPPING FOR $odd SERVER $odd OPTIONS (username 'x', password '100%25%ff');
 	CREATE FOREIGN TABLE $odd.$odd (gone int, _id name, $odd int OPTIONS (path 'n')) SERVER $odd OPTIONS (database 'shop', collection 'o''d"d');
