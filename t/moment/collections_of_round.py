@@ -12,6 +12,10 @@ ACCOUNTS, ORDERS, BULK = 40, 40, 300
 GONE = (26, 72, 239, 246, 361)      # what MongoDB cannot read at a time any more, or not yet
 
 
+# of the program itself, which must outlast an election on a busy machine
+PATIENT = {"serverSelectionTimeoutMS": 60_000, "socketTimeoutMS": 60_000}
+
+
 def client_of(ports, **options):
     options = {"serverSelectionTimeoutMS": 3000, "socketTimeoutMS": 8000, "connectTimeoutMS": 3000,
                "waitQueueTimeoutMS": 5000, **options}

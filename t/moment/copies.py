@@ -360,7 +360,7 @@ def run_copying(state, servers, seed, seconds, disturbers):
     has_ddl = choice.random() < 0.8
     print(f"# round {seed}: copies of {'a schema' if as_schema else 'tables'}, {preference}, "
           f"{'with' if has_ddl else 'without'} DDL, lagging member {servers.lagging}", flush=True)
-    with mongodb.client_of(state.ports) as client:
+    with mongodb.client_of(state.ports, **mongodb.PATIENT) as client:
         client.drop_database(state.name)
         fill(client[state.name])
         cursor = tables.connect(state.dsn).cursor()

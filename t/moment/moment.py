@@ -217,7 +217,7 @@ def compare_at_end(state, name):
     if not rows:
         state.errors.append(f"after the last call the tables are not consistent: {found}")
         return
-    with mongodb.client_of(state.ports) as client:
+    with mongodb.client_of(state.ports, **mongodb.PATIENT) as client:
         state.errors += [f"at the end, {text}" for text in
                          tables.differences(rows, mongodb.rows_of(client[name])) + tables.broken_rules(rows)]
 
@@ -234,7 +234,7 @@ def run_moving(arguments, ports, servers, seed, counts):
     configure(state, batch=state.batch, range=100_000, enabled=choice.choice(("on", "on", "off")))
     print(f"# round {seed}: batches of {state.batch}, {preference}, {'calm' if calm else 'storm'}, "
           f"lagging member {servers.lagging}", flush=True)
-    with mongodb.client_of(ports) as client:
+    with mongodb.client_of(ports, **mongodb.PATIENT) as client:
         client.drop_database(state.name)
         mongodb.fill(client[state.name])
         connection = tables.connect(arguments.dsn)
