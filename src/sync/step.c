@@ -321,7 +321,8 @@ store(const SyncRun *run, SyncGroup *group, uint64 changes)
 		sync_member_note_rows(member);
 	}
 	group->is_consistent = read_until(group) <= group->position;
-	sync_group_note_position(group, changes, !run->copy_fails);
+	/* the change that could not be applied may be yet to come */
+	sync_group_note_position(group, changes, !run->copy_fails && (changes > 0 || run->is_at_end));
 }
 
 /* ------------------------------ Whole units ------------------------------- */
