@@ -112,6 +112,7 @@ typedef struct SyncShared
 static SyncShared *shared = NULL;	/* NULL: not in shared_preload_libraries */
 static bool is_second = false;	/* this process is the second worker of its
 								 * database */
+static Oid	own_database = InvalidOid;	/* also before it is connected */
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
@@ -165,7 +166,7 @@ find_place(Oid database, bool second, bool create)
 static SyncPlace *
 own_place(void)
 {
-	return find_place(MyDatabaseId, is_second, false);
+	return find_place(own_database, is_second, false);
 }
 
 /*
@@ -424,6 +425,9 @@ wake_unwanted(void)
 		SpinLockAcquire(&shared->mutex);
 		if (place->pid == seen.pid)
 			place->looks = seen.looks;
+		/* no group is to blame for its end */
+		if (place->pid == seen.pid && seen.looks > 2)
+			place->group = 0;
 		SpinLockRelease(&shared->mutex);
 	}
 	return has_workers;
@@ -977,6 +981,7 @@ work_in_database(Oid database)
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
+	own_database = database;
 	if (!enter_database(database, &died_of))
 		proc_exit(0);
 	before_shmem_exit(leave_database, (Datum) 0);
