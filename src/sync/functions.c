@@ -388,7 +388,11 @@ bring_to_present(int id)
 		next_transaction();
 		MemoryContextReset(context);
 		old_context = MemoryContextSwitchTo(context);
-		/* each copy that fails has had its turn; changes go on, and may say what is the matter */
+
+		/*
+		 * each copy that fails has had its turn; changes go on, and may say
+		 * what is the matter
+		 */
 		if (failures <= most_failures)
 		{
 			copied = sync_run_unit(run, sync_copy_unit, 0);

@@ -525,7 +525,11 @@ sync_step(SyncRun *run, int max_wait)
 		sync_lock_tables(list_union_ptr(members, copied(group)));
 		sync_rights_take(&rights, group->owner);
 		members = open_tables(group, members);
-		/* a collection that is gone cannot be read; that it is may be told much later */
+
+		/*
+		 * a collection that is gone cannot be read; that it is may be told
+		 * much later
+		 */
 		if (run->choose_time)
 			check_identities(group, &members);
 		read_members(run, group, members, until);
@@ -551,7 +555,11 @@ sync_step(SyncRun *run, int max_wait)
 	store(run, group, changes);
 	run->is_copying = sync_is_copying(group);
 	run->batch_size = Min(SYNC_BATCH, run->batch_size * 2);
-	/* a step without any document may come before the one that is to read at such a time */
+
+	/*
+	 * a step without any document may come before the one that is to read at
+	 * such a time
+	 */
 	if (run->time.at != 0)
 		run->choose_time = false;
 	run->whole_until = 0;
