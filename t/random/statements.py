@@ -147,7 +147,7 @@ class RandomWrites:
         sets = ", ".join("%s = excluded.%s" % (quote(c[0]), quote(c[0])) for c in columns)
         # so that RETURNING has the same table name in both
         return Statement("%sINSERT INTO upserted AS items %s" % (before, rows), assigned, "items",
-                         "%sINSERT INTO items %s ON CONFLICT (_id) DO UPDATE SET %s" % (before, rows, sets))
+                         "%sINSERT INTO items %s ON CONFLICT (_id) WHERE _id IS NULL OR _id IS NOT NULL DO UPDATE SET %s" % (before, rows, sets))
 
     def insert_select(self):
         rng = self.rng
