@@ -248,7 +248,8 @@ class Tables:
     def create_local_tables(self):
         columns = ", ".join("%s %s" % (quote(c[0]), c[1]) for c in COLUMNS)
         self.execute("SET mongo_fdw.enable_pushdown = off; SET search_path = writes_local, writes, public;"
-                     # partial, as PostgreSQL 19rc1 groups an outer join by a whole such key alone, though it may be null
+                     # partial, as PostgreSQL 19rc1 groups an outer join by a whole such key
+                     # alone, though it may be null
                      "CREATE TABLE items (_id integer, %s); INSERT INTO items SELECT * FROM writes_remote.items;"
                      "CREATE UNIQUE INDEX ON items (_id) NULLS NOT DISTINCT WHERE _id IS NULL OR _id IS NOT NULL;"
                      "CREATE TABLE series (%s); INSERT INTO series SELECT * FROM writes_remote.series;"
