@@ -82,19 +82,34 @@ def rows_of(database, time_of_read=None, names=("a", "b", "orders", "bulk", "mar
     return {name: sorted(found) for name, found in rows.items()}
 
 
-class Writers:
-    """Threads that write until 'stop' is set."""
+class Background:
+    """Threads that run until 'stop' is set."""
 
-    def __init__(self, ports, name, seed, counts, errors):
-        self.ports, self.name, self.seed, self.counts, self.errors = ports, name, seed, counts, errors
+    def __init__(self):
         self.stop = threading.Event()
         self.threads = []
 
+    def run(self, function, *arguments):
+        thread = threading.Thread(target=function, args=arguments, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def end(self, seconds=60):
+        """Ends them, and returns how many have not ended after so many seconds each."""
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(seconds)
+        return sum(thread.is_alive() for thread in self.threads)
+
+
+class Writers(Background):
+    def __init__(self, ports, name, seed, counts, errors):
+        super().__init__()
+        self.ports, self.name, self.seed, self.counts, self.errors = ports, name, seed, counts, errors
+
     def start(self, *functions):
         for number, function in enumerate(functions):
-            thread = threading.Thread(target=self._run, args=(function, number), daemon=True)
-            self.threads.append(thread)
-            thread.start()
+            self.run(self._run, function, number)
 
     def _run(self, function, number):
         choice = random.Random(f"{self.seed} {function.__name__} {number}")
@@ -109,11 +124,6 @@ class Writers:
                 except Exception as error:      # of this program
                     self.errors.append(f"{function.__name__}: {error!r}")
                     raise
-
-    def end(self):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join(60)
 
 
 def move_money(client, database, choice):

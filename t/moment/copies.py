@@ -120,15 +120,14 @@ def change_definitions(client, database, choice):
     return what
 
 
-class Callers:
+class Callers(mongodb.Background):
     """A session for each table, which calls until the round ends."""
 
     def __init__(self, state, as_schema, seed):
+        super().__init__()
         self.state, self.as_schema, self.seed = state, as_schema, seed
-        self.stop = threading.Event()
-        self.threads = [threading.Thread(target=self._run, args=(table,), daemon=True) for table in FREE + FIXED]
-        for thread in self.threads:
-            thread.start()
+        for table in FREE + FIXED:
+            self.run(self._run, table)
 
     def _run(self, table):
         state = self.state
@@ -157,11 +156,7 @@ class Callers:
             connection.close()
 
     def end(self):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join(90)
-            if thread.is_alive():
-                self.state.errors.append("a session that calls does not end")
+        self.state.errors += ["a session that calls does not end"] * super().end(90)
 
 
 def look(cursor, name, table):
@@ -241,16 +236,22 @@ def identity_and_rows(client, name, table):
         sorted((document["_id"], document["v"]) for document in read), found[0]["options"].get("capped", False)
 
 
+def failure_of(state, cursor, call):
+    """Calls; returns the error, which is noted, or None."""
+    try:
+        cursor.execute(call)
+    except psycopg2.Error as error:
+        state.note_error(error)
+        return error
+    return None
+
+
 def check_others_do_not_matter(state, cursor, table, call, as_schema, present):
     """A table whose collection stays becomes equal, whatever becomes of others of its group."""
     end = time.monotonic() + 60
     while True:
-        error = None
-        try:
-            cursor.execute(call)
-        except psycopg2.Error as failure:
-            state.note_error(failure)
-            error = tables.describe(failure)
+        failure = failure_of(state, cursor, call)
+        error = None if failure is None else tables.describe(failure)
         claim, rows = look(cursor, state.name, table)
         if claim is not None and not compare(present[1], rows):
             return
@@ -276,17 +277,11 @@ def check_at_end(state, client, table, as_schema, changed):
         check_others_do_not_matter(state, cursor, table, call, as_schema, present)
     last = "none"
     for attempt in range(60):
-        try:
-            cursor.execute(call)
-            last = None
+        error = failure_of(state, cursor, call)
+        last = None if error is None else tables.describe(error)
+        if error is None or error.pgcode not in ("57014", "08006", "HV00N") and ("is not synchronized any more" in last or attempt >= 5):
             break
-        except psycopg2.Error as error:
-            state.note_error(error)
-            last = tables.describe(error)
-            if error.pgcode in ("57014", "08006", "HV00N") or "is not synchronized any more" not in last and attempt < 5:
-                time.sleep(0.5)
-                continue
-            break
+        time.sleep(0.5)
     claim, rows = look(cursor, state.name, table)
     state.counts[f"copies: at the end {'equal' if claim else 'not claimed'}"] += 1
     if claim is not None:
@@ -314,11 +309,8 @@ def check_at_end(state, client, table, as_schema, changed):
         cursor.execute("SELECT count(*) FROM mongo_sync.members WHERE target = to_regclass(%s)", (local,))
         again = f"CALL mongo_sync.recopy('{local}')" if cursor.fetchone()[0] else \
             f"CALL mongo_sync.sync('{state.name}.{table}', '{local}')"
-        try:
-            cursor.execute(again)
-        except psycopg2.Error as error:
-            state.note_error(error)
-            last = tables.describe(error)
+        error = failure_of(state, cursor, again)
+        last = last if error is None else tables.describe(error)
         claim, rows = look(cursor, state.name, table)
         if claim is not None and claim[1] == present[0]:
             break

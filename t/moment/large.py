@@ -1,12 +1,12 @@
 """Large transactions, and many changes, with memory that does not grow."""
 import random
-import threading
 import time
 
 import psycopg2
 from pymongo import WriteConcern
 from pymongo.errors import PyMongoError
 
+import collections_of_round as mongodb
 import histories
 import tables
 
@@ -25,15 +25,14 @@ def memory_of(pid):
         return 0
 
 
-class Watch:
+class Watch(mongodb.Background):
     """Notes the most memory that the processes that synchronize had, since the last look."""
 
     def __init__(self, dsn, backend):
+        super().__init__()
         self.dsn, self.backend = dsn, backend
         self.most = 0
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        self.run(self._run)
 
     def _run(self):
         cursor = tables.connect(self.dsn).cursor()
@@ -46,19 +45,9 @@ class Watch:
         most, self.most = self.most, 0
         return most
 
-    def end(self):
-        self.stop.set()
-        self.thread.join()
 
-
-class Reader:
+class Reader(tables.Reader):
     """All rows change in one transaction: a reader sees one value."""
-
-    def __init__(self, state):
-        self.state = state
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
 
     def _run(self):
         cursor = tables.connect(self.state.dsn).cursor()
@@ -70,10 +59,6 @@ class Reader:
                 self.state.errors.append(f"a reader sees {count} rows, {least} to {most}")
                 return
         cursor.connection.close()
-
-    def end(self):
-        self.stop.set()
-        self.thread.join()
 
 
 def change_all(client, name):

@@ -93,16 +93,15 @@ def is_lost(error):
         "are lost" in text
 
 
-class Drivers:
+class Drivers(mongodb.Background):
     """Sessions that call mongo_sync.sync_schema() again and again."""
 
     def __init__(self, state, number, seed):
+        super().__init__()
         self.state, self.seed = state, seed
-        self.stop = threading.Event()
         self.recopying = threading.Lock()
-        self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(number)]
-        for thread in self.threads:
-            thread.start()
+        for i in range(number):
+            self.run(self._run, i)
 
     def _run(self, number):
         choice = random.Random(f"{self.seed} driver {number}")
@@ -178,11 +177,7 @@ class Drivers:
                 state.note_error(other, True)
 
     def end(self):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join(90)
-            if thread.is_alive():
-                self.state.errors.append("a driver does not end")
+        self.state.errors += ["a driver does not end"] * super().end(90)
 
 
 def read_local(cursor, name):
@@ -234,14 +229,13 @@ def broken_rules(rows):
     return texts[:5]
 
 
-class Reader:
+class Reader(mongodb.Background):
     """Compares what a reader sees with the rules, and with MongoDB at the time that the tables claim."""
 
     def __init__(self, state):
+        super().__init__()
         self.state = state
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        self.run(self._run)
 
     def _run(self):
         connection = None
@@ -288,7 +282,3 @@ class Reader:
             state.counts[f"comparisons impossible: {type(error).__name__}"] += 1
         if texts:
             state.errors.append(f"consistent at {mongodb.timestamp(consistent_at)}, but " + "; ".join(texts))
-
-    def end(self):
-        self.stop.set()
-        self.thread.join(60)
