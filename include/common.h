@@ -392,4 +392,9 @@ typedef struct MongoStructType
 extern List *mongo_struct_to_list(const MongoStructType *type, const void *source);
 extern void *mongo_struct_from_list(const MongoStructType *type, const List *list);
 
+/* ---------------------------- subtransaction.c ----------------------------- */
+
+extern bool mongo_try(void (*function) (void *), void *argument,
+					  bool (*is_expected) (int sqlstate), ErrorData **error);
+
 #endif							/* MONGO_FDW_COMMON_H */

@@ -23,8 +23,6 @@
 
 extern Oid	mongo_require_own_table(Relation relation);
 extern UserMapping *mongo_caller_mapping(ForeignServer *server);
-extern bool mongo_try(void (*function) (void *), void *argument,
-					  bool (*is_expected) (int sqlstate), ErrorData **error);
 extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options);
 
 /* Documents per batch of a sample: few, as documents may be large. */

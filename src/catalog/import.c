@@ -10,7 +10,6 @@
 #include "catalog_internal.h"
 #include "translate.h"
 
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -21,7 +20,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 static List *import_array_tables(const ImportSource *source, const ImportTable *table,
@@ -665,44 +663,6 @@ is_of_view(int sqlstate)
 		default:
 			return true;
 	}
-}
-
-/*
- * mongo_try
- *		Calls a function in a subtransaction.
- *
- * If it raises an expected error, rolls back, sets *error and returns false.  Other errors are
- * raised again.
- */
-bool
-mongo_try(void (*function) (void *), void *argument, bool (*is_expected) (int sqlstate),
-		  ErrorData **error)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool succeeded = true;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		function(argument);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		*error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		succeeded = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	if (!succeeded && !is_expected((*error)->sqlerrcode))
-		ReThrowError(*error);
-	return succeeded;
 }
 
 typedef struct ViewToRead

@@ -28,7 +28,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 #include "utils/ruleutils.h"
 
 /* An assignment with the value of its expression, as the column's type. */
@@ -376,6 +375,25 @@ finds_row(const MongoDirectState *state)
 	return found;
 }
 
+/* What build_state_update() needs. */
+typedef struct Computing
+{
+	ForeignScanState *node;
+	MongoDirectState *state;
+} Computing;
+
+/* Sets state->update. */
+static void
+build_state_update(void *argument)
+{
+	const Computing *computing = argument;
+	MongoDirectState *state = computing->state;
+
+	state->update = build_update(evaluate_assignments(computing->node, state),
+								 list_length(state->plan->assignments),
+								 state->options->write_null);
+}
+
 /*
  * Computes state->update; returns false if that fails, or would run a subquery, and there is no
  * row.  Raises the failure if there is one.
@@ -387,41 +405,21 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *values = list_copy_tail(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
 										state->template.nparameters);
-	bool		subselect = mongo_has_exec_param((Node *) values, NULL);
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *failure = NULL;
+	Computing	computing = {node, state};
+	ErrorData  *failure;
 
-	if (subselect && !finds_row(state))
-		return false;
-	if (!subselect)
-		BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
+	if (mongo_has_exec_param((Node *) values, NULL))
 	{
-		state->update = build_update(evaluate_assignments(node, state),
-									 list_length(state->plan->assignments),
-									 state->options->write_null);
-		if (!subselect)
-			ReleaseCurrentSubTransaction();
+		if (!finds_row(state))
+			return false;
+		build_state_update(&computing);
+		return true;
 	}
-	PG_CATCH();
-	{
-		if (subselect)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(context);
-		failure = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	if (failure != NULL &&
-		(ERRCODE_TO_CATEGORY(failure->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION ||
-		 finds_row(state)))
+	if (mongo_try(build_state_update, &computing, NULL, &failure))
+		return true;
+	if (ERRCODE_TO_CATEGORY(failure->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION || finds_row(state))
 		ReThrowError(failure);
-	return failure == NULL;
+	return false;
 }
 
 /* Evaluates filter and values; returns false if no document can match. */

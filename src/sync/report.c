@@ -16,7 +16,6 @@
 #include "sync_internal.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
@@ -29,7 +28,6 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/varlena.h"
 
 PG_FUNCTION_INFO_V1(mongo_sync_compare);
@@ -326,37 +324,39 @@ add_item(FunctionCallInfo fcinfo, const char *item, bool is_well, const char *de
 	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
+/* A probe that is called within a subtransaction, and what it has returned. */
+typedef struct Probing
+{
+	Check	   *check;
+	Probe	   *probe;
+	bool		is_well;
+} Probing;
+
+static void
+call_probe(void *argument)
+{
+	Probing    *probing = argument;
+
+	probing->is_well = probing->probe(probing->check);
+}
+
+/* Tells whether an error says something of the item. */
+static bool
+is_of_item(int sqlstate)
+{
+	return sqlstate != ERRCODE_QUERY_CANCELED;
+}
+
 /* Probes an item within a subtransaction, and adds its row. */
 static void
 check_item(FunctionCallInfo fcinfo, Check *check, const char *name, Probe *probe, const char *remedy)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
-	volatile bool is_well = false;
+	Probing		probing = {.check = check,.probe = probe};
+	ErrorData  *error;
 
 	check->detail = NULL;
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		is_well = probe(check);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	if (error != NULL && error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-		ReThrowError(error);
-	if (error == NULL)
-		add_item(fcinfo, name, is_well, check->detail, remedy);
+	if (mongo_try(call_probe, &probing, is_of_item, &error))
+		add_item(fcinfo, name, probing.is_well, check->detail, remedy);
 	else
 		add_item(fcinfo, name, false, error->detail == NULL ? error->message :
 				 psprintf("%s: %s", error->message, error->detail), remedy != NULL &&
