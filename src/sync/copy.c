@@ -61,13 +61,11 @@ sync_number_at(const bson_t *reply, const char *path)
 }
 
 /* Returns the match document of the documents from one _id, and to before another, as JSON. */
-static char *
+static const char *
 range_json(const bson_iter_t *from, const bson_iter_t *to)
 {
 	bson_t	   *match;
 	BsonArray	bounds = bson_array_create();
-	char	   *json;
-	char	   *result;
 
 	/* what is between two values of one type is of this type */
 	if (from != NULL && to != NULL && bson_iter_type(from) == bson_iter_type(to))
@@ -84,12 +82,7 @@ range_json(const bson_iter_t *from, const bson_iter_t *to)
 									   *bson_iter_value(unconstify(bson_iter_t *, to)));
 		match = bson_from_template("{$expr: {$and: @1}}", bson_array(bounds.bson));
 	}
-	json = bson_as_canonical_extended_json(match, NULL);
-	if (json == NULL)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	result = pstrdup(mongo_from_utf8(json));
-	bson_free(json);
-	return result;
+	return sync_match_json(match);
 }
 
 static void

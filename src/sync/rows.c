@@ -239,14 +239,29 @@ key_array(const SyncRows *rows, int from, int count)
 										   length, by_value, alignment));
 }
 
+/*
+ * sync_match_json
+ *		Returns a match document as JSON for mongo_match(), in the database's encoding.
+ */
+const char *
+sync_match_json(const bson_t *match)
+{
+	size_t		length;
+	char	   *json = bson_as_canonical_extended_json(match, &length);
+	char	   *copy;
+
+	if (json == NULL)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	copy = pnstrdup(json, length);
+	bson_free(json);
+	return mongo_from_utf8(copy);
+}
+
 /* Returns {"_id": {"$in": [...]}} for some of the documents, as JSON. */
-static char *
+static const char *
 documents_match(const List *documents, int from, int count)
 {
 	BsonArray	ids = bson_array_create();
-	size_t		length;
-	char	   *json;
-	char	   *result;
 
 	for (int i = from; i < from + count; i++)
 	{
@@ -257,12 +272,7 @@ documents_match(const List *documents, int from, int count)
 			mongo_report_bad_bson();
 		bson_array_append(&ids, bson_first(&view));
 	}
-	json = bson_as_canonical_extended_json(bson_from_template("{_id: {$in: @1}}", bson_array(ids.bson)), &length);
-	if (json == NULL)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	result = pnstrdup(json, length);
-	bson_free(json);
-	return unconstify(char *, mongo_from_utf8(result));
+	return sync_match_json(bson_from_template("{_id: {$in: @1}}", bson_array(ids.bson)));
 }
 
 /* -------------------------------- Reading --------------------------------- */

@@ -220,6 +220,7 @@ extern char *sync_collation_name(Oid collation);
 extern const char *sync_fdw_function(Oid server, const char *name, Oid first, Oid second);
 extern List *sync_key_columns(Oid foreign);
 extern bool sync_is_ours(Oid foreign);
+extern Oid	sync_table_owner(Oid relid);
 extern bool sync_is_trusted(Oid foreign, Oid role);
 extern bool sync_has_foreign_keys(Oid relid);
 extern List *sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key);
@@ -289,6 +290,7 @@ extern char *sync_collection_identity(UserMapping *user, const char *database, c
 
 typedef struct SyncRows SyncRows;
 
+extern const char *sync_match_json(const bson_t *match);
 extern SyncRows *sync_rows_create(const SyncTable *table);
 extern void sync_rows_add(SyncRows *rows, bytea *key);
 extern void sync_rows_fetch(SyncRows *rows);

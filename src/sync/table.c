@@ -178,14 +178,6 @@ cast_to(Oid type)
 	return psprintf("::%s", format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
 }
 
-/* Makes room for what is known of so many columns. */
-static void
-prepare_equalities(SyncTable *table, int count)
-{
-	table->equals = palloc(sizeof(char *) * Max(count, 1));
-	table->casts = palloc(sizeof(char *) * Max(count, 1));
-}
-
 /*
  * Sets by which operator of a type a column of the key is compared.  Values are cast to exactly
  * that type if the operator is in a schema where others may define one for a domain over it.
@@ -199,8 +191,8 @@ set_equality(SyncTable *table, int place, Oid operator, Oid type)
 }
 
 /*
- * Tells whether the table has a unique index on exactly these columns, and sets in 'table'
- * the operators by which it compares them.
+ * Tells whether the table has a unique index on exactly these columns, and sets in 'table', unless
+ * that is NULL, the operators by which it compares them.
  */
 static bool
 has_key(Relation relation, const List *columns, SyncTable *table)
@@ -230,8 +222,9 @@ has_key(Relation relation, const List *columns, SyncTable *table)
 					{
 						Oid			type = index->rd_opcintype[i];
 
-						set_equality(table, place, get_opfamily_member(index->rd_opfamily[i], type, type,
-																	   BTEqualStrategyNumber), type);
+						if (table != NULL)
+							set_equality(table, place, get_opfamily_member(index->rd_opfamily[i], type, type,
+																		   BTEqualStrategyNumber), type);
 						matches++;
 					}
 					place++;
@@ -265,9 +258,12 @@ default_equals(Oid foreign, const List *columns, SyncTable *table)
 
 /* ------------------------------- Refusals --------------------------------- */
 
-/* Returns a table's owner; InvalidOid if it is gone. */
-static Oid
-table_owner(Oid relid)
+/*
+ * sync_table_owner
+ *		Returns a table's owner; InvalidOid if it is gone.
+ */
+Oid
+sync_table_owner(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid			owner = InvalidOid;
@@ -287,7 +283,7 @@ table_owner(Oid relid)
 bool
 sync_is_trusted(Oid foreign, Oid role)
 {
-	Oid			owner = table_owner(foreign);
+	Oid			owner = sync_table_owner(foreign);
 
 	return owner == role || superuser_arg(owner);
 }
@@ -368,7 +364,7 @@ refuse_foreign(Oid foreign, Oid owner, List **refusals)
 	}
 	if (!sync_is_trusted(foreign, owner))
 		refuse(refusals, psprintf("foreign table \"%s\" belongs to another role, \"%s\"", get_rel_name(foreign),
-								  GetUserNameFromId(table_owner(foreign), false)),
+								  GetUserNameFromId(sync_table_owner(foreign), false)),
 			   "What its owner declares runs with the rights of the local table's owner: both tables must have one owner, or the foreign one a superuser.");
 	options = mongo_table_options(foreign);
 	if (options->change_stream != NULL)
@@ -430,7 +426,6 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 {
 	const char *name = RelationGetRelationName(local);
 	List	   *keys = sync_key_columns(foreign);
-	SyncTable	table = {0};
 	PartitionKey partition;
 
 	if (local->rd_rel->relkind != RELKIND_RELATION && local->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
@@ -451,8 +446,7 @@ refuse_local(Relation local, Oid foreign, bool needs_key, List **refusals)
 	if (local->rd_rel->relkind == RELKIND_RELATION && has_subclass(RelationGetRelid(local)))
 		refuse(refusals, psprintf("table \"%s\" has inheritance children", name),
 			   "Give a table without children, or a partitioned one.");
-	prepare_equalities(&table, list_length(keys));
-	if (keys != NIL && needs_key && !has_key(local, keys, &table))
+	if (keys != NIL && needs_key && !has_key(local, keys, NULL))
 		refuse(refusals, psprintf("table \"%s\" has no unique index on the columns that identify a row", name),
 			   psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s).", sync_qualified_name(RelationGetRelid(local)),
 						list_length(keys) == 1 ? quote_identifier(linitial(keys)) :
@@ -541,7 +535,7 @@ sync_refusals(Oid foreign, Oid local, Oid owner, bool needs_key)
 	foreign_relation = relation_open(foreign, NoLock);
 	foreach_oid(relid, find_all_inheritors(local, AccessShareLock, NULL))
 	{
-		if (table_owner(relid) != owner)
+		if (sync_table_owner(relid) != owner)
 			refuse(&refusals, psprintf("table \"%s\" belongs to another role", get_rel_name(relid)),
 				   "All tables of a group, with their partitions, belong to one role.");
 	}
@@ -633,7 +627,8 @@ list_shared_columns(SyncTable *table, Relation target, Relation foreign, bool ke
 					 options->ordinality == NULL ? "" : options->ordinality, options->canonical_json);
 	table->columns = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
 	table->names = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
-	prepare_equalities(table, RelationGetDescr(foreign)->natts);
+	table->equals = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
+	table->casts = palloc(sizeof(char *) * RelationGetDescr(foreign)->natts);
 	foreach(cell, keys)
 		add_shared_column(table, &definition, RelationGetRelid(foreign), lfirst(cell));
 	table->nkeys = list_length(keys);
