@@ -25,12 +25,7 @@ $node->safe_psql('postgres', qq{
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 
-sub refused
-{
-	my ($name, $sql, $sqlstate, $message) = @_;
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
-}
+sub refused { return raises($node, @_) }
 
 # Where the stream stands.
 sub position { return sql("SELECT __token FROM s WHERE __operation = 'position'") }

@@ -19,11 +19,10 @@ sub sql { return $node->safe_psql('postgres', $_[0]) }
 
 sub refused
 {
-	my ($name, $sql, $sqlstate, $message) = @_;
+	my ($name, $sql, @expected) = @_;
 
 	# as the library is loaded, the setting is checked
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT mongo_fdw_version();\n$sql");
-	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
+	return raises($node, $name, "SELECT mongo_fdw_version();\n$sql", @expected);
 }
 
 sub present { return sql(q{SELECT mongo_cluster_time('mongodb')}) }

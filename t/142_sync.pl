@@ -13,12 +13,7 @@ my $node = new_postgres('sync', 'wal_level = logical', 'max_wal_senders = 4');
 create_server($node, 'mongodb', $mongod, read_concern => 'majority');
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
-sub refused
-{
-	my ($name, $sql, $sqlstate, $message) = @_;
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
-}
+sub refused { return raises($node, @_) }
 sub mongo { return $mongod->command($_[0], $_[1] // 'db') }
 sub synchronize { sql("CALL mongo_sync.sync('shop.c', 'public.c')") }
 

@@ -12,12 +12,7 @@ my $node = new_postgres('sync_faults', 'max_prepared_transactions = 2', 'wal_lev
 create_server($node, 'mongodb', $mongod, read_concern => 'majority');
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
-sub refused
-{
-	my ($name, $sql, $sqlstate, $message) = @_;
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
-}
+sub refused { return raises($node, @_) }
 sub mongo { return $mongod->command($_[0], 'db') }
 sub synchronize { my ($local) = @_; sql("CALL mongo_sync.sync('shop.$local', 'public.$local')") }
 sub equal

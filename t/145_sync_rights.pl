@@ -16,9 +16,8 @@ sub sql { return $node->safe_psql('postgres', $_[0]) }
 sub as { my ($role, $sql) = @_; return sql("SET ROLE $role; $sql") }
 sub refused
 {
-	my ($name, $role, $sql, $sqlstate, $message) = @_;
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE $role;\n$sql");
-	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
+	my ($name, $role, $sql, @expected) = @_;
+	return raises($node, $name, "SET ROLE $role;\n$sql", @expected);
 }
 sub insert { $mongod->command("{\"insert\": \"$_[0]\", \"documents\": [{\"_id\": $_[1], \"a\": 1}]}", 'db') }
 

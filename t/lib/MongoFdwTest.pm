@@ -28,7 +28,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_postgres create_server create_point_table
-  background_query milliseconds_between make_certificates
+  raises background_query milliseconds_between make_certificates
   run_pgbench sanitized random_amount random_seed
   python run_program run_tests_of start_fake
   clusters_for_upgrade pg_upgrade
@@ -57,6 +57,15 @@ sub python
 {
 	my ($program, @arguments) = @_;
 	return ($ENV{PYTHON} || 'python3', dirname(__FILE__) . "/../$program", @arguments);
+}
+
+# raises
+#	Tests that a script ends in an error of this SQLSTATE, whose message or further lines match.
+sub raises
+{
+	my ($node, $name, $sql, $sqlstate, $message) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
 }
 
 # run_program
