@@ -288,4 +288,19 @@ sql('DROP TABLE g');
 synchronize('g');
 equal('a new table', 'g');
 
+# --- two first calls at the same time --------------------
+# the first one waits within CREATE TABLE, and so the second one for the table's name
+sql(q{CREATE FOREIGN TABLE shop.together (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'together');
+	CREATE FUNCTION wait_here() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_catalog.pg_advisory_xact_lock(7); END$$;
+	CREATE EVENT TRIGGER wait_here ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION wait_here()});
+mongo('{"insert": "together", "documents": [{"_id": 1, "a": 1}]}');
+my $holder = MongoFdwTest::Session->new($node);
+$holder->ask('SELECT pg_advisory_lock(7)');
+my @calls = map { background_query($node, q{CALL mongo_sync.sync('shop.together', 'public.together')}) } 1, 2;
+$node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objsubid IN (1, 3)});
+$holder->close;
+unlike(($_->finish)[2], qr/ERROR/, 'two first calls of a table at the same time') foreach @calls;
+is(sql('SELECT * FROM together'), '1|1', 'copy it once');
+sql('DROP EVENT TRIGGER wait_here');
+
 done_testing();

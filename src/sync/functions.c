@@ -31,6 +31,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
@@ -131,6 +132,8 @@ lock_name(Oid one, Oid other)
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, one, other, 3);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	/* an advisory lock does not show what its last holder has committed */
+	AcceptInvalidationMessages();
 }
 
 /* Returns the group of a local table; NULL if it has none, and then no other session can make one. */
