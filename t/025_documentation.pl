@@ -390,11 +390,11 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 
 	# What the limits say of a standalone MongoDB.
 	(undef, undef, $stderr) = $node->psql('readme',
-		'BEGIN; INSERT INTO customers (_id, number) VALUES (\'0123456789abcdef01234567\', 0); ROLLBACK');
+		'BEGIN; INSERT INTO shop.customers (_id, number) VALUES (\'0123456789abcdef01234567\', 0); ROLLBACK');
 	like($stderr, qr/WARNING:.*not rolled back/, 'README: ROLLBACK over a standalone MongoDB warns');
 
 	# The same documents on every machine.
-	my $orders = $node->safe_psql('readme', 'SELECT count(*), sum(total), min(placed), max(placed) FROM orders');
+	my $orders = $node->safe_psql('readme', 'SELECT count(*), sum(total), min(placed), max(placed) FROM shop.orders');
 	is($orders, '20000|21944030.38|2021-01-01 01:51:43.401+00|2024-10-31 21:17:26.95+00', 'the sample is the same everywhere');
 
 	# The names by which a document's headings are linked to.
@@ -407,7 +407,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	}
 
 	# Links of all documents.
-	foreach my $document (glob('*.md docs/*.md'))
+	foreach my $document (glob('*.md docs/*.md docs/*/*.md'))
 	{
 		my $folder = dirname($document);
 		foreach my $link (slurp_file($document) =~ /\]\(([^):]+)\)/g)

@@ -144,7 +144,7 @@ def width(line):
 
 def wide_documents(_tree):
     """Except in tables and code, and for lines without a blank at which they could be broken."""
-    for path in sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("t/**/*.md", recursive=True)):
+    for path in sorted(glob.glob("*.md") + glob.glob("docs/**/*.md", recursive=True) + glob.glob("t/**/*.md", recursive=True)):
         code = False
         for number, line in enumerate(read(path).split("\n"), 1):
             if line.lstrip().startswith("```") or (line.startswith("<!--") and not code) or (line.endswith("-->") and code):
