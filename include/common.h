@@ -392,6 +392,10 @@ typedef struct MongoStructType
 extern List *mongo_struct_to_list(const MongoStructType *type, const void *source);
 extern void *mongo_struct_from_list(const MongoStructType *type, const List *list);
 
+/* ------------------------------- nearest.c --------------------------------- */
+
+extern const char *mongo_nearest_name(const List *names, const char *name);
+
 /* ---------------------------- subtransaction.c ----------------------------- */
 
 extern bool mongo_try(void (*function) (void *), void *argument,

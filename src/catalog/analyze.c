@@ -28,7 +28,6 @@
 #include "utils/rel.h"
 #include "utils/sampling.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------
  * ANALYZE of a foreign table.
@@ -90,79 +89,7 @@ mapping_of_owner(Relation relation)
 	return mongo_user_mapping(relation->rd_rel->relowner, table->serverid);
 }
 
-/* ------------------------------ the aggregation ----------------------------- */
-
-/*
- * sample_open
- *		Opens a cursor over a table's documents, or over the rows that its stages produce.
- *
- * It returns a random sample of 'size' of them, or all if that is 0, passed through 'last_stage'
- * unless that is NULL.  'usage' may be NULL.
- */
-MongoCursor *
-sample_open(UserMapping *user, const MongoTableOptions *options, int size,
-			const bson_t *last_stage, int batch, MongoUsage *usage)
-{
-	BsonArray	pipeline = bson_array_create();
-	bson_t	   *command;
-
-	mongo_append_deriving_stages(&pipeline, options);
-	if (size > 0)
-		bson_array_append_template(&pipeline, "{$sample: {size: @1}}", bson_int32(size));
-	if (last_stage != NULL)
-		bson_array_append(&pipeline, bson_document(last_stage));
-
-	/* $sample sorts if the sample is a large part of the collection */
-	command = mongo_aggregate_command(options, pipeline.bson);
-	bson_append_template(command, batch > 0 ? "{allowDiskUse: true, cursor: {batchSize: @1}}" :
-						 "{allowDiskUse: true, cursor: {}}", bson_int32(batch));
-	return mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
-		.user = user,
-		.database = mongo_to_utf8(options->database),
-		.collection = options->collection,
-		.command = command,
-		.batch_size = batch,
-		.read_mode = options->read_mode,
-		.comment = options->comment,
-		.usage = usage
-	});
-}
-
 /* ------------------------------ the rows ----------------------------------- */
-
-/*
- * sample_columns
- *		Returns a table's columns for a decoder that treats fields that do not fit in this way.
- *
- * Their indexes are attribute numbers - 1.
- */
-MongoColumn *
-sample_columns(Relation relation, MongoTypeMismatch type_mismatch, int *ncolumns)
-{
-	TupleDesc	descriptor = RelationGetDescr(relation);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));
-
-	*ncolumns = 0;
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		const MongoColumnOptions *options;
-
-		if (attribute->attisdropped)
-			continue;
-		options = mongo_column_options(RelationGetRelid(relation), attribute->attnum);
-		columns[(*ncolumns)++] = (MongoColumn) {
-			.index = i,
-			.name = pstrdup(NameStr(attribute->attname)),
-			.path = mongo_is_pseudo_column(NameStr(attribute->attname)) ? NULL : options->path,
-			.type_mismatch = type_mismatch,
-			.bson_type = options->bson_type,
-			.typid = attribute->atttypid,
-			.typmod = attribute->atttypmod
-		};
-	}
-	return columns;
-}
 
 /*
  * Return the position in the sample for the document just read; -1: discard it.
@@ -276,7 +203,7 @@ open_sample(Sample *sample)
 	const MongoTableOptions *options = sample->options;
 	int			natts = RelationGetDescr(relation)->natts;
 	int			ncolumns;
-	MongoColumn *wanted = sample_columns(relation, MONGO_TYPE_MISMATCH_NULL, &ncolumns);
+	MongoColumn *wanted = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL, &ncolumns);
 	MongoColumns *columns = mongo_columns_create(CurrentMemoryContext, RelationGetRelid(relation),
 												 1, natts);
 	List	   *attributes = NIL;
@@ -300,8 +227,59 @@ open_sample(Sample *sample)
 	mongo_append_projection(find, "projection", columns, attributes);
 	if (bson_iter_init_find(&projection, find, "projection"))
 		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
-	return sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
-					   project, options->fetch_size, &sample->usage);
+	return mongo_sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
+							 project, options->fetch_size, &sample->usage);
+}
+
+/* Enough documents to estimate their average size, and to compare the names of their fields. */
+#define SAMPLED_DOCUMENTS	100
+
+/*
+ * Raises a WARNING for each of these attribute numbers if no document of a small sample has
+ * the column's field, but a similar one.
+ */
+static void
+warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *attributes)
+{
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	FieldSample *sample = mongo_field_sample_create(false, 0);
+	int			ncolumns;
+	MongoColumn *columns = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL, &ncolumns);
+	MongoCursor *cursor;
+	const uint8_t *data;
+	uint32		length;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		if (columns[i].path != NULL)
+			(void) mongo_field_sample_find(sample, columns[i].path, true);
+	}
+	cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, NULL, 0, NULL);
+	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		mongo_field_sample_observe(sample, data, length);
+	}
+	mongo_cursor_close(cursor);
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		const char *path = columns[i].path;
+		double		counts[BSON_TYPE_COUNT];
+		uint32		types;
+		const char *meant;
+
+		if (path == NULL || !bms_is_member(columns[i].index + 1, attributes) ||
+			mongo_sampled_field_counts(mongo_field_sample_find(sample, path, false), counts, &types) > 0)
+			continue;
+		meant = mongo_nearest_field(sample, path);
+		if (meant != NULL)
+			ereport(WARNING,
+					(errmsg("no sampled document of collection \"%s.%s\" has the field \"%s\"",
+							options->database, options->collection, mongo_from_utf8(path)),
+					 errhint("Perhaps column \"%s\" should read the field \"%s\": set its option path.",
+							 columns[i].name, meant)));
+	}
 }
 
 /*
@@ -362,22 +340,12 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	return sample.nrows;
 }
 
-/* Enough documents to estimate their average size for planning. */
-#define SAMPLED_DOCUMENTS	100
-
-/* Returns a number of MongoDB's, from 0 to 'most'; 0 for NaN. */
-static double
-count_at(const bson_iter_t *iter, double most)
-{
-	return Min(Max(bson_iter_as_double(iter), 0), most);
-}
-
 /* Returns the bytes of BSON of a small sample; 0 if it is empty. */
 static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
 	const bson_t *stage = bson_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
-	MongoCursor *cursor = sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0, NULL);
+	MongoCursor *cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0, NULL);
 	const uint8_t *document;
 	uint32		length;
 	bson_iter_t iter;
@@ -386,7 +354,7 @@ average_document_size(UserMapping *user, const MongoTableOptions *options)
 	document = mongo_cursor_next(cursor, &length);
 	if (document != NULL && bson_iter_init_from_data(&iter, document, length) &&
 		bson_iter_find(&iter, "bytes"))
-		bytes = count_at(&iter, BSON_MAX_SIZE);
+		bytes = mongo_count_at(&iter, BSON_MAX_SIZE);
 	mongo_cursor_close(cursor);
 	return bytes;
 }
@@ -491,8 +459,8 @@ count_values(UserMapping *user, const MongoTableOptions *options, const MongoInd
 		!bson_iter_init(&iter, reply) ||
 		!bson_iter_find_descendant(&iter, "cursor.firstBatch.0.read", &read))
 		return 0;
-	*complete = count_at(&all, MOST_VALUES) < MOST_VALUES;
-	return count_at(&read, MOST_VALUES);
+	*complete = mongo_count_at(&all, MOST_VALUES) < MOST_VALUES;
+	return mongo_count_at(&read, MOST_VALUES);
 }
 
 /*
@@ -597,84 +565,4 @@ void
 mongo_add_statistics_import(FdwRoutine *routine)
 {
 	mongo_set_import_statistics(routine, import_foreign_statistics);
-}
-
-/*-------------------------------------------------------------------------
- * The number of a collection's documents, cached in this session.
- *
- * The planner must not send a command for each query, and an exact count would not
- * improve plans.
- *-------------------------------------------------------------------------
- */
-
-#define REMEMBERED_FOR_MS	(5 * 60 * 1000)
-
-/* As many as the option estimated_rows may have. */
-#define MOST_DOCUMENTS	1e15
-
-/*
- * mongo_fetch_row_count
- *		Returns what mongo_remote_row_count() does, but always sends a command.
- */
-double
-mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw row count",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext previous = MemoryContextSwitchTo(context);
-	bson_t	   *command = bson_from_template("{count: @1, readConcern: {level: 'local'}}",
-											 bson_utf8(mongo_to_utf8(options->collection)));
-	const bson_t *reply;
-	bson_iter_t iter;
-	bson_iter_t count;
-	double		rows = 0;
-
-	/* count works on views, but not on the rows that stages produce */
-	if (mongo_is_pipeline_table(options))
-	{
-		BsonArray	stages = bson_array_create();
-
-		mongo_append_deriving_stages(&stages, options);
-		bson_array_append_template(&stages, "{$count: 'n'}");
-		command = mongo_aggregate_command(options, stages.bson);
-		bson_append_template(command, "{allowDiskUse: true, cursor: {}}");
-	}
-	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command,
-							  psprintf("could not count collection \"%s.%s\"",
-									   options->database, options->collection));
-	/* $count returns no document if there are no rows */
-	if (bson_iter_init_find(&count, reply, "n") ||
-		(bson_iter_init(&iter, reply) &&
-		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &count)))
-		rows = count_at(&count, MOST_DOCUMENTS);
-
-	MemoryContextSwitchTo(previous);
-	MemoryContextDelete(context);
-	return rows;
-}
-
-/*
- * mongo_remote_row_count
- *		Returns the number of documents of a table's collection, or of rows of a pipeline table,
- *		for the planner.
- *
- * Sends one command and caches the number in this backend for five minutes, or until the definition
- * of the table, a server or a user mapping changes.  For a view it counts what the view's pipeline
- * returns.  A collection that does not exist has 0 documents.  Raises what mongo_run_command() and
- * mongo_append_deriving_stages() raise.
- */
-double
-mongo_remote_row_count(Oid relid, UserMapping *user)
-{
-	MongoTableFacts *kept = mongo_table_facts(relid);
-
-	if (kept->counted_by != user->umid ||
-		TimestampDifferenceExceeds(kept->counted_at, GetCurrentTimestamp(), REMEMBERED_FOR_MS))
-	{
-		kept->documents = mongo_fetch_row_count(user, mongo_table_options(relid));
-		kept->counted_at = GetCurrentTimestamp();
-		kept->counted_by = user->umid;
-	}
-	return kept->documents;
 }

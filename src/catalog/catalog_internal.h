@@ -21,18 +21,50 @@
 #include "utils/hsearch.h"
 #include "utils/relcache.h"
 
-extern Oid	mongo_require_own_table(Relation relation);
+/* ------------------------------- caller.c ----------------------------------- */
+
 extern UserMapping *mongo_caller_mapping(ForeignServer *server);
-extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options);
+extern Oid	mongo_require_own_table(Relation relation);
+
+/* ------------------------------- listing.c ---------------------------------- */
+
+/* A collection or view, as listCollections describes it. */
+typedef struct MongoCollection
+{
+	const char *name;
+	bool		is_view;
+	const char *table_name;		/* filled by import.c */
+} MongoCollection;
+
+/* The result of listing a collection's indexes. */
+typedef enum IndexListing
+{
+	INDEXES_LISTED,
+	INDEXES_OF_A_VIEW,			/* a view has none */
+	INDEXES_OF_NOTHING,			/* the collection does not exist */
+	INDEXES_REFUSED				/* not authorized, or another error */
+} IndexListing;
+
+extern List *mongo_list_collections(UserMapping *user, const char *database, const char *name);
+extern const char *mongo_nearest_collection(UserMapping *user, const char *database,
+											const char *name);
+extern void mongo_parse_indexes(const bson_iter_t *array, MongoStatistics *result);
+extern IndexListing mongo_list_indexes(UserMapping *user, const char *database,
+									   const char *collection, MongoStatistics *indexes,
+									   const char **refusal);
+
+/* ------------------------------- sample.c ----------------------------------- */
 
 /* Documents per batch of a sample: few, as documents may be large. */
 #define SAMPLE_BATCH	100
 
-extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
-								int size, const bson_t *last_stage, int batch,
-								MongoUsage *usage);
-extern MongoColumn *sample_columns(Relation relation, MongoTypeMismatch type_mismatch,
-								   int *ncolumns);
+extern MongoCursor *mongo_sample_open(UserMapping *user, const MongoTableOptions *options,
+									  int size, const bson_t *last_stage, int batch,
+									  MongoUsage *usage);
+extern MongoColumn *mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch,
+										 int *ncolumns);
+extern double mongo_count_at(const bson_iter_t *iter, double most);
+extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options);
 
 /*-------------------------------------------------------------------------
  * The fields of a sample of documents, as a tree to which each document is added.
@@ -91,20 +123,17 @@ typedef struct FieldSample
 	MemoryContext context;
 } FieldSample;
 
-extern FieldSample *field_sample_create(bool for_import, int nesting);
-extern SampledField *field_sample_find(FieldSample *sample, const char *path, bool add);
-extern void field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length);
-extern double sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT],
-								   uint32 *types);
-extern uint32 sampled_field_last_type(const FieldSample *sample, const SampledField *field);
-extern const char *nearest_collection(UserMapping *user, const char *database, const char *name);
-extern const char *nearest_field(FieldSample *sample, const char *path);
-extern void warn_of_missing_fields(Relation relation, UserMapping *user,
-								   const Bitmapset *attributes);
-extern bool import_is_array_of_documents(const SampledField *field);
-extern uint32 import_kinds_of_type(Oid type);
-extern const char *import_field_type(const SampledField *field,
-									 const char *objectid_type);
+extern FieldSample *mongo_field_sample_create(bool for_import, int nesting);
+extern SampledField *mongo_field_sample_find(FieldSample *sample, const char *path, bool add);
+extern void mongo_field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length);
+extern double mongo_sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT],
+										 uint32 *types);
+extern uint32 mongo_sampled_field_last_type(const FieldSample *sample, const SampledField *field);
+extern const char *mongo_nearest_field(FieldSample *sample, const char *path);
+extern bool mongo_is_array_of_documents(const SampledField *field);
+extern uint32 mongo_import_kinds_of_type(Oid type);
+extern const char *mongo_import_field_type(const SampledField *field,
+										   const char *objectid_type);
 
 /* --------- The steps of an import, in import.c; refresh.c uses them too ---- */
 
@@ -121,14 +150,6 @@ typedef struct ImportSource
 	const char *objectid_type;	/* SQL type for columns of ObjectIds */
 } ImportSource;
 
-/* A collection or view, as listCollections describes it. */
-typedef struct ImportCollection
-{
-	const char *name;
-	bool		is_view;
-	const char *table_name;		/* filled by import.c */
-} ImportCollection;
-
 /* One column of a table to be created. */
 typedef struct ImportColumn
 {
@@ -143,7 +164,7 @@ typedef struct ImportColumn
 /* One table to be created. */
 typedef struct ImportTable
 {
-	const ImportCollection *collection;
+	const MongoCollection *collection;
 	const char *name;
 	const char *unwound;		/* path of the array whose elements are the
 								 * rows; NULL: the documents are */
@@ -157,31 +178,15 @@ typedef struct ImportTable
 	const char *unreadable;		/* path of an IMPORT_UNREADABLE field, or NULL */
 } ImportTable;
 
-extern ImportSource import_source(List *definitions, ForeignServer *server,
-								  const char *database);
-extern ImportTable *import_table_read(const ImportSource *source,
-									  const ImportCollection *collection);
-extern void import_table_name_columns(List *columns, HTAB *names);
-extern bool import_leads_index(const ImportTable *table, const char *utf8_path);
-extern void import_append_column(StringInfo command, const ImportColumn *column);
-extern List *import_list_collections(const ImportSource *source, const char *name);
-extern HTAB *import_names_create(void);
-extern bool import_name_reserve(HTAB *names, const char *name);
-
-/* ------------------- The indexes of a collection ---------------------------- */
-
-/* The result of listing a collection's indexes. */
-typedef enum IndexListing
-{
-	INDEXES_LISTED,
-	INDEXES_OF_A_VIEW,			/* a view has none */
-	INDEXES_OF_NOTHING,			/* the collection does not exist */
-	INDEXES_REFUSED				/* not authorized, or another error */
-} IndexListing;
-
-extern IndexListing index_list(UserMapping *user, const char *database,
-							   const char *collection, MongoStatistics *indexes,
-							   const char **refusal);
+extern ImportSource mongo_import_source(List *definitions, ForeignServer *server,
+										const char *database);
+extern ImportTable *mongo_import_table_read(const ImportSource *source,
+											const MongoCollection *collection);
+extern void mongo_import_name_columns(List *columns, HTAB *names);
+extern bool mongo_import_leads_index(const ImportTable *table, const char *utf8_path);
+extern void mongo_import_append_column(StringInfo command, const ImportColumn *column);
+extern HTAB *mongo_import_names_create(void);
+extern bool mongo_import_reserve_name(HTAB *names, const char *name);
 
 /* -------- Statistics that ANALYZE stores in addition to PostgreSQL's -------- */
 

@@ -105,7 +105,7 @@ static void
 list_columns(Check *check)
 {
 	int			ncolumns;
-	MongoColumn *columns = sample_columns(check->relation, MONGO_TYPE_MISMATCH_ERROR, &ncolumns);
+	MongoColumn *columns = mongo_sample_columns(check->relation, MONGO_TYPE_MISMATCH_ERROR, &ncolumns);
 
 	check->columns = palloc0(sizeof(CheckedColumn) * Max(ncolumns, 1));
 	for (int i = 0; i < ncolumns; i++)
@@ -141,10 +141,10 @@ prepare(Check *check)
 													"mongo_fdw checked document",
 													ALLOCSET_DEFAULT_SIZES);
 	list_columns(check);
-	check->sample = field_sample_create(false, 0);
+	check->sample = mongo_field_sample_create(false, 0);
 	for (int i = 0; i < check->ncolumns; i++)
-		check->columns[i].field = field_sample_find(check->sample, check->columns[i].column.path,
-													true);
+		check->columns[i].field = mongo_field_sample_find(check->sample, check->columns[i].column.path,
+														  true);
 	check->values = palloc0(sizeof(Datum) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->isnull = palloc0(sizeof(bool) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->decoder = create_decoder(check, check->columns, check->ncolumns);
@@ -220,7 +220,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	const Bitmapset *mismatches;
 	bool		deferred;
 
-	field_sample_observe(check->sample, data, length);
+	mongo_field_sample_observe(check->sample, data, length);
 	if (check->ncolumns == 0)
 		return;
 	mongo_row_decode(check->decoder, data, length, check->values, check->isnull);
@@ -234,7 +234,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 			(!deferred || fits_alone(check, column, data, length)))
 			continue;
 		column->mismatches++;
-		column->types |= sampled_field_last_type(check->sample, column->field);
+		column->types |= mongo_sampled_field_last_type(check->sample, column->field);
 		if (column->example == NULL)
 			column->example = id_of(check, data, length);
 	}
@@ -254,8 +254,8 @@ check_documents(Check *check, int sample)
 	Oid			owner = check->relation->rd_rel->relowner;
 	bool		as_owner = owner != GetUserId() && has_privs_of_role(GetUserId(), owner);
 	bool		has_more = mongo_fetch_row_count(check->user, check->options) > sample;
-	MongoCursor *cursor = sample_open(check->user, check->options, has_more ? sample : 0, NULL,
-									  SAMPLE_BATCH, NULL);
+	MongoCursor *cursor = mongo_sample_open(check->user, check->options, has_more ? sample : 0, NULL,
+											SAMPLE_BATCH, NULL);
 	const uint8_t *data;
 	uint32		length;
 
@@ -311,10 +311,10 @@ report_columns(const Check *check)
 						column->example == NULL ? NULL :
 						psprintf("for example where _id is %s", column->example));
 		else if (check->sample->documents > 0 &&
-				 sampled_field_counts(column->field, counts, &types) == 0)
+				 mongo_sampled_field_counts(column->field, counts, &types) == 0)
 			add_finding(check, "column without field", column->column.path,
 						column->column.name, 0, 0,
-						perhaps(NULL, nearest_field(check->sample, column->column.path)));
+						perhaps(NULL, mongo_nearest_field(check->sample, column->column.path)));
 	}
 }
 
@@ -327,7 +327,7 @@ report_fields(const Check *check, const SampledField *parent, const char *prefix
 		char	   *path = psprintf("%s%s", prefix, field->name);
 		double		counts[BSON_TYPE_COUNT];
 		uint32		types;
-		double		documents = sampled_field_counts(field, counts, &types);
+		double		documents = mongo_sampled_field_counts(field, counts, &types);
 
 		if (field->path != NULL)
 			continue;
@@ -385,11 +385,11 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 static void
 report_ids(const Check *check)
 {
-	const SampledField *field = field_sample_find(check->sample, "_id", false);
+	const SampledField *field = mongo_field_sample_find(check->sample, "_id", false);
 	double		counts[BSON_TYPE_COUNT];
 	uint32		types;
 
-	if (field != NULL && sampled_field_counts(field, counts, &types) > 0)
+	if (field != NULL && mongo_sampled_field_counts(field, counts, &types) > 0)
 		add_finding(check, "types of _id", NULL, NULL, -1, types, NULL);
 }
 
@@ -418,13 +418,13 @@ check_table(Check *check, int sample)
 	check->options = mongo_table_options(relid);
 	check->user = mongo_caller_mapping(GetForeignServer(serverid));
 
-	listing = index_list(check->user, check->options->database, check->options->collection,
-						 &indexes, &refusal);
+	listing = mongo_list_indexes(check->user, check->options->database, check->options->collection,
+								 &indexes, &refusal);
 	if (listing == INDEXES_OF_NOTHING)
 		add_finding(check, "collection does not exist", NULL, NULL, -1, 0,
 					perhaps(psprintf("%s.%s", check->options->database, check->options->collection),
-							nearest_collection(check->user, check->options->database,
-											   check->options->collection)));
+							mongo_nearest_collection(check->user, check->options->database,
+													 check->options->collection)));
 	else if (mongo_column_facts(relid)->parameters == NIL && check->options->change_stream == NULL)
 	{
 		prepare(check);

@@ -14,15 +14,10 @@
 #include "catalog_internal.h"
 
 #include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_foreign_server.h"
 #include "fmgr.h"
-#include "foreign/fdwapi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/rel.h"
 
 /* major * 10000 + minor * 100 + patch, as in the older wrapper of that name */
 #define MONGO_FDW_VERSION	20100
@@ -222,58 +217,6 @@ Datum
 mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	PG_RETURN_INT32(MONGO_FDW_VERSION);
-}
-
-static bool
-is_own_server(Oid serverid)
-{
-	ForeignServer *server = GetForeignServer(serverid);
-
-	return OidIsValid(GetForeignDataWrapper(server->fdwid)->fdwhandler) &&
-		GetFdwRoutineByServerId(serverid)->ImportForeignSchema == mongo_import_foreign_schema;
-}
-
-/*
- * mongo_caller_mapping
- *		Returns the current user's mapping for a server of this wrapper.
- *
- * Raises 42501 without USAGE, 42809 for a server of another wrapper, 42704 without a user mapping.
- */
-UserMapping *
-mongo_caller_mapping(ForeignServer *server)
-{
-	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid,
-									  GetUserId(), ACL_USAGE);
-
-	if (acl != ACLCHECK_OK)
-		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
-
-	if (!is_own_server(server->serverid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("server \"%s\" is not a MongoDB server", server->servername),
-				 errdetail("Its foreign-data wrapper is not mongo_fdw.")));
-
-	return mongo_user_mapping(GetUserId(), server->serverid);
-}
-
-/*
- * mongo_require_own_table
- *		Returns a foreign table's server.  Raises 42809 if the table is not one of mongo_fdw.
- */
-Oid
-mongo_require_own_table(Relation relation)
-{
-	Oid			serverid = InvalidOid;
-
-	if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-		serverid = GetForeignServerIdByRelId(RelationGetRelid(relation));
-	if (!OidIsValid(serverid) || !is_own_server(serverid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a foreign table of mongo_fdw",
-						RelationGetRelationName(relation))));
-	return serverid;
 }
 
 /* Converts a text argument to a C string in UTF-8. */

@@ -34,13 +34,13 @@ static List *import_array_tables(const ImportSource *source, const ImportTable *
  */
 
 /*
- * import_source
+ * mongo_import_source
  *		Evaluates the options (DefElem *) of an import.
  *
  * Raises what mongo_import_options() and mongo_caller_mapping() raise.
  */
 ImportSource
-import_source(List *definitions, ForeignServer *server, const char *database)
+mongo_import_source(List *definitions, ForeignServer *server, const char *database)
 {
 	ImportSource source = {
 		.user = mongo_caller_mapping(server),
@@ -63,11 +63,11 @@ typedef struct ImportName
 } ImportName;
 
 /*
- * import_names_create
+ * mongo_import_names_create
  *		Returns an empty set of names in use.
  */
 HTAB *
-import_names_create(void)
+mongo_import_names_create(void)
 {
 	HASHCTL		control = {
 		.keysize = NAMEDATALEN,
@@ -80,11 +80,11 @@ import_names_create(void)
 }
 
 /*
- * import_name_reserve
+ * mongo_import_reserve_name
  *		Adds a name to the names in use; false if it was there or is too long for an SQL name.
  */
 bool
-import_name_reserve(HTAB *names, const char *name)
+mongo_import_reserve_name(HTAB *names, const char *name)
 {
 	ImportName *entry;
 	bool		found;
@@ -105,7 +105,7 @@ choose_name(HTAB *names, const char *wanted)
 	char	   *name = pnstrdup(wanted, pg_mbcliplen(wanted, length, NAMEDATALEN - 1));
 	ImportName *first;
 
-	if (import_name_reserve(names, name))
+	if (mongo_import_reserve_name(names, name))
 		return name;
 	first = hash_search(names, name, HASH_FIND, NULL);
 	do
@@ -118,18 +118,18 @@ choose_name(HTAB *names, const char *wanted)
 		snprintf(suffix, sizeof(suffix), "_%d", ++first->number);
 		kept = pg_mbcliplen(wanted, length, NAMEDATALEN - 1 - (int) strlen(suffix));
 		name = psprintf("%.*s%s", kept, wanted, suffix);
-	} while (!import_name_reserve(names, name));
+	} while (!mongo_import_reserve_name(names, name));
 	return name;
 }
 
 /* ------------------------------ commands ----------------------------------- */
 
 /*
- * import_append_column
+ * mongo_import_append_column
  *		Appends "name type OPTIONS (...)", for CREATE and ALTER.
  */
 void
-import_append_column(StringInfo command, const ImportColumn *column)
+mongo_import_append_column(StringInfo command, const ImportColumn *column)
 {
 	bool		needs_path = strcmp(column->name, column->path) != 0;
 
@@ -160,7 +160,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 	foreach(cell, table->columns)
 	{
 		appendStringInfoString(&command, first ? "\n\t" : ",\n\t");
-		import_append_column(&command, lfirst(cell));
+		mongo_import_append_column(&command, lfirst(cell));
 		first = false;
 	}
 	if (table->whole_document)
@@ -184,7 +184,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 static void
 warn_about(const ImportTable *table)
 {
-	const ImportCollection *collection = table->collection;
+	const MongoCollection *collection = table->collection;
 
 	if (table->whole_document)
 		ereport(WARNING,
@@ -225,7 +225,7 @@ table_command(const ImportSource *source, ImportTable *table)
 		add_default_columns(source, table);
 	else
 		warn_about(table);
-	import_table_name_columns(table->columns, import_names_create());
+	mongo_import_name_columns(table->columns, mongo_import_names_create());
 	return create_command(source, table);
 }
 
@@ -267,21 +267,21 @@ wanted_name(const ImportSource *source, const char *name)
 static HTAB *
 name_tables(const ImportSource *source, List *collections, Oid namespace)
 {
-	HTAB	   *names = import_names_create();
+	HTAB	   *names = mongo_import_names_create();
 
-	foreach_ptr(ImportCollection, collection, collections)
+	foreach_ptr(MongoCollection, collection, collections)
 	{
 		const char *wanted = wanted_name(source, collection->name);
 
-		if (!is_type_name(wanted, namespace) && import_name_reserve(names, wanted))
+		if (!is_type_name(wanted, namespace) && mongo_import_reserve_name(names, wanted))
 			collection->table_name = wanted;
 	}
-	foreach_ptr(ImportCollection, collection, collections)
+	foreach_ptr(MongoCollection, collection, collections)
 	{
 		const char *wanted = wanted_name(source, collection->name);
 
 		if (collection->table_name == NULL && is_type_name(wanted, namespace))
-			import_name_reserve(names, wanted);
+			mongo_import_reserve_name(names, wanted);
 		if (collection->table_name == NULL)
 			collection->table_name = choose_name(names, wanted);
 	}
@@ -290,7 +290,7 @@ name_tables(const ImportSource *source, List *collections, Oid namespace)
 
 /* Tells whether a table of that name may come from the collection, or an array in it. */
 static bool
-may_be_named(const ImportSource *source, const ImportCollection *collection, const char *name)
+may_be_named(const ImportSource *source, const MongoCollection *collection, const char *name)
 {
 	size_t		length = strlen(collection->table_name);
 
@@ -329,11 +329,11 @@ note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statemen
  */
 static List *
 import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement,
-				  const ImportCollection *collection, HTAB *names, MemoryContext context,
+				  const MongoCollection *collection, HTAB *names, MemoryContext context,
 				  size_t *size)
 {
 	MemoryContext previous = MemoryContextSwitchTo(context);
-	ImportTable *table = import_table_read(source, collection);
+	ImportTable *table = mongo_import_table_read(source, collection);
 	List	   *made = NIL;
 	List	   *commands = NIL;
 	ListCell   *cell;
@@ -374,15 +374,15 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 List *
 mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 {
-	ImportSource source = import_source(statement->options, GetForeignServer(serverid),
-										statement->remote_schema);
+	ImportSource source = mongo_import_source(statement->options, GetForeignServer(serverid),
+											  statement->remote_schema);
 	List	   *collections;
 	HTAB	   *names;
 	MemoryContext context;
 	size_t		size = 0;
 	List	   *commands = NIL;
 
-	collections = import_list_collections(&source, NULL);
+	collections = mongo_list_collections(source.user, source.database, NULL);
 	if (collections == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_SCHEMA_NOT_FOUND),
@@ -395,7 +395,7 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw import",
 									ALLOCSET_DEFAULT_SIZES);
-	foreach_ptr(const ImportCollection, collection, collections)
+	foreach_ptr(const MongoCollection, collection, collections)
 	{
 		if ((collection->is_view && !source.options.import_views) ||
 			!IsImportableForeignTable(collection->table_name, statement))
@@ -409,111 +409,30 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 }
 
 /*-------------------------------------------------------------------------
- * Reading from MongoDB: the names of collections, some of their documents, and their
- * indexes.
+ * Reading from MongoDB: some documents of a collection, and its indexes.
  *-------------------------------------------------------------------------
  */
-
-/* ------------------------------ collections -------------------------------- */
-
-static int
-compare_collections(const ListCell *a, const ListCell *b)
-{
-	return strcmp(((ImportCollection *) lfirst(a))->name,
-				  ((ImportCollection *) lfirst(b))->name);
-}
-
-/* MongoDB's limit, and more than the servers that have been heard of have in one database. */
-#define LONGEST_COLLECTION_NAME	255
-#define MOST_COLLECTIONS		100000
-
-/* Parses an entry of listCollections; NULL for system.* collections. */
-static ImportCollection *
-collection_from_entry(const bson_t *entry)
-{
-	ImportCollection *collection = palloc0(sizeof(ImportCollection));
-	bson_iter_t iter;
-
-	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
-		strlen(bson_iter_utf8(&iter, NULL)) > LONGEST_COLLECTION_NAME ||
-		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0 ||
-		!mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))))
-		return NULL;
-	collection->name = mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
-
-	if (bson_iter_init_find(&iter, entry, "type") && BSON_ITER_HOLDS_UTF8(&iter))
-		collection->is_view = strcmp(bson_iter_utf8(&iter, NULL), "view") == 0;
-
-	return collection;
-}
-
-/*
- * import_list_collections
- *		Lists the database's collections and views (ImportCollection *) by name, without system.*.
- *
- * Only the one with this name unless that is NULL.  If the MongoDB user may not list collections,
- * MongoDB returns those on which the user has privileges.
- */
-List *
-import_list_collections(const ImportSource *source, const char *name)
-{
-	bson_t	   *command = bson_from_template("{listCollections: 1, nameOnly: true, authorizedCollections: true}");
-	MongoCursor *cursor;
-	const uint8_t *data;
-	uint32		length;
-	List	   *result = NIL;
-
-	if (name != NULL)
-		bson_append_template(command, "{filter: {name: @1}}", bson_utf8(mongo_to_utf8(name)));
-	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
-		.user = source->user,
-		.database = mongo_to_utf8(source->database),
-		.collection = "$cmd.listCollections",
-		.command = command,
-		.of_catalog = true
-	});
-	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
-	{
-		ImportCollection *collection;
-		bson_t		entry;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!bson_view(&entry, data, length))
-			mongo_report_bad_bson();
-		collection = collection_from_entry(&entry);
-		if (collection != NULL)
-			result = lappend(result, collection);
-		if (list_length(result) > MOST_COLLECTIONS)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("database \"%s\" has more than %d collections", source->database, MOST_COLLECTIONS)));
-	}
-	mongo_cursor_close(cursor);
-
-	list_sort(result, compare_collections);
-	return result;
-}
 
 /* ------------------------------ documents ---------------------------------- */
 
 /* Collects the fields of a sample of a collection's documents. */
 static FieldSample *
-sample_collection(const ImportSource *source, const ImportCollection *collection)
+sample_collection(const ImportSource *source, const MongoCollection *collection)
 {
 	const MongoTableOptions options = {
 		.database = source->database, .collection = collection->name
 	};
 	int			size = source->options.sample_size;
-	FieldSample *sample = field_sample_create(true, source->options.nesting);
+	FieldSample *sample = mongo_field_sample_create(true, source->options.nesting);
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
 
-	cursor = sample_open(source->user, &options,
-						 mongo_fetch_row_count(source->user, &options) > size ? size : 0,
-						 NULL, SAMPLE_BATCH, NULL);
+	cursor = mongo_sample_open(source->user, &options,
+							   mongo_fetch_row_count(source->user, &options) > size ? size : 0,
+							   NULL, SAMPLE_BATCH, NULL);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
-		field_sample_observe(sample, data, length);
+		mongo_field_sample_observe(sample, data, length);
 	mongo_cursor_close(cursor);
 	return sample;
 }
@@ -524,12 +443,12 @@ sample_collection(const ImportSource *source, const ImportCollection *collection
 static void
 list_indexes(const ImportSource *source, ImportTable *table)
 {
-	const ImportCollection *collection = table->collection;
+	const MongoCollection *collection = table->collection;
 	const char *refusal;
 
 	table->indexes_known = collection->is_view ||
-		index_list(source->user, source->database, collection->name, &table->indexes,
-				   &refusal) != INDEXES_REFUSED;
+		mongo_list_indexes(source->user, source->database, collection->name, &table->indexes,
+						   &refusal) != INDEXES_REFUSED;
 	if (!table->indexes_known)
 		ereport(NOTICE,
 				(errmsg("could not list the indexes of collection \"%s.%s\"",
@@ -538,11 +457,11 @@ list_indexes(const ImportSource *source, ImportTable *table)
 }
 
 /*
- * import_leads_index
+ * mongo_import_leads_index
  *		Tells whether an index begins with this path (UTF-8).
  */
 bool
-import_leads_index(const ImportTable *table, const char *utf8_path)
+mongo_import_leads_index(const ImportTable *table, const char *utf8_path)
 {
 	for (int i = 0; i < table->indexes.nindexes; i++)
 	{
@@ -569,7 +488,7 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 	{
 		char	   *utf8_path = psprintf("%s%s", path_prefix, field->name);
 		char	   *utf8_name = psprintf("%s%s", name_prefix, field->name);
-		const char *type = import_field_type(field, source->objectid_type);
+		const char *type = mongo_import_field_type(field, source->objectid_type);
 		ImportColumn *column;
 
 		if (type == NULL)
@@ -589,7 +508,7 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 		column->wanted = wanted_name(source, mongo_from_utf8(utf8_name));
 		column->type = type;
 		column->top_level = path_prefix[0] == '\0';
-		column->indexed = import_leads_index(table, utf8_path);
+		column->indexed = mongo_import_leads_index(table, utf8_path);
 		if ((field->kinds & IMPORT_UNREADABLE) != 0)
 			table->unreadable = column->path;
 
@@ -602,22 +521,22 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 }
 
 /*
- * import_table_name_columns
+ * mongo_import_name_columns
  *		Chooses names that are not in 'names' for columns without one.
  */
 void
-import_table_name_columns(List *columns, HTAB *names)
+mongo_import_name_columns(List *columns, HTAB *names)
 {
 	static const char *const taken[] = {
 		MONGO_DOCUMENT_COLUMN, MONGO_MISMATCH_COLUMN, "tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"
 	};
 
 	for (size_t i = 0; i < lengthof(taken); i++)
-		import_name_reserve(names, taken[i]);
+		mongo_import_reserve_name(names, taken[i]);
 
 	foreach_ptr(ImportColumn, column, columns)
 	{
-		if (column->top_level && import_name_reserve(names, column->wanted))
+		if (column->top_level && mongo_import_reserve_name(names, column->wanted))
 			column->name = column->wanted;
 	}
 	foreach_ptr(ImportColumn, column, columns)
@@ -631,7 +550,7 @@ import_table_name_columns(List *columns, HTAB *names)
 
 /* Derives a table from its collection; raises MongoDB's errors. */
 static ImportTable *
-read_table(const ImportSource *source, const ImportCollection *collection)
+read_table(const ImportSource *source, const MongoCollection *collection)
 {
 	ImportTable *table = palloc0(sizeof(ImportTable));
 
@@ -668,7 +587,7 @@ is_of_view(int sqlstate)
 typedef struct ViewToRead
 {
 	const ImportSource *source;
-	const ImportCollection *view;
+	const MongoCollection *view;
 	ImportTable *table;
 } ViewToRead;
 
@@ -681,13 +600,13 @@ read_view(void *argument)
 }
 
 /*
- * import_table_read
+ * mongo_import_table_read
  *		Derives a table from a sample of a collection's documents and from its indexes.
  *
  * NULL, with a WARNING, for a view that fails.
  */
 ImportTable *
-import_table_read(const ImportSource *source, const ImportCollection *collection)
+mongo_import_table_read(const ImportSource *source, const MongoCollection *collection)
 {
 	ViewToRead	view = {source, collection, NULL};
 	ErrorData  *error;
@@ -722,8 +641,8 @@ add_column(ImportTable *table, const char *path, const char *type)
 static const char *
 id_type(const ImportSource *source, const ImportTable *table)
 {
-	const SampledField *id = field_sample_find(table->sample, "_id", false);
-	const char *type = id != NULL ? import_field_type(id, source->objectid_type) : NULL;
+	const SampledField *id = mongo_field_sample_find(table->sample, "_id", false);
+	const char *type = id != NULL ? mongo_import_field_type(id, source->objectid_type) : NULL;
 
 	return type != NULL ? type : "jsonb";
 }
@@ -767,10 +686,10 @@ collect_arrays(const ImportSource *source, const ImportTable *table, const Sampl
 		/* option unwind cannot express these paths; no _id is an array */
 		if (strpbrk(path, ", $") != NULL || mongo_path_is_under(path, "_id"))
 			continue;
-		if (import_is_array_of_documents(field))
+		if (mongo_is_array_of_documents(field))
 			tables = lappend(tables, array_table(source, table, field, path,
 												 choose_name(names, name)));
-		else if (import_field_type(field, source->objectid_type) == NULL)
+		else if (mongo_import_field_type(field, source->objectid_type) == NULL)
 			tables = list_concat(tables,
 								 collect_arrays(source, table, field, psprintf("%s.", path),
 												psprintf("%s_", name), names));

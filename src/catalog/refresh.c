@@ -33,7 +33,7 @@ static const char *
 wider_type(const SampledField *seen, Oid present, const char *objectid_type)
 {
 	Oid			element_type = get_element_type(present);
-	uint32		held = import_kinds_of_type(OidIsValid(element_type) ? element_type : present);
+	uint32		held = mongo_import_kinds_of_type(OidIsValid(element_type) ? element_type : present);
 	SampledField field = *seen;
 	SampledField elements = {0};
 	const char *type;
@@ -50,7 +50,7 @@ wider_type(const SampledField *seen, Oid present, const char *objectid_type)
 	}
 	else
 		field.kinds |= held;
-	type = import_field_type(&field, objectid_type);
+	type = mongo_import_field_type(&field, objectid_type);
 	if (type == NULL || DatumGetObjectId(DirectFunctionCall1(regtypein,
 															 CStringGetDatum(type))) == present)
 		return NULL;
@@ -84,7 +84,7 @@ begin_action(Alteration *alteration)
 static void
 alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
 {
-	bool		indexed = import_leads_index(alteration->table, options->path);
+	bool		indexed = mongo_import_leads_index(alteration->table, options->path);
 
 	if (!alteration->table->indexes_known || strcmp(options->path, "_id") == 0)
 		return;
@@ -112,7 +112,7 @@ alter_columns(Alteration *alteration)
 
 		if (attribute->attisdropped)
 			continue;
-		import_name_reserve(alteration->names, name);
+		mongo_import_reserve_name(alteration->names, name);
 		if (strcmp(name, MONGO_DOCUMENT_COLUMN) == 0)
 		{
 			alteration->has_document = true;
@@ -123,7 +123,7 @@ alter_columns(Alteration *alteration)
 		options = mongo_column_options(RelationGetRelid(alteration->relation),
 									   attribute->attnum);
 		alteration->paths = lappend(alteration->paths, unconstify(char *, options->path));
-		seen = field_sample_find(alteration->table->sample, options->path, false);
+		seen = mongo_field_sample_find(alteration->table->sample, options->path, false);
 		if (seen != NULL && attribute->atttypmod < 0 && options->bson_type == BSON_TYPE_EOD)
 			type = wider_type(seen, attribute->atttypid, alteration->source->objectid_type);
 		if (type != NULL)
@@ -159,13 +159,13 @@ add_missing_columns(Alteration *alteration)
 		if (!is_read(alteration, mongo_to_utf8(column->path)))
 			added = lappend(added, column);
 	}
-	import_table_name_columns(added, alteration->names);
+	mongo_import_name_columns(added, alteration->names);
 	foreach(cell, added)
 	{
 		StringInfo	actions = begin_action(alteration);
 
 		appendStringInfoString(actions, "ADD COLUMN ");
-		import_append_column(actions, lfirst(cell));
+		mongo_import_append_column(actions, lfirst(cell));
 	}
 	if (alteration->table->whole_document && !alteration->has_document)
 		appendStringInfo(begin_action(alteration), "ADD COLUMN %s jsonb",
@@ -187,9 +187,9 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 	Oid			relid = RelationGetRelid(relation);
 	ForeignServer *server = GetForeignServer(mongo_require_own_table(relation));
 	const MongoTableOptions *options = mongo_table_options(relid);
-	ImportSource source = import_source(untransformRelOptions(PG_GETARG_DATUM(1)), server,
-										options->database);
-	List	   *collections = import_list_collections(&source, options->collection);
+	ImportSource source = mongo_import_source(untransformRelOptions(PG_GETARG_DATUM(1)), server,
+											  options->database);
+	List	   *collections = mongo_list_collections(source.user, options->database, options->collection);
 	Alteration	alteration = {.source = &source, .relation = relation};
 	char	   *statement = NULL;
 
@@ -198,11 +198,11 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 				(errmsg("collection \"%s.%s\" of foreign table \"%s\" does not exist",
 						options->database, options->collection, RelationGetRelationName(relation))));
 	else if (!mongo_is_pipeline_table(options))
-		alteration.table = import_table_read(&source, linitial(collections));
+		alteration.table = mongo_import_table_read(&source, linitial(collections));
 	initStringInfo(&alteration.actions);
 	if (alteration.table != NULL)
 	{
-		alteration.names = import_names_create();
+		alteration.names = mongo_import_names_create();
 		alter_columns(&alteration);
 		add_missing_columns(&alteration);
 	}

@@ -172,11 +172,11 @@ child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous,
 }
 
 /*
- * field_sample_create
+ * mongo_field_sample_create
  *		Returns an empty sample, in the current memory context.
  */
 FieldSample *
-field_sample_create(bool for_import, int nesting)
+mongo_field_sample_create(bool for_import, int nesting)
 {
 	FieldSample *sample = palloc0(sizeof(FieldSample));
 
@@ -197,14 +197,14 @@ last_child(const SampledField *parent)
 }
 
 /*
- * field_sample_find
+ * mongo_field_sample_find
  *		Returns the field at a path (UTF-8), or NULL if no document had it.
  *
  * With 'add' the field becomes a requested one: it is created if needed, and documents are examined
  * down to its level.
  */
 SampledField *
-field_sample_find(FieldSample *sample, const char *path, bool add)
+mongo_field_sample_find(FieldSample *sample, const char *path, bool add)
 {
 	SampledField *field = &sample->root;
 	int			nesting = 0;
@@ -389,11 +389,11 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 }
 
 /*
- * field_sample_observe
+ * mongo_field_sample_observe
  *		Adds one document.  Raises 08P01 for bytes that are not BSON.
  */
 void
-field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
+mongo_field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
 {
 	bson_iter_t iter;
 
@@ -418,13 +418,13 @@ scalar_type(uint32 kinds, const char *objectid_type)
 }
 
 /*
- * import_kinds_of_type
+ * mongo_import_kinds_of_type
  *		Returns the kinds of values that a column of a type can store.
  *
  * 0 for jsonb and for types that an import does not choose.
  */
 uint32
-import_kinds_of_type(Oid type)
+mongo_import_kinds_of_type(Oid type)
 {
 	for (size_t i = 0; i < lengthof(type_rows); i++)
 	{
@@ -435,12 +435,12 @@ import_kinds_of_type(Oid type)
 }
 
 /*
- * import_is_array_of_documents
+ * mongo_is_array_of_documents
  *		Tells whether a field was an array of documents, and nothing else, with members that can be
  *		columns.
  */
 bool
-import_is_array_of_documents(const SampledField *field)
+mongo_is_array_of_documents(const SampledField *field)
 {
 	const SampledField *elements = field->elements;
 
@@ -450,14 +450,14 @@ import_is_array_of_documents(const SampledField *field)
 }
 
 /*
- * import_field_type
+ * mongo_import_field_type
  *		Returns the narrowest type for all values seen, as SQL.
  *
  * NULL for a document whose children become columns.  'objectid_type' is the SQL name of the type
  * objectid.  The result is palloc'd or static.
  */
 const char *
-import_field_type(const SampledField *field, const char *objectid_type)
+mongo_import_field_type(const SampledField *field, const char *objectid_type)
 {
 	uint32		kinds = field->kinds & ~IMPORT_UNREADABLE;
 	const char *type;
@@ -479,7 +479,7 @@ import_field_type(const SampledField *field, const char *objectid_type)
 /* ------------------------------ counts ------------------------------------- */
 
 /*
- * sampled_field_counts
+ * mongo_sampled_field_counts
  *		Returns how many documents have the field, also as a null.
  *
  * Sets 'counts' to their numbers by type, and *types to the set of its types except null and
@@ -487,7 +487,7 @@ import_field_type(const SampledField *field, const char *objectid_type)
  * because a column cannot read the array's elements.
  */
 double
-sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], uint32 *types)
+mongo_sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], uint32 *types)
 {
 	double		documents = 0;
 
@@ -509,13 +509,13 @@ sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], 
 }
 
 /*
- * sampled_field_last_type
+ * mongo_sampled_field_last_type
  *		Returns the field's type in the last document as a set; 0 if that document lacks it.
  *
- * Arrays in its path count as for sampled_field_counts().
+ * Arrays in its path count as for mongo_sampled_field_counts().
  */
 uint32
-sampled_field_last_type(const FieldSample *sample, const SampledField *field)
+mongo_sampled_field_last_type(const FieldSample *sample, const SampledField *field)
 {
 	if (field->seen_in == sample->documents)
 		return MONGO_BSON_BIT(field->last_type);
@@ -525,4 +525,35 @@ sampled_field_last_type(const FieldSample *sample, const SampledField *field)
 			return BIT(ARRAY);
 	}
 	return 0;
+}
+
+/* ------------------------------ names -------------------------------------- */
+
+/*
+ * mongo_nearest_field
+ *		Returns the path of a field that was probably meant by this path (UTF-8), and that no
+ *		column reads.
+ *
+ * NULL if there is none.  Palloc'd or static, in the database's encoding.
+ */
+const char *
+mongo_nearest_field(FieldSample *sample, const char *path)
+{
+	const char *last = strrchr(path, '.');
+	const SampledField *parent = last == NULL ? &sample->root :
+		mongo_field_sample_find(sample, pnstrdup(path, last - path), false);
+	List	   *names = NIL;
+	const char *name;
+
+	for (const SampledField *field = parent == NULL ? NULL : parent->first_child; field != NULL;
+		 field = field->next)
+	{
+		if (field->path == NULL && !field->is_above &&
+			mongo_text_is_valid(field->name, field->name_length))
+			names = lappend(names, unconstify(char *, mongo_from_utf8(field->name)));
+	}
+	name = mongo_nearest_name(names, mongo_from_utf8(last == NULL ? path : last + 1));
+	list_free(names);
+	return name == NULL || last == NULL ? name :
+		psprintf("%s.%s", mongo_from_utf8(pnstrdup(path, last - path)), name);
 }

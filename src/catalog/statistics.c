@@ -19,7 +19,6 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "common/string.h"
 #include "commands/extension.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -31,193 +30,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
-
-/* ------------------------- listing indexes ---------------------------------- */
-
-/* More than the 64 indexes that a collection may have; and than the bytes of their descriptions. */
-#define BATCH_SIZE		1000
-#define LARGEST_INDEXES	(1024 * 1024)
-
-/* MongoDB's error codes, src/mongo/base/error_codes.yml */
-#define NAMESPACE_NOT_FOUND				26
-#define COMMAND_NOT_SUPPORTED_ON_VIEW	166
-
-static MongoKeyKind
-key_kind(const bson_iter_t *key)
-{
-	if (strstr(bson_iter_key(key), "$**") != NULL)
-		return MONGO_KEY_WILDCARD;
-	if (BSON_ITER_HOLDS_NUMBER(key))
-		return bson_iter_as_double(key) < 0 ? MONGO_KEY_DESCENDING : MONGO_KEY_ASCENDING;
-	if (BSON_ITER_HOLDS_UTF8(key) && strcmp(bson_iter_utf8(key, NULL), "hashed") == 0)
-		return MONGO_KEY_HASHED;
-	return MONGO_KEY_OTHER;
-}
-
-/*
- * Return a set of MONGO_INDEX_*: what the index can be used for, whatever other
- * conditions a query has.  All of *index except 'uses' must be set.
- *
- * An index cannot be used if it covers only some documents, is hidden from MongoDB's
- * planner, or compares strings by a collation.  Nor can an index with a field of a special
- * kind at any position, because it leaves out documents without that field.
- */
-static int
-index_uses(const MongoIndex *index)
-{
-	const char *path = index->nkeys > 0 ? index->keys[0].path : "";
-
-	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
-		return 0;
-	/* one field, which stands for many fields that are indexed separately */
-	if (index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
-		pg_str_endswith(path, "$**"))
-		return MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE;
-	for (int i = 0; i < index->nkeys; i++)
-	{
-		if (index->keys[i].kind > MONGO_KEY_HASHED)
-			return 0;
-	}
-	if (index->keys[0].kind == MONGO_KEY_HASHED)
-		return MONGO_INDEX_EQUALITY;
-
-	/*
-	 * An index gives no order if documents are missing from it or have
-	 * several entries.
-	 */
-	return index->sparse || index->multikey ?
-		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
-}
-
-/* More than the 32 fields of MongoDB's indexes. */
-#define MOST_KEYS	100
-
-/* Reads an index's fields; false if there are none. */
-static bool
-parse_keys(const bson_t *listed, MongoIndex *index)
-{
-	bson_iter_t iter;
-	bson_iter_t key;
-	bson_t		keys;
-
-	if (!bson_iter_init_find(&iter, listed, "key") || !bson_view_at(&keys, &iter) ||
-		!bson_iter_init(&key, &keys))
-		return false;
-	index->keys = palloc(sizeof(MongoIndexKey) * MOST_KEYS);
-	while (bson_iter_next(&key) && index->nkeys < MOST_KEYS)
-		index->keys[index->nkeys++] = (MongoIndexKey) {bson_iter_key(&key), key_kind(&key)};
-	return index->nkeys > 0;
-}
-
-static bool
-flag_of(const bson_t *listed, const char *name)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init_find(&iter, listed, name) && bson_iter_as_bool(&iter);
-}
-
-/* Parses an index; false for anything else.  Strings point into 'listed'. */
-static bool
-parse_index(const bson_t *listed, MongoIndex *index)
-{
-	bson_iter_t iter;
-
-	if (!bson_iter_init_find(&iter, listed, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
-		!parse_keys(listed, index))
-		return false;
-	index->document = listed;
-	index->name = bson_iter_utf8(&iter, NULL);
-
-	/*
-	 * MongoDB does not list the index of _id as unique.  By name, as a time
-	 * series collection may have another index on _id.
-	 */
-	index->unique = flag_of(listed, "unique") || strcmp(index->name, "_id_") == 0;
-	index->sparse = flag_of(listed, "sparse");
-	index->hidden = flag_of(listed, "hidden");
-	index->multikey = flag_of(listed, "multikey");
-	index->partial = bson_has_field(listed, "partialFilterExpression") ||
-		bson_has_field(listed, "wildcardProjection");
-	index->collated = bson_has_field(listed, "collation");
-	index->clustered = flag_of(listed, "clustered");
-	index->uses = index_uses(index);
-	return true;
-}
-
-/* Reads an array of indexes, in the current memory context. */
-static void
-parse_indexes(const bson_iter_t *array, MongoStatistics *result)
-{
-	bson_iter_t each;
-	bson_t		view;
-	size_t		size = 0;
-
-	if (!BSON_ITER_HOLDS_ARRAY(array) || !bson_iter_recurse(array, &each))
-		return;
-	result->indexes = palloc0(sizeof(MongoIndex));
-	while (bson_iter_next(&each) && result->nindexes < BATCH_SIZE)
-	{
-		MongoIndex	index = {0};
-
-		CHECK_FOR_INTERRUPTS();
-		if (!bson_view_at(&view, &each) ||
-			(size += view.len) > LARGEST_INDEXES || !parse_index(bson_copy_in(CurrentMemoryContext, &view), &index))
-			continue;
-		result->indexes = repalloc(result->indexes, sizeof(MongoIndex) * (result->nindexes + 1));
-		result->indexes[result->nindexes++] = index;
-	}
-}
-
-#define LONGEST_REFUSAL	2000
-
-/* Classifies an error of listIndexes. */
-static IndexListing
-listing_of_error(const bson_t *reply, const char **refusal)
-{
-	bson_iter_t iter;
-	int64		code = 0;
-
-	if (bson_iter_init_find(&iter, reply, "code") && BSON_ITER_HOLDS_NUMBER(&iter))
-		code = bson_iter_as_int64(&iter);
-	if (code == NAMESPACE_NOT_FOUND)
-		return INDEXES_OF_NOTHING;
-	if (code == COMMAND_NOT_SUPPORTED_ON_VIEW)
-		return INDEXES_OF_A_VIEW;
-	*refusal = bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter) &&
-		mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))) ?
-		mongo_cut_text(mongo_from_utf8(bson_iter_utf8(&iter, NULL)), LONGEST_REFUSAL) : "unknown error";
-	return INDEXES_REFUSED;
-}
-
-/*
- * index_list
- *		Lists a collection's indexes, outside of any MongoDB transaction.
- *
- * Sets *refusal to MongoDB's message if the result is INDEXES_REFUSED, else to NULL.  Raises only
- * errors of the connection: 08001, 08006, 08P01, 57014.
- */
-IndexListing
-index_list(UserMapping *user, const char *database, const char *collection,
-		   MongoStatistics *indexes, const char **refusal)
-{
-	const bson_t *command = bson_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
-											   bson_utf8(mongo_to_utf8(collection)),
-											   bson_int32(BATCH_SIZE));
-	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
-											mongo_to_utf8(database), command, NULL);
-	bson_iter_t iter;
-	bson_iter_t batch;
-
-	*refusal = NULL;
-	*indexes = (MongoStatistics) {0};
-	if (!bson_iter_init_find(&iter, reply, "ok") || !bson_iter_as_bool(&iter))
-		return listing_of_error(reply, refusal);
-	if (bson_iter_init(&iter, reply) &&
-		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
-		parse_indexes(&batch, indexes);
-	return INDEXES_LISTED;
-}
 
 /* ------------------------------ multikey ----------------------------------- */
 
@@ -316,24 +128,6 @@ mongo_reads_one_collection(Oid relid)
 
 	return statistics != NULL && statistics->nindexes > 0 &&
 		mongo_table_options(relid)->pipeline == NULL;
-}
-
-/*
- * mongo_names_collection
- *		Asks MongoDB whether the table reads one collection: it has no pipeline, and its collection
- *		is no view.
- *
- * Returns false also if MongoDB does not list the collection.  Raises errors of listing it.
- */
-bool
-mongo_names_collection(UserMapping *user, Oid relid)
-{
-	const MongoTableOptions *options = mongo_table_options(relid);
-	List	   *listed = options->pipeline != NULL ? NIL :
-		import_list_collections(&(ImportSource) {.user = user,.database = options->database},
-								options->collection);
-
-	return listed != NIL && !((ImportCollection *) linitial(listed))->is_view;
 }
 
 /*-------------------------------------------------------------------------
@@ -494,7 +288,7 @@ read_statistics(Oid relid)
 		mongo_append_datum(holder, "indexes", -1, values[COLUMN_INDEXES - 1],
 						   isnull[COLUMN_INDEXES - 1], JSONOID, -1);
 		if (bson_iter_init_find(&iter, holder, "indexes"))
-			parse_indexes(&iter, statistics);
+			mongo_parse_indexes(&iter, statistics);
 	}
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
@@ -607,7 +401,7 @@ write_row(Oid relid, Datum *values, bool *isnull)
  *
  * Raises a WARNING for a collection that does not exist, and a NOTICE for one whose indexes MongoDB
  * does not list.  The former statistics remain if this raises an error, or if the transaction is
- * rolled back.  Raises what index_list() raises.
+ * rolled back.  Raises what mongo_list_indexes() raises.
  */
 void
 mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOptions *options,
@@ -622,11 +416,11 @@ mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOpt
 	MongoStatistics indexes;
 	const char *refusal;
 	const char *meant = NULL;
-	IndexListing listing = index_list(user, options->database, options->collection,
-									  &indexes, &refusal);
+	IndexListing listing = mongo_list_indexes(user, options->database, options->collection,
+											  &indexes, &refusal);
 
 	if (listing == INDEXES_OF_NOTHING)
-		meant = nearest_collection(user, options->database, options->collection);
+		meant = mongo_nearest_collection(user, options->database, options->collection);
 	if (listing == INDEXES_OF_NOTHING)
 		ereport(WARNING,
 				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
