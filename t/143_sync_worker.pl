@@ -92,6 +92,7 @@ my $sleeps = q{SELECT pid, xact_start FROM pg_stat_activity WHERE backend_type =
 note_log();
 owner(q{CREATE FUNCTION own.endless() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_catalog.pg_sleep(1000); RETURN NEW; END$$;
 	CREATE TRIGGER endless BEFORE INSERT ON own.a FOR EACH ROW EXECUTE FUNCTION own.endless()});
+becomes('no group has been slow of late', 'SELECT count(*) FROM mongo_sync.groups WHERE slow_until > clock_timestamp()', 0);
 sql('INSERT INTO shop.a VALUES (1000, 1)');
 becomes('a trigger that never ends is left to the second worker', $sleeps, qr/\d/);
 my $sleeper = sql($sleeps);

@@ -13,7 +13,7 @@ create_server($node, 'mongodb', $mongod, read_concern => 'majority');
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 sub refused { return raises($node, @_) }
-sub mongo { return $mongod->command($_[0], 'db') }
+sub mongo { return $mongod->command($_[0], $_[1] // 'db') }
 sub synchronize { my ($local) = @_; sql("CALL mongo_sync.sync('shop.$local', 'public.$local')") }
 sub equal
 {
@@ -287,6 +287,26 @@ equal('begun again over its rows', 'g');
 sql('DROP TABLE g');
 synchronize('g');
 equal('a new table', 'g');
+
+# --- whole databases, and all that a role owns --------------------
+mongo('{"insert": "c", "documents": [{"_id": 1, "a": 1}]}', 'gone');
+sql(q{CREATE FOREIGN TABLE shop.gone (_id int, a int) SERVER mongodb OPTIONS (database 'gone', collection 'c');
+	CALL mongo_sync.sync('shop.gone', 'gone')});
+mongo('{"dropDatabase": 1}', 'gone');
+refused('a dropped database', q{CALL mongo_sync.sync('shop.gone', 'gone')}, '55000', 'not synchronized any more');
+is(sql('SELECT * FROM gone'), '1|1', 'leaves the rows');
+mongo('{"insert": "c", "documents": [{"_id": 2, "a": 2}]}', 'gone');
+sql(q{CALL mongo_sync.recopy('gone')});
+is(sql('SELECT * FROM gone'), '2|2', 'until the table is copied again');
+sql(q{CREATE ROLE leaver; GRANT USAGE ON FOREIGN SERVER mongodb TO leaver; CREATE USER MAPPING FOR leaver SERVER mongodb;
+	CREATE SCHEMA left_behind AUTHORIZATION leaver});
+sql(q{SET ROLE leaver; CREATE FOREIGN TABLE left_behind.f (_id int, a int) SERVER mongodb OPTIONS (database 'gone', collection 'c');
+	CALL mongo_sync.sync('left_behind.f', 'left_behind.t')});
+sql('DROP OWNED BY leaver CASCADE; DROP ROLE leaver');
+is(sql(q{SELECT count(*) FROM mongo_sync.status WHERE "group" LIKE 'left_behind%'}), 0, 'DROP OWNED ends the synchronization');
+is(sql(q{SELECT count(*) FROM mongo_sync.health WHERE "group" LIKE 'left_behind%'}), 0, 'and leaves nothing that is wrong');
+synchronize('t');
+equal('other tables go on', 't');
 
 # --- two first calls at the same time --------------------
 # the first one waits within CREATE TABLE, and so the second one for the table's name
