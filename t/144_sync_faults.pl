@@ -304,7 +304,7 @@ sql(q{SET ROLE leaver; CREATE FOREIGN TABLE left_behind.f (_id int, a int) SERVE
 	CALL mongo_sync.sync('left_behind.f', 'left_behind.t')});
 sql('DROP OWNED BY leaver CASCADE; DROP ROLE leaver');
 is(sql(q{SELECT count(*) FROM mongo_sync.status WHERE "group" LIKE 'left_behind%'}), 0, 'DROP OWNED ends the synchronization');
-is(sql(q{SELECT count(*) FROM mongo_sync.health WHERE "group" LIKE 'left_behind%'}), 0, 'and leaves nothing that is wrong');
+is(sql(q{SELECT count(*) FROM mongo_sync.health WHERE object LIKE 'left_behind%'}), 0, 'and leaves nothing that is wrong');
 synchronize('t');
 equal('other tables go on', 't');
 
