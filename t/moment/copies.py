@@ -17,6 +17,7 @@ import collections_of_round as mongodb
 import tables
 
 FREE, FIXED = ("x0", "x1"), ("y0", "y1", "y2")
+LOST = "the changes since its last step are lost"
 COUNT = 400                     # documents of a fixed collection
 FREE_COUNT = 2000
 
@@ -185,6 +186,7 @@ def compare(rows, found):
 class Reader(tables.Reader):
     def __init__(self, state, has_ddl):
         self.has_ddl = has_ddl
+        self.positions = {}     # of tables' groups, before they began again
         super().__init__(state)
 
     def _look_at_state(self, table, found, claim):
@@ -193,9 +195,14 @@ class Reader(tables.Reader):
             return
         if table in FIXED and found[1] == "stopped" and claim is not None and claim[1] == found[2] and found[-1] != COUNT:
             self.state.errors.append(f"{table} is stopped, {found[3]}, and has {found[-1]} rows of {COUNT}")
-        consistent_at, state, _, reason = found[:4]
+        consistent_at, state, _, reason, _, position = found[:6]
         if consistent_at is None and state == "synchronized":
             self.state.counts["copies: not consistent"] += 1
+        if state == "stopped" and reason == LOST and mongodb.first_of_oplog(self.state.ports) > self.positions.get(table, 0):
+            self.state.counts["copies: looks after the oplog was cut"] += 1
+            return
+        if reason != LOST:
+            self.positions[table] = position
         if state == "stopped" and reason != "it is copied again" and (table in FREE or not self.has_ddl):
             text = f"{table} is stopped, {reason}, but its collection has not changed"
             if text not in self.state.errors:
@@ -208,6 +215,8 @@ class Reader(tables.Reader):
             state.counts["copies: looks"] += 1
             if claim is None:
                 self._look_at_state(table, rows, last.get(table))
+            else:
+                self.positions[table] = claim[0]
             if claim is None or last.get(table) == claim:
                 continue
             last[table] = claim
