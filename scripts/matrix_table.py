@@ -18,13 +18,13 @@ def tests_in_words(tests):
     names = tests.split()
     if not names:
         return "all"
-    programs = [name for name in names if name.startswith("t/")]
+    programs = [name for name in names if name.split("/")[0] == "t"]
     words = []
     if len(programs) < len(names):
         words.append("`sql/`" if "sql/*.sql" in names
                      else f"{len(names) - len(programs)} of `sql/`")
     if programs:
-        words.append("`t/`" if "t/[0-9]*.pl" in names else f"{len(programs)} of `t/`")
+        words.append("`t/`" if "t" in names else f"{len(programs)} of `t/`")
     return ", ".join(words)
 
 

@@ -2,10 +2,10 @@
 #
 # Run TAP tests, several at a time, and count their assertions.
 #
-# A file ending in .py is run by the Python named in $PYTHON, others by Perl.
-# Prints one line per file; for a file that fails also its failing assertions,
-# their diagnostics and the path of the whole output.  Writes "passed failed" to
-# the file named by the first argument.
+# Arguments are files and folders; "t" are all tests but those of the long targets.  A file
+# ending in .py is started by t/lib/launch.pl.  Prints one line per file; for a file that
+# fails also its failing assertions, their diagnostics and the path of the whole output.
+# Writes "passed failed" to the file named by the first argument.
 #
 # $TEST_JOBS files run at a time, by default as many as there are processors.
 # Each has its own servers.  Files that measure time run after the others, one
@@ -17,7 +17,7 @@ use warnings;
 use Cwd;
 use File::Basename;
 use File::Path qw(make_path);
-use List::Util qw(max);
+use List::Util qw(max uniq);
 use TAP::Parser;
 use Time::HiRes qw(time);
 
@@ -25,11 +25,26 @@ my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 1800;    # seconds a file may take, on 
 my $JOBS = $ENV{TEST_JOBS} || `nproc` || 1;
 
 # Files that compare durations, or must run undisturbed.
-my %ALONE = map { $_ => 1 } qw(003_interrupt 040_append 041_parallel 053_partitions
-  055_batched_joins_interrupted);
+my %ALONE = map { $_ => 1 } qw(cancel append parallel partitions batched_joins_interrupted);
 
 # Files that take minutes; they start first, so that they are not the last to end.
-my %FIRST = map { $_ => 1 } qw(020_random 095_fuzzing);
+my %FIRST = map { $_ => 1 } qw(random fuzz);
+
+# Folders of "t" whose tests have targets of their own, or that have none.
+my %APART = map { $_ => 1 } qw(t/lib t/faults t/moment t/soak);
+
+# find_tests
+#	Returns the tests that a file or a folder stands for, in order.
+sub find_tests
+{
+	my ($name) = @_;
+
+	return $name unless -d $name;
+	return map { find_tests($_) } grep { -d && !$APART{$_} } sort glob 't/*' if $name eq 't';
+	chomp(my @programs = `$^X t/lib/launch.pl`);
+	my %program = map { $_ => 1 } @programs;
+	return grep { /\.pl$/ || $program{$_} } sort glob "$name/*.p[ly]";
+}
 
 # run_file
 #	Runs one file; returns the numbers of passed and failed assertions, and the text.
@@ -39,9 +54,7 @@ sub run_file
 	my $name = basename($file);
 	my $log_name = "tmp_check/log/$name.out";
 	my @interpreter =
-	  $file =~ /\.py$/
-	  ? ($ENV{PYTHON} || 'python3')
-	  : ($^X, map { "-I$_" } 't/lib', $ENV{PG_TEST_PERL} || ());
+	  ($^X, (map { "-I$_" } 't/lib', $ENV{PG_TEST_PERL} || ()), $file =~ /\.py$/ ? 't/lib/launch.pl' : ());
 	my ($passed, $failed) = (0, 0);
 	my @shown;
 	my $showing = 0;
@@ -82,7 +95,7 @@ sub run_file
 		$reason = "exceeded $TIMEOUT s" if ($parser->wait >> 8) == 124;
 
 		# PostgreSQL::Test writes the message of a test that dies to its own log
-		my $own_log = "tmp_check/log/regress_log_" . ($name =~ s/\.pl$//r);
+		my $own_log = "tmp_check/log/regress_log_" . ($name =~ s/\.\w+$//r);
 		open($log, '<', -e $own_log ? $own_log : $log_name);
 		my @last = <$log>;
 		chomp @last;
@@ -159,14 +172,17 @@ sub run_files
 	return ($all_passed, $all_failed);
 }
 
-my ($result_file, @files) = @ARGV;
+my ($result_file, @names) = @ARGV;
+my @files = uniq(map { find_tests(s{/$}{}r) } @names);
 my $width = max(map { length } @files) // 0;
-my (@together, @alone);
+my (@together, @alone, %seen);
 
 foreach my $file (@files)
 {
 	my $name = basename($file) =~ s/\.\w+$//r;
 
+	# PostgreSQL::Test names a test's folders and logs after it, without its folder
+	die "two tests are named $name" if $seen{$name}++;
 	if ($ALONE{$name}) { push @alone, $file; }
 	elsif ($FIRST{$name}) { unshift @together, $file; }
 	else { push @together, $file; }

@@ -29,7 +29,7 @@ if [ "$(dpkg --print-architecture 2>/dev/null || echo amd64)" != amd64 ]; then
 	PACKAGES+="python3-psycopg2 /usr/lib/python3/dist-packages/psycopg2/__init__.py
 "
 fi
-# The version that t/101_pg_upgrade.pl upgrades from, if it is another.
+# The version that t/platform/pg_upgrade.pl upgrades from, if it is another.
 if [ -n "$PG_OLD_MAJOR" ]; then
 	PACKAGES+="postgresql-$PG_OLD_MAJOR /usr/lib/postgresql/$PG_OLD_MAJOR/bin/postgres
 postgresql-server-dev-$PG_OLD_MAJOR /usr/include/postgresql/$PG_OLD_MAJOR/server/postgres.h

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # make test: sets up, builds with warnings as errors, runs every test.
 #
-# TESTS="lint sql/options.sql t/001_quiet.pl" runs only these; "lint" are the checks of
-# the source (scripts/lint/).  The last line is "N passed, N failed"; the exit status is 0
+# TESTS="lint sql/options.sql t/read t/plan/geqo.pl" runs only these; "lint" are the checks
+# of the source (scripts/lint/).  The last line is "N passed, N failed"; the exit status is 0
 # only if nothing failed.
 . "$(dirname "$0")/common.sh"
 
@@ -30,7 +30,7 @@ case " $TESTS " in
 	'  ') if [ "$VARIANT$PG_MAJOR" = 15 ]; then LINT=yes; fi ;;
 esac
 
-# Packages for t/095_fuzzing.pl and for checks of the source, in addition to those that
+# Packages for t/fuzz/fuzz.py and for checks of the source, in addition to those that
 # setup.sh installs.  Not every release has the packages for the checks.
 TEST_PACKAGES="
 clang /usr/bin/clang
@@ -54,12 +54,12 @@ TEST_ENV=$WORK/test/env
 SQL_TESTS=()
 TAP_TESTS=()
 cd "$WORK/src"
-for file in ${TESTS:-sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
+for file in ${TESTS:-sql/*.sql t}; do
 	case $file in
 		*'*'*) ;;				# a pattern without a match
 		lint) ;;				# see above
 		sql/*.sql) file=${file#sql/}; SQL_TESTS+=("${file%.sql}") ;;
-		t/*) TAP_TESTS+=("$file") ;;
+		t | t/*) TAP_TESTS+=("$file") ;;
 		*) fail "unknown test \"$file\"" ;;
 	esac
 done

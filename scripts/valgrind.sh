@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make valgrind: runs t/programs/valgrind.sql in a single-user PostgreSQL under valgrind,
+# make valgrind: runs scripts/valgrind.sql in a single-user PostgreSQL under valgrind,
 # which detects reads of uninitialized memory, even within a chunk.
 VARIANT=valgrind
 . "$(dirname "$0")/common.sh"
@@ -16,16 +16,16 @@ LOG=$WORK/valgrind.log
 as_lab_user rm -rf "$DATA" "$LOG"
 as_lab_user "$PG_BIN/initdb" --pgdata="$DATA" --username=postgres --auth=trust \
 	--encoding=UTF8 --no-locale --no-sync >/dev/null
-progress "running t/programs/valgrind.sql, which takes a minute"
-sed "s/@PORT@/$MONGO_PORT/" "$ROOT/t/programs/valgrind.sql" |
+progress "running scripts/valgrind.sql, which takes a minute"
+sed "s/@PORT@/$MONGO_PORT/" "$ROOT/scripts/valgrind.sql" |
 	as_lab_user valgrind --quiet --leak-check=no --num-callers=30 --log-file="$LOG" \
 		--suppressions="$WORK/build/source/src/tools/valgrind.supp" \
 		"$PG_BIN/postgres" --single -j -D "$DATA" postgres >"$SCRATCH/out" 2>&1 ||
 	{ tail -n 20 "$SCRATCH/out" >&2; fail "the session did not come to its end"; }
 
-# t/programs/valgrind.sql marks the statements that must fail.
+# scripts/valgrind.sql marks the statements that must fail.
 ERRORS=$(grep -c ' ERROR:  ' "$SCRATCH/out" || true)
-EXPECTED=$(grep -c '^-- fails' "$ROOT/t/programs/valgrind.sql")
+EXPECTED=$(grep -c '^-- fails' "$ROOT/scripts/valgrind.sql")
 FAILED=0
 if [ "$ERRORS" != "$EXPECTED" ]; then
 	grep ' ERROR:  ' "$SCRATCH/out" || true

@@ -717,6 +717,10 @@ sub new
 
 sub members { return @{ $_[0]->{members} } }
 
+# uri
+#	Returns the connection string that names all members.
+sub uri { return 'mongodb://' . join(',', map { '127.0.0.1:' . $_->port } $_[0]->members) . '/?replicaSet=rs' }
+
 # primary
 #	Waits for a member that accepts writes, and returns it.
 sub primary

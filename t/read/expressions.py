@@ -3,7 +3,7 @@
     expressions.py --dsn ... --mongo ... [name ...]
 
 A collection holds edge values of every type, in every BSON type that a column
-reads, in pairs.  For each expression of t/programs/expression_cases.py, what documents a
+reads, in pairs.  For each expression of t/lib/expression_cases.py, what documents a
 condition on its value finds must be what an ordinary table with the same content
 says, the condition must have left nothing for PostgreSQL to check, and each row
 of the tables of src/translate must have a case.

@@ -7,7 +7,7 @@ that page are written down a second time below, in expected_json() and
 expected_column(); where they say that something changes, they name the reason.
 
 Prints a line an assertion, "ok - NAME" or "not ok - NAME", and diagnostics; run
-by t/023_round_trip.pl.
+by t/write/round_trip.py.
 """
 import argparse
 import collections

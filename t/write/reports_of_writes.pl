@@ -10,7 +10,7 @@ use Time::HiRes qw(sleep time);
 
 my $set = MongoFdwTest::ReplicaSet->new(3);
 my $node = new_postgres('reports', 'max_prepared_transactions = 5');
-my $uri = 'mongodb://' . join(',', map { '127.0.0.1:' . $_->port } $set->members) . '/?replicaSet=rs';
+my $uri = $set->uri;
 
 # one server for each way to write
 my %servers = (

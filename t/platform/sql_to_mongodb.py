@@ -2,7 +2,7 @@
 
     sql_to_mongodb.py --dsn DSN --port PORT --replica-set-port PORT --output FILE
 
-t/programs/sql_to_mongodb.md is the page without the commands.  Its blocks of SQL are
+t/platform/sql_to_mongodb.md is the page without the commands.  Its blocks of SQL are
 executed, one statement after the other, through proxies that see what is
 sent; that, an error or EXPLAIN's output is put below the block.  Comments that begin
 with "run:" are executed and left out.

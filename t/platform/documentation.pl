@@ -303,7 +303,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	is_deeply(\%shown, \%expected, 'MongoDB\'s codes and their SQLSTATEs');
 
 	# What PostgreSQL itself says is what tests see it say.
-	my $tests = join '', map { slurp_file($_) } grep { $_ ne 't/025_documentation.pl' } glob('t/*.pl t/*/*.py expected/*.out');
+	my $tests = join '', map { slurp_file($_) } grep { $_ ne 't/platform/documentation.pl' } glob('t/*/*.p[ly] expected/*.out');
 	foreach my $row (@{ $rows{'PostgreSQL\'s message'} })
 	{
 		my ($words) = sort { length $b <=> length $a } split / ?"?\b[A-Z]+\b"? ?/, $row->[0];
@@ -450,7 +450,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	}
 }
 
-# --- docs/sql-to-mongodb.md is what t/programs/sql_to_mongodb.py produces ------------------
+# --- docs/sql-to-mongodb.md is what t/platform/sql_to_mongodb.py produces ------------------
 {
 	my $replica_set = MongoFdwTest::ReplicaSet->new(1);
 	# elsewhere MongoDB's order of text is not PostgreSQL's
@@ -458,7 +458,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	$node->safe_psql('postgres', "ALTER DATABASE charts SET $_") foreach 'jit = off', 'max_parallel_workers_per_gather = 0';
 	my $produced = 'tmp_check/sql-to-mongodb.md';
 
-	run_program('the statements run', 'programs/sql_to_mongodb.py', '--dsn', $node->connstr('charts'),
+	run_program('the statements run', 'platform/sql_to_mongodb.py', '--dsn', $node->connstr('charts'),
 		'--port', $mongod->port, '--replica-set-port', $replica_set->primary->port, '--output', $produced);
 
 	my $difference = '';

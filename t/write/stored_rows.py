@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows that INSERT and UPDATE return, and that triggers see, are the rows that are read afterwards.
 
-    t/programs/stored_rows.py --dsn "..." --mongo URI --seed 1 --statements 600
+    t/write/stored_rows.py --dsn "..." --mongo URI --seed 1 --statements 600
 
 Random values, of types that MongoDB stores in another form, are written to tables whose columns
 share fields.  RETURNING and an AFTER ROW trigger must show what SELECT shows.

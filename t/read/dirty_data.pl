@@ -99,7 +99,7 @@ is($session->ask('SELECT count(*) FROM with_skip') + $session->ask('SELECT count
 	"'skip' leaves out what __mismatch shows");
 
 # a String with invalid UTF-8, which drivers do not write, does not fit, and no test of it fails
-run_program('invalid values are written', 'programs/insert_invalid.py', $mongod->uri);
+run_program('invalid values are written', 'read/insert_invalid.py', $mongod->uri);
 $node->safe_psql('postgres', qq{CREATE FOREIGN TABLE invalid_$_ (_id int, t text, v varchar(5) OPTIONS (path 't'), n name OPTIONS (path 't'), d text)
 	SERVER mongodb OPTIONS (database 'db', collection 'invalid', type_mismatch '$_')}) foreach 'null', 'skip';
 is($session->ask("SELECT count(*) FROM invalid_null WHERE $_ IS NULL"), 4, "$_ is NULL") foreach 't', 'v', 'n';

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """UPDATE and DELETE as one command, at the edges of the integer types.
 
-    t/programs/write_edges.py --dsn "..." --mongo URI
+    t/write/write_edges.py --dsn "..." --mongo URI
 
 Sums: for each integer type, each number in each BSON type and each summand,
 UPDATE of the one document gives what PostgreSQL's own arithmetic gives, as the

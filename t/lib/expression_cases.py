@@ -1,4 +1,4 @@
-"""What t/programs/expressions.py tries: columns with edge values, and expressions.
+"""What t/read/expressions.py tries: columns with edge values, and expressions.
 
 CASES has the expressions of each row of src/translate/expression_*.c by the name
 of its function, and of kinds of nodes by names in lower case.  In an expression,

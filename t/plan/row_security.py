@@ -9,7 +9,7 @@ conversions, divisions and the like fail on, and values that fit no column.  In
 the other, only those that may be seen.  Whatever the user does must look the same
 in both: the rows, and each line of an error message.
 
-What is done: each expression of t/programs/expression_cases.py in conditions of queries,
+What is done: each expression of t/lib/expression_cases.py in conditions of queries,
 joins, aggregates, UPDATE and DELETE, over policies and views of several kinds,
 of which MongoDB can test some exactly, some not quite and others not at all.
 With --share 1 each expression meets each of them; otherwise one in N, in turn.
@@ -66,7 +66,7 @@ def visible_documents():
 
 
 def hidden_documents():
-    """Edge values in pairs, as t/programs/expressions.py has them, then values that do not fit."""
+    """Edge values in pairs, as t/read/expressions.py has them, then values that do not fit."""
     for number in range(HIDDEN):
         elements = [("_id", int32(1000 + number)), ("tenant", int32(2)), ("owner", string("somebody")),
                     ("share", decimal("200.5")), ("secret", string("top secret of somebody"))]

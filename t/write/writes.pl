@@ -341,7 +341,7 @@ is_deeply(
 	'text forms do not depend on the session');
 
 # sums, and conditions on what may not fit, at the edges of the integer types
-run_program('integers at their edges, in every BSON type', 'programs/write_edges.py',
+run_program('integers at their edges, in every BSON type', 'write/write_edges.py',
 	'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);
 
 # members that do not belong into Extended JSON's wrappers; an empty Timestamp
@@ -357,7 +357,7 @@ is($node->safe_psql('postgres', q{INSERT INTO wrapped VALUES (3, '{"$timestamp":
 # what RETURNING and triggers show is what is stored; seed 5 has type_mismatch 'null'
 foreach my $seed (4, 5)
 {
-	run_program("stored rows, seed $seed", 'programs/stored_rows.py',
+	run_program("stored rows, seed $seed", 'write/stored_rows.py',
 		'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri, '--seed', $seed, '--statements', 300);
 }
 
