@@ -89,7 +89,7 @@ DATA_built = mongo_fdw--2.1.sql mongo_fdw--1.0--2.1.sql mongo_fdw--1.1--2.1.sql 
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
 
 # Tests whose expected output needs a MongoDB loaded by t/lib/load_regress.py,
-# see docs/testing.md.
+# see docs/internals/testing.md.
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --launcher="perl $(CURDIR)/t/lib/normalise.pl"
 export MONGO_HOST ?= 127.0.0.1

@@ -9,9 +9,9 @@
 #	MINUTES=60				begins no row after that time
 #	CITUS_FILES=FOLDER		an installed Citus; without it, row citus is left out
 #
-# The rows that were run are written to the table of docs/testing.md.  The exit status is 0 only if
-# all of them passed.  However this ends, all that it began ends with it: it runs in a namespace of
-# processes and shared memory whose first process is killed.
+# The rows that were run are written to the table of docs/internals/testing.md.  The exit status is
+# 0 only if all of them passed.  However this ends, all that it began ends with it: it runs in a
+# namespace of processes and shared memory whose first process is killed.
 if [ -z "${MATRIX_NAMESPACE-}" ] && [ "$(id -u)" = 0 ] && command -v unshare >/dev/null; then
 	trap 'kill -KILL "$NAMESPACE" 2>/dev/null' EXIT
 	trap 'exit 143' INT TERM HUP
@@ -123,7 +123,7 @@ run_row() {
 	printf '%s|%s|%s|%s\n' "$(versions_of "$name" "$major")" \
 		"${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$tests" >"$RESULTS/$row"
 	source_of_row "$tests" >"$RESULTS/$row.source"
-	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/docs/testing.md" "$RESULTS/$row"
+	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/docs/internals/testing.md" "$RESULTS/$row"
 }
 
 # What a row's result depends on: its tests, and all files but documents, which get the results.

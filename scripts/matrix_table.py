@@ -1,4 +1,4 @@
-"""Write the results of a run of the matrix into the table of versions in docs/testing.md.
+"""Write the results of a run of the matrix into the table of versions in docs/internals/testing.md.
 
 A result is one line: versions of PostgreSQL, libmongoc and MongoDB, the system, tests
 passed and failed, and the value of TESTS, between bars.  It replaces the row of the same

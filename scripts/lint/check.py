@@ -219,9 +219,9 @@ def needless_externs(tree):
 
 
 def arrows(tree):
-    """docs/architecture.md has a table of folders and the folders that each may use."""
+    """docs/internals/architecture.md has a table of folders and the folders that each may use."""
     allowed = {}
-    for folder, uses in re.findall(r"^\| `(src/\w+)` \|[^|]*\|([^|]*)\|$", read("docs/architecture.md"), re.MULTILINE):
+    for folder, uses in re.findall(r"^\| `(src/\w+)` \|[^|]*\|([^|]*)\|$", read("docs/internals/architecture.md"), re.MULTILINE):
         allowed[folder] = {"src/" + name for name in re.findall(r"\w+", uses)} | {folder, "src/common"}
     for path in tree.built:
         for other in sorted(tree.uses(path)):
@@ -250,7 +250,7 @@ CHECKS = {
     "src and include are no larger than CONTRIBUTING.md says": size,
     "no circle of calls between folders": circles_of_calls,
     "no circle of includes": circles_of_includes,
-    "folders use those that docs/architecture.md says": arrows,
+    "folders use those that docs/internals/architecture.md says": arrows,
     "static names are in one file": repeated_static_names,
     "headers in include are for several folders": headers_of_one_folder,
     "what is extern is used elsewhere": needless_externs,

@@ -6,7 +6,7 @@
  * A group of tables has a position P: all changes of their collections up to that cluster time
  * are applied.  A step moves it to T.  The change stream says which documents have changed until
  * T; they are read at S = max(T, R), where R is the latest time at which rows were read.  The
- * tables equal MongoDB at T if T >= R.  docs/architecture.md has the reasons.
+ * tables equal MongoDB at T if T >= R.  docs/internals/architecture.md has the reasons.
  *
  * From the bottom: state.c (what is stored), table.c (tables and their columns), events.c (the
  * change stream), rows.c (reading documents and writing rows), copy.c (the first copy), step.c

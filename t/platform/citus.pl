@@ -1,7 +1,7 @@
 # Citus: a coordinator, two workers and a replica set.  PostgreSQL itself is the oracle: the schema
 # "foreigners" has tables in MongoDB, distributed and reference tables, "locals" has the same as
 # ordinary tables.  It needs a PostgreSQL in which Citus is installed, and CITUS set to anything
-# (docs/testing.md).
+# (docs/internals/testing.md).
 
 use strict;
 use warnings;

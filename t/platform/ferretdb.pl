@@ -1,5 +1,5 @@
 # docs/ferretdb.md: a server that is only compatible with MongoDB.  Needs a ferretdb, whose
-# path is in the environment (docs/testing.md); only the HINTs are asked of a fake server.
+# path is in the environment (docs/internals/testing.md); only the HINTs are asked of a fake server.
 # A FerretDB 2 needs a PostgreSQL, too, whose URL is in the environment; or t/lib/ferretdb.sh starts
 # both, if the tests use it instead of a mongod.
 

@@ -1,5 +1,5 @@
 # What clients notice of MongoDB 6.1 to 8.2, by a server that replies as those versions do.  Their
-# mongod is not to be had; docs/testing.md lists what their release notes say.
+# mongod is not to be had; docs/internals/testing.md lists what their release notes say.
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 # A sharded cluster: a mongos, a config server and two shards.  It needs a mongod and a mongos of
 # MongoDB 3.6, the newest that a distribution packages; MONGODB_36 names their folder
-# (docs/testing.md).  PostgreSQL itself is the oracle, and each shard tells what reached it.
+# (docs/internals/testing.md).  PostgreSQL itself is the oracle, and each shard tells what reached
+# it.
 
 use strict;
 use warnings;
