@@ -1,4 +1,4 @@
-# What Hibernate, SQLAlchemy, Django, Prisma, Superset, dbt, Metabase, Tableau and Power BI
+# What Hibernate, SQLAlchemy, Django, Prisma, Superset, dbt, Grafana, Metabase, Tableau and Power BI
 # send (docs/tools.md): the answers are a local table's, and MongoDB examines few documents.
 #
 # The statements have the form that the tool gives them, with fewer columns, and parameters of
@@ -222,6 +222,10 @@ sends($node->pg_version < 17 ? 0 : $orders, 'select count(*) as failures from (s
 sends($all, 'select count(*) as failures from (with child as (select customer as from_field from orders where customer is not null), parent as (select _id as to_field from customers) '
 	. 'select from_field from child left join parent on child.from_field = parent.to_field where parent.to_field is null) dbt_internal_test');
 sends(0, 'select max(placed) as max_loaded_at from orders');
+
+note('Grafana, by its macros: $__timeGroup, and $__timeFilter with an index');
+sends(17, q{SELECT floor(extract(epoch from placed)/3600)*3600 AS "time", count(*) AS "orders", sum(total) AS "total" FROM orders }
+	. q{WHERE placed BETWEEN '2024-01-01T00:00:00Z' AND '2024-01-02T00:00:00Z' GROUP BY 1 ORDER BY 1});
 
 note('Metabase 0.62, by its source');
 sends(0, 'SELECT TRUE AS "_" FROM "orders" WHERE 1 <> 1 LIMIT 0');
