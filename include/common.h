@@ -17,60 +17,37 @@
 /* ------------------------------- bson_write.c ------------------------------ */
 
 /* The alignment of a bson_t (bson-types.h), which is more than palloc() guarantees. */
-#define BSON_ALIGNMENT	128
+#define MONGO_BSON_ALIGNMENT	128
 
 /*
- * bson_palloc
+ * mongo_bson_palloc
  *		Returns space for a struct that contains a bson_t; it must not be passed to pfree().
  */
 static inline void *
-bson_palloc(MemoryContext context, Size size)
+mongo_bson_palloc(MemoryContext context, Size size)
 {
-	return (void *) TYPEALIGN(BSON_ALIGNMENT,
-							  MemoryContextAlloc(context, size + BSON_ALIGNMENT));
+	return (void *) TYPEALIGN(MONGO_BSON_ALIGNMENT,
+							  MemoryContextAlloc(context, size + MONGO_BSON_ALIGNMENT));
 }
 
-extern bool bson_appended(bool appended);
-extern bson_t *bson_create_in(MemoryContext context);
-extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
-extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
-extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
+extern void mongo_appended(bool appended);
+extern bson_t *mongo_bson_create_in(MemoryContext context);
+extern bson_t *mongo_bson_copy_in(MemoryContext context, const bson_t *source);
+extern bool mongo_bson_view(bson_t *view, const uint8_t *data, size_t length);
+extern bool mongo_bson_view_at(bson_t *view, const bson_iter_t *iter);
 
-/* libbson's functions that append, with a check of what they return; see bson_appended(). */
-#define bson_append_array(...) bson_appended((bson_append_array)(__VA_ARGS__))
-#define bson_append_array_end(...) bson_appended((bson_append_array_end)(__VA_ARGS__))
-#define bson_append_binary(...) bson_appended((bson_append_binary)(__VA_ARGS__))
-#define bson_append_bool(...) bson_appended((bson_append_bool)(__VA_ARGS__))
-#define bson_append_code(...) bson_appended((bson_append_code)(__VA_ARGS__))
-#define bson_append_code_with_scope(...) bson_appended((bson_append_code_with_scope)(__VA_ARGS__))
-#define bson_append_date_time(...) bson_appended((bson_append_date_time)(__VA_ARGS__))
-#define bson_append_dbpointer(...) bson_appended((bson_append_dbpointer)(__VA_ARGS__))
-#define bson_append_decimal128(...) bson_appended((bson_append_decimal128)(__VA_ARGS__))
-#define bson_append_document(...) bson_appended((bson_append_document)(__VA_ARGS__))
-#define bson_append_document_begin(...) bson_appended((bson_append_document_begin)(__VA_ARGS__))
-#define bson_append_document_end(...) bson_appended((bson_append_document_end)(__VA_ARGS__))
-#define bson_append_double(...) bson_appended((bson_append_double)(__VA_ARGS__))
-#define bson_append_int32(...) bson_appended((bson_append_int32)(__VA_ARGS__))
-#define bson_append_int64(...) bson_appended((bson_append_int64)(__VA_ARGS__))
-#define bson_append_iter(...) bson_appended((bson_append_iter)(__VA_ARGS__))
-#define bson_append_maxkey(...) bson_appended((bson_append_maxkey)(__VA_ARGS__))
-#define bson_append_minkey(...) bson_appended((bson_append_minkey)(__VA_ARGS__))
-#define bson_append_null(...) bson_appended((bson_append_null)(__VA_ARGS__))
-#define bson_append_oid(...) bson_appended((bson_append_oid)(__VA_ARGS__))
-#define bson_append_symbol(...) bson_appended((bson_append_symbol)(__VA_ARGS__))
-#define bson_append_timestamp(...) bson_appended((bson_append_timestamp)(__VA_ARGS__))
-#define bson_append_undefined(...) bson_appended((bson_append_undefined)(__VA_ARGS__))
-#define bson_append_utf8(...) bson_appended((bson_append_utf8)(__VA_ARGS__))
-#define bson_append_value(...) bson_appended((bson_append_value)(__VA_ARGS__))
-#define bson_append_array_begin(...) bson_appended((mongo_bson_array_begin)(__VA_ARGS__))
-#define bson_concat(...) bson_appended((bson_concat)(__VA_ARGS__))
+static inline bson_t *
+mongo_bson_create(void)
+{
+	return mongo_bson_create_in(CurrentMemoryContext);
+}
 
 /*-------------------------------------------------------------------------
  * Writing BSON documents.  A template shows the shape of a document in MongoDB's notation,
  * with @1 to @9 for values.
  *
- * bson_append_template(match, "{$or: [{@1: {$lt: @2}}, {@1: NaN}]}",
- * 					 bson_utf8(path), bson_double(bound));
+ * mongo_append_template(match, "{$or: [{@1: {$lt: @2}}, {@1: NaN}]}",
+ * 					 mongo_utf8(path), mongo_double(bound));
  *
  * A template is parsed each time, at a cost of some ten instructions per character.
  * Therefore append functions write what is needed for each row, and most of what is needed
@@ -92,116 +69,162 @@ typedef struct _bson_value_t BsonValue;
  */
 
 static inline bson_value_t
-bson_int32(int32 number)
+mongo_int32(int32 number)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_INT32, .value.v_int32 = number};
 }
 
 static inline bson_value_t
-bson_int64(int64 number)
+mongo_int64(int64 number)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_INT64, .value.v_int64 = number};
 }
 
 /* Returns an Int32 if the number fits, else an Int64. */
 static inline bson_value_t
-bson_integer(int64 number)
+mongo_integer(int64 number)
 {
 	return number >= PG_INT32_MIN && number <= PG_INT32_MAX ?
-		bson_int32((int32) number) : bson_int64(number);
+		mongo_int32((int32) number) : mongo_int64(number);
 }
 
 static inline bson_value_t
-bson_double(double number)
+mongo_double(double number)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_DOUBLE, .value.v_double = number};
 }
 
 static inline bson_value_t
-bson_bool(bool truth)
+mongo_bool(bool truth)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_BOOL, .value.v_bool = truth};
 }
 
 static inline bson_value_t
-bson_null(void)
+mongo_null(void)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_NULL};
 }
 
 /* Returns a Date, of milliseconds since 1970. */
 static inline bson_value_t
-bson_date(int64 millis)
+mongo_date(int64 millis)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_DATE_TIME, .value.v_datetime = millis};
 }
 
+/* Returns a Timestamp, of seconds since 1970 << 32 | number within the second. */
 static inline bson_value_t
-bson_oid(const bson_oid_t *oid)
+mongo_timestamp(uint64 time)
+{
+	return (bson_value_t) {.value_type = BSON_TYPE_TIMESTAMP,
+		.value.v_timestamp = {(uint32) (time >> 32), (uint32) time}};
+}
+
+static inline bson_value_t
+mongo_oid(const bson_oid_t *oid)
 {
 	return (bson_value_t) {.value_type = BSON_TYPE_OID, .value.v_oid = *oid};
 }
 
 /* Return a String, whose text is in UTF-8; length in bytes. */
 static inline bson_value_t
-bson_utf8_sized(const char *string, size_t length)
+mongo_utf8_sized(const char *string, size_t length)
 {
-	return (bson_value_t)
-	{
-		.value_type = BSON_TYPE_UTF8,
-			.value.v_utf8 = {unconstify(char *, string), (uint32) length}
-	};
+	return (bson_value_t) {.value_type = BSON_TYPE_UTF8,
+		.value.v_utf8 = {unconstify(char *, string), (uint32) length}};
 }
 
 static inline bson_value_t
-bson_utf8(const char *string)
+mongo_utf8(const char *string)
 {
-	return bson_utf8_sized(string, strlen(string));
+	return mongo_utf8_sized(string, strlen(string));
 }
 
 static inline bson_value_t
-bson_regex(const char *pattern, const char *options)
+mongo_regex(const char *pattern, const char *options)
 {
-	return (bson_value_t)
-	{
-		.value_type = BSON_TYPE_REGEX,
-			.value.v_regex = {unconstify(char *, pattern), unconstify(char *, options)}
-	};
+	return (bson_value_t) {.value_type = BSON_TYPE_REGEX,
+		.value.v_regex = {unconstify(char *, pattern), unconstify(char *, options)}};
 }
 
 static inline bson_value_t
-bson_binary(bson_subtype_t subtype, const uint8_t *bytes, uint32 length)
+mongo_binary(bson_subtype_t subtype, const uint8_t *bytes, uint32 length)
 {
-	return (bson_value_t)
-	{
-		.value_type = BSON_TYPE_BINARY,
-			.value.v_binary = {unconstify(uint8_t *, bytes), length, subtype}
-	};
+	return (bson_value_t) {.value_type = BSON_TYPE_BINARY,
+		.value.v_binary = {unconstify(uint8_t *, bytes), length, subtype}};
 }
 
 static inline bson_value_t
-bson_document(const bson_t *document)
+mongo_document(const bson_t *document)
 {
-	return (bson_value_t)
-	{
-		.value_type = BSON_TYPE_DOCUMENT,
-			.value.v_doc = {unconstify(uint8_t *, bson_get_data(document)), document->len}
-	};
+	return (bson_value_t) {.value_type = BSON_TYPE_DOCUMENT,
+		.value.v_doc = {unconstify(uint8_t *, bson_get_data(document)), document->len}};
 }
 
 /* Returns a document with the keys "0", "1" and so on as an array. */
 static inline bson_value_t
-bson_array(const bson_t *array)
+mongo_array(const bson_t *array)
 {
-	bson_value_t value = bson_document(array);
+	bson_value_t value = mongo_document(array);
 
 	value.value_type = BSON_TYPE_ARRAY;
 	return value;
 }
 
 /*
- * bson_append_template() appends the members of a template, which is an object.
- * bson_append_member() appends a template of any kind as one member.  bson_from_template()
+ * Append a value, or begin and end a document or an array in the document.  Raise 54000.  Where
+ * a key's length is known, or the value is not at hand as one, libbson's own functions append,
+ * within mongo_appended().
+ */
+
+static inline void
+mongo_append(bson_t *document, const char *key, bson_value_t value)
+{
+	mongo_appended(bson_append_value(document, key, (int) strlen(key), &value));
+}
+
+static inline void
+mongo_append_document_begin(bson_t *document, const char *key, bson_t *child)
+{
+	mongo_appended(bson_append_document_begin(document, key, (int) strlen(key), child));
+}
+
+static inline void
+mongo_append_document_end(bson_t *document, bson_t *child)
+{
+	mongo_appended(bson_append_document_end(document, child));
+}
+
+static inline void
+mongo_append_array_begin(bson_t *document, const char *key, bson_t *child)
+{
+	mongo_appended(bson_append_array_unsafe_begin(document, key, (int) strlen(key), child));
+}
+
+static inline void
+mongo_append_array_end(bson_t *document, bson_t *child)
+{
+	mongo_appended(bson_append_array_end(document, child));
+}
+
+/* Appends the value at an iterator; its own key if 'key' is NULL. */
+static inline void
+mongo_append_iter(bson_t *document, const char *key, const bson_iter_t *iter)
+{
+	mongo_appended(bson_append_iter(document, key, key == NULL ? 0 : (int) strlen(key), iter));
+}
+
+/* Appends all elements of 'source'. */
+static inline void
+mongo_concat(bson_t *document, const bson_t *source)
+{
+	mongo_appended(bson_concat(document, source));
+}
+
+/*
+ * mongo_append_template() appends the members of a template, which is an object.
+ * mongo_append_member() appends a template of any kind as one member.  mongo_from_template()
  * returns a document, or an array, in the current memory context.
  *
  * In templates keys and operators have no quotes.  Values are integers, 'strings' (without
@@ -209,21 +232,21 @@ bson_array(const bson_t *array)
  * and @1 to @9 for the values that follow the template.  @1 may also be a key; it must be a
  * string then.
  */
-#define bson_append_template(document, text, ...) \
-	bson_append_template_values(document, text, BSON_VALUES(__VA_ARGS__))
-#define bson_append_member(document, key, text, ...) \
-	bson_append_member_values(document, key, text, BSON_VALUES(__VA_ARGS__))
-#define bson_from_template(text, ...) \
-	bson_from_template_values(text, BSON_VALUES(__VA_ARGS__))
+#define mongo_append_template(document, text, ...) \
+	mongo_append_template_values(document, text, MONGO_VALUES(__VA_ARGS__))
+#define mongo_append_member(document, key, text, ...) \
+	mongo_append_member_values(document, key, text, MONGO_VALUES(__VA_ARGS__))
+#define mongo_from_template(text, ...) \
+	mongo_from_template_values(text, MONGO_VALUES(__VA_ARGS__))
 
-#define BSON_VALUES(...) \
+#define MONGO_VALUES(...) \
 	(const BsonValue[]) {__VA_ARGS__}, \
 	(int) (sizeof((const BsonValue[]) {__VA_ARGS__}) / sizeof(BsonValue))
 
 /*
  * An array being written, with the key of its next element.  It is created by
- * bson_array_create(), or in a document by {.bson = &child} after
- * BSON_APPEND_ARRAY_BEGIN(document, key, &child).
+ * mongo_array_create(), or in a document by {.bson = &child} after
+ * mongo_append_array_begin(document, key, &child).
  */
 typedef struct BsonArray
 {
@@ -231,25 +254,25 @@ typedef struct BsonArray
 	uint32		count;			/* elements so far */
 } BsonArray;
 
-#define bson_array_append_template(array, text, ...) \
-	bson_array_append_template_values(array, text, BSON_VALUES(__VA_ARGS__))
+#define mongo_array_append_template(array, text, ...) \
+	mongo_array_append_template_values(array, text, MONGO_VALUES(__VA_ARGS__))
 
-extern void bson_append_template_values(bson_t *document, const char *text,
+extern void mongo_append_template_values(bson_t *document, const char *text,
 										const BsonValue *values, int nvalues);
-extern void bson_append_member_values(bson_t *document, const char *key, const char *text,
+extern void mongo_append_member_values(bson_t *document, const char *key, const char *text,
 									  const BsonValue *values, int nvalues);
-extern bson_t *bson_from_template_values(const char *text,
+extern bson_t *mongo_from_template_values(const char *text,
 										 const BsonValue *values, int nvalues);
-extern void bson_append_condition(bson_t *document, const char *path,
+extern void mongo_append_condition(bson_t *document, const char *path,
 								  const char *operator_name, bson_value_t value);
-extern bson_value_t bson_field(const char *path);
-extern bson_value_t bson_first(const bson_t *document);
-extern BsonArray bson_array_create(void);
-extern void bson_array_append(BsonArray *array, bson_value_t value);
-extern void bson_array_append_template_values(BsonArray *array, const char *text,
+extern bson_value_t mongo_field_path(const char *path);
+extern bson_value_t mongo_first_value(const bson_t *document);
+extern BsonArray mongo_array_create(void);
+extern void mongo_array_append(BsonArray *array, bson_value_t value);
+extern void mongo_array_append_template_values(BsonArray *array, const char *text,
 											  const BsonValue *values, int nvalues);
-extern void bson_array_begin_document(BsonArray *array, bson_t *document);
-extern void bson_array_end_document(BsonArray *array, bson_t *document);
+extern void mongo_array_begin_document(BsonArray *array, bson_t *document);
+extern void mongo_array_end_document(BsonArray *array, bson_t *document);
 
 extern char *mongo_printable(const char *text);
 

@@ -23,10 +23,8 @@
 #include <mongoc/mongoc.h>
 
 /* libbson 2 has a new name for the function that does not check keys. */
-#if BSON_CHECK_VERSION(2, 0, 0)
-#define mongo_bson_array_begin bson_append_array_unsafe_begin
-#else
-#define mongo_bson_array_begin bson_append_array_begin
+#if !BSON_CHECK_VERSION(2, 0, 0)
+#define bson_append_array_unsafe_begin bson_append_array_begin
 #endif
 
 /* libmongoc 2 has no macro for w=-1, which older versions accept. */

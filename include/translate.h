@@ -454,8 +454,8 @@ typedef struct MongoScope
 #define MONGO_MAX_ARGUMENTS	8
 
 /* Builds an expression from BSON values. */
-#define mongo_expression(template, ...) \
-	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
+#define mongo_expression(text, ...) \
+	mongo_expression_of_values(text, MONGO_VALUES(__VA_ARGS__))
 
 extern bool mongo_digits_fit(MongoDigits digits);
 extern const char *mongo_variable_name(int number);
@@ -464,12 +464,12 @@ extern MongoValue mongo_decimal_value(const char *text);
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
 extern void mongo_append_expression(bson_t *document, const char *key, const bson_t *expression);
-extern bson_t *mongo_expression_of_values(const char *template, const BsonValue *values,
+extern bson_t *mongo_expression_of_values(const char *text, const BsonValue *values,
 										  int nvalues);
 extern MongoValue mongo_argument(bson_value_t value);
-extern bson_t *mongo_expand_template(const char *template, const MongoValue *arguments,
+extern bson_t *mongo_expand_template(const char *text, const MongoValue *arguments,
 									 int narguments);
-extern MongoValue mongo_result(const char *template, const MongoValue *arguments, int narguments,
+extern MongoValue mongo_result(const char *text, const MongoValue *arguments, int narguments,
 							   Oid type, bool nullable);
 extern bool mongo_is_too_deep(const bson_t *document);
 extern bool mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
@@ -523,9 +523,9 @@ typedef struct MongoVariable
 extern Const *mongo_command_to_const(const bson_t *command);
 extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
 extern void mongo_mark_ors(bson_t *filter, bool only_filter);
-extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
+extern MongoMatch mongo_command_bind(const MongoCommandTemplate *command_template, const Datum *values,
 									 const bool *isnull, bool *widened, bson_t *command);
-extern void mongo_command_describe(const MongoCommandTemplate *template, const char *const *names,
+extern void mongo_command_describe(const MongoCommandTemplate *command_template, const char *const *names,
 								   bson_t *command);
 extern void mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *command);
 extern void mongo_describe_variables(const char *const *names, int nvariables, bson_t *command);

@@ -218,6 +218,19 @@ def needless_externs(tree):
             yield "%s: %s" % (path, name)
 
 
+def names_of_libbson(tree):
+    """libbson's name space is left to it, and nothing that it failed to append is overlooked."""
+    for path, text in tree.text.items():
+        for name, *_ in tree.functions(path):
+            if name.startswith("bson_"):
+                yield "%s defines %s" % (path, name)
+        if path != "include/compat.h":
+            for name in re.findall(r"^#define ((?:bson|BSON)_\w+)", text, re.MULTILINE):
+                yield "%s defines %s" % (path, name)
+        for call in re.findall(r"[;{})]\n\s*((?:bson|BSON)_(?:append|APPEND|concat)\w*)\(", text):
+            yield "%s drops the result of %s" % (path, call)
+
+
 def arrows(tree):
     """docs/internals/architecture.md has a table of folders and the folders that each may use."""
     allowed = {}
@@ -254,6 +267,7 @@ CHECKS = {
     "static names are in one file": repeated_static_names,
     "headers in include are for several folders": headers_of_one_folder,
     "what is extern is used elsewhere": needless_externs,
+    "names and results of libbson are respected": names_of_libbson,
 }
 
 

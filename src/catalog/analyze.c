@@ -207,7 +207,7 @@ open_sample(Sample *sample)
 	MongoColumns *columns = mongo_columns_create(CurrentMemoryContext, RelationGetRelid(relation),
 												 1, natts);
 	List	   *attributes = NIL;
-	bson_t	   *find = bson_create_in(CurrentMemoryContext);
+	bson_t	   *find = mongo_bson_create();
 	bson_iter_t projection;
 	const bson_t *project = NULL;
 
@@ -226,7 +226,7 @@ open_sample(Sample *sample)
 													 ALLOCSET_DEFAULT_SIZES);
 	mongo_append_projection(find, "projection", columns, attributes);
 	if (bson_iter_init_find(&projection, find, "projection"))
-		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
+		project = mongo_from_template("{$project: @1}", *bson_iter_value(&projection));
 	return mongo_sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
 							 project, options->fetch_size, &sample->usage);
 }
@@ -265,7 +265,7 @@ warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *at
 	for (int i = 0; i < ncolumns; i++)
 	{
 		const char *path = columns[i].path;
-		double		counts[BSON_TYPE_COUNT];
+		double		counts[MONGO_TYPE_COUNT];
 		uint32		types;
 		const char *meant;
 
@@ -344,7 +344,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
-	const bson_t *stage = bson_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
+	const bson_t *stage = mongo_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
 	MongoCursor *cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0, NULL);
 	const uint8_t *document;
 	uint32		length;
@@ -432,8 +432,8 @@ static double
 count_values(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index,
 			 uint32 types, bool *complete)
 {
-	BsonArray	aliases = bson_array_create();
-	BsonArray	stages = bson_array_create();
+	BsonArray	aliases = mongo_array_create();
+	BsonArray	stages = mongo_array_create();
 	bson_t	   *command;
 	const bson_t *reply;
 	ListCell   *cell;
@@ -442,16 +442,16 @@ count_values(UserMapping *user, const MongoTableOptions *options, const MongoInd
 	bson_iter_t read;
 
 	foreach(cell, mongo_bson_type_aliases(types))
-		bson_array_append(&aliases, bson_utf8(lfirst(cell)));
-	bson_array_append_template(&stages, "{$group: {_id: @1}}", bson_field(index->keys[0].path));
-	bson_array_append_template(&stages, "{$limit: @1}", bson_int32(MOST_VALUES));
-	bson_array_append_template(&stages,
+		mongo_array_append(&aliases, mongo_utf8(lfirst(cell)));
+	mongo_array_append_template(&stages, "{$group: {_id: @1}}", mongo_field_path(index->keys[0].path));
+	mongo_array_append_template(&stages, "{$limit: @1}", mongo_int32(MOST_VALUES));
+	mongo_array_append_template(&stages,
 							   "{$group: {_id: null, all: {$sum: 1},"
 							   " read: {$sum: {$cond: [{$in: [{$type: '$_id'}, @1]}, 1, 0]}}}}",
-							   bson_array(aliases.bson));
+							   mongo_array(aliases.bson));
 	command = mongo_aggregate_command(options, stages.bson);
-	bson_append_template(command, "{hint: @1, maxTimeMS: @2, cursor: {}}",
-						 bson_utf8(index->name), bson_int32(COUNTING_MS));
+	mongo_append_template(command, "{hint: @1, maxTimeMS: @2, cursor: {}}",
+						 mongo_utf8(index->name), mongo_int32(COUNTING_MS));
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(options->database),
 							  command, NULL);
 	if (!bson_iter_init(&iter, reply) ||

@@ -72,8 +72,8 @@ extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *
  */
 
 /* The number of bits that MONGO_BSON_BIT uses, and the BSON type of each. */
-#define BSON_TYPE_COUNT	0x16
-#define BSON_TYPE_OF_BIT(number) \
+#define MONGO_TYPE_COUNT	0x16
+#define MONGO_TYPE_OF_BIT(number) \
 	((number) == 0x14 ? BSON_TYPE_MAXKEY : \
 	 (number) == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) (number))
 
@@ -95,7 +95,7 @@ typedef struct SampledField
 	int			name_length;
 	const char *path;			/* of a requested field; else NULL */
 	bool		is_above;		/* does it contain a requested field? */
-	double		counts[BSON_TYPE_COUNT];	/* documents, by type */
+	double		counts[MONGO_TYPE_COUNT];	/* documents, by type */
 	uint64		seen_in;		/* number of the last document that had it */
 	bson_type_t last_type;		/* in that document */
 	uint32		kinds;			/* of its values, for an import */
@@ -126,7 +126,7 @@ typedef struct FieldSample
 extern FieldSample *mongo_field_sample_create(bool for_import, int nesting);
 extern SampledField *mongo_field_sample_find(FieldSample *sample, const char *path, bool add);
 extern void mongo_field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length);
-extern double mongo_sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT],
+extern double mongo_sampled_field_counts(const SampledField *field, double counts[MONGO_TYPE_COUNT],
 										 uint32 *types);
 extern uint32 mongo_sampled_field_last_type(const FieldSample *sample, const SampledField *field);
 extern const char *mongo_nearest_field(FieldSample *sample, const char *path);

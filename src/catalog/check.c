@@ -73,7 +73,7 @@ static void
 add_finding(const Check *check, const char *finding, const char *field, const char *column,
 			double documents, uint32 types, const char *detail)
 {
-	Datum		names[BSON_TYPE_COUNT];
+	Datum		names[MONGO_TYPE_COUNT];
 	int			count = 0;
 	NameData	name;
 	bool		isnull[] = {false, false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
@@ -88,10 +88,10 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 	};
 
 	namestrcpy(&name, column != NULL ? column : "");
-	for (int i = 0; i < BSON_TYPE_COUNT; i++)
+	for (int i = 0; i < MONGO_TYPE_COUNT; i++)
 	{
 		if ((types & ((uint32) 1 << i)) != 0)
-			names[count++] = CStringGetTextDatum(mongo_bson_type_name(BSON_TYPE_OF_BIT(i)));
+			names[count++] = CStringGetTextDatum(mongo_bson_type_name(MONGO_TYPE_OF_BIT(i)));
 	}
 	values[5] = PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
 	tuplestore_putvalues(check->result->setResult, check->result->setDesc,
@@ -302,7 +302,7 @@ report_columns(const Check *check)
 	for (int i = 0; i < check->ncolumns; i++)
 	{
 		const CheckedColumn *column = &check->columns[i];
-		double		counts[BSON_TYPE_COUNT];
+		double		counts[MONGO_TYPE_COUNT];
 		uint32		types;
 
 		if (column->mismatches > 0)
@@ -325,7 +325,7 @@ report_fields(const Check *check, const SampledField *parent, const char *prefix
 	for (const SampledField *field = parent->first_child; field != NULL; field = field->next)
 	{
 		char	   *path = psprintf("%s%s", prefix, field->name);
-		double		counts[BSON_TYPE_COUNT];
+		double		counts[MONGO_TYPE_COUNT];
 		uint32		types;
 		double		documents = mongo_sampled_field_counts(field, counts, &types);
 
@@ -386,7 +386,7 @@ static void
 report_ids(const Check *check)
 {
 	const SampledField *field = mongo_field_sample_find(check->sample, "_id", false);
-	double		counts[BSON_TYPE_COUNT];
+	double		counts[MONGO_TYPE_COUNT];
 	uint32		types;
 
 	if (field != NULL && mongo_sampled_field_counts(field, counts, &types) > 0)

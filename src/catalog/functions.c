@@ -158,7 +158,7 @@ explained_reads(const bson_iter_t *explained)
 {
 	bson_t		command;
 
-	return bson_view_at(&command, explained) && command_only_reads(&command);
+	return mongo_bson_view_at(&command, explained) && command_only_reads(&command);
 }
 
 static bool
@@ -271,12 +271,12 @@ refuse_command(const bson_t *command, const char *name)
 static const bson_t *
 command_from_datum(Datum value)
 {
-	bson_t	   *parent = bson_create_in(CurrentMemoryContext);
+	bson_t	   *parent = mongo_bson_create();
 	bson_iter_t iter;
 	bson_t		view;
 
 	append_json_at(parent, "command", value, &iter);
-	if (!bson_view_at(&view, &iter))
+	if (!mongo_bson_view_at(&view, &iter))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must be a JSON object")));
@@ -284,7 +284,7 @@ command_from_datum(Datum value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must not be empty")));
-	return bson_copy_in(CurrentMemoryContext, &view);
+	return mongo_bson_copy_in(CurrentMemoryContext, &view);
 }
 
 /*
@@ -351,7 +351,7 @@ static const char *const aggregate_options[] = {
 static void
 append_options(bson_t *command, Datum options)
 {
-	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_t	   *holder = mongo_bson_create();
 	bson_iter_t document;
 	bson_iter_t option;
 
@@ -368,7 +368,7 @@ append_options(bson_t *command, Datum options)
 					 errmsg("mongo_aggregate() has no option \"%s\"",
 							mongo_from_utf8(bson_iter_key(&option))),
 					 errhint("Its options are allowDiskUse, hint, comment, collation, let, maxTimeMS and readConcern.")));
-		bson_append_iter(command, bson_iter_key(&option), -1, &option);
+		mongo_append_iter(command, bson_iter_key(&option), &option);
 	}
 }
 
@@ -382,15 +382,12 @@ static MongoCursor *
 open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 			   const char *collection, FunctionCallInfo fcinfo)
 {
-	bson_t	   *command = bson_create_in(context);
+	bson_t	   *command = mongo_bson_create_in(context);
 	bson_iter_t iter;
 	const char *stage;
 	const char *dubious_stage;
 
-	if (collection != NULL)
-		BSON_APPEND_UTF8(command, "aggregate", collection);
-	else
-		BSON_APPEND_INT32(command, "aggregate", 1);
+	mongo_append(command, "aggregate", collection != NULL ? mongo_utf8(collection) : mongo_int32(1));
 	append_json_at(command, "pipeline", PG_GETARG_DATUM(3), &iter);
 	if (!BSON_ITER_HOLDS_ARRAY(&iter))
 		ereport(ERROR,
@@ -400,7 +397,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	dubious_stage = find_stage(&iter, reading_stages, false);
 	if (dubious_stage != NULL)
 		prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
-	bson_append_template(command, "{cursor: {}}");
+	mongo_append_template(command, "{cursor: {}}");
 	if (!PG_ARGISNULL(4))
 		append_options(command, PG_GETARG_DATUM(4));
 	if (stage != NULL)

@@ -55,14 +55,14 @@ collection_from_entry(const bson_t *entry)
 List *
 mongo_list_collections(UserMapping *user, const char *database, const char *name)
 {
-	bson_t	   *command = bson_from_template("{listCollections: 1, nameOnly: true, authorizedCollections: true}");
+	bson_t	   *command = mongo_from_template("{listCollections: 1, nameOnly: true, authorizedCollections: true}");
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
 	List	   *result = NIL;
 
 	if (name != NULL)
-		bson_append_template(command, "{filter: {name: @1}}", bson_utf8(mongo_to_utf8(name)));
+		mongo_append_template(command, "{filter: {name: @1}}", mongo_utf8(mongo_to_utf8(name)));
 	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
 		.user = user,
 		.database = mongo_to_utf8(database),
@@ -76,7 +76,7 @@ mongo_list_collections(UserMapping *user, const char *database, const char *name
 		bson_t		entry;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!bson_view(&entry, data, length))
+		if (!mongo_bson_view(&entry, data, length))
 			mongo_report_bad_bson();
 		collection = collection_from_entry(&entry);
 		if (collection != NULL)
@@ -195,7 +195,7 @@ parse_keys(const bson_t *listed, MongoIndex *index)
 	bson_iter_t key;
 	bson_t		keys;
 
-	if (!bson_iter_init_find(&iter, listed, "key") || !bson_view_at(&keys, &iter) ||
+	if (!bson_iter_init_find(&iter, listed, "key") || !mongo_bson_view_at(&keys, &iter) ||
 		!bson_iter_init(&key, &keys))
 		return false;
 	index->keys = palloc(sizeof(MongoIndexKey) * MOST_KEYS);
@@ -259,8 +259,8 @@ mongo_parse_indexes(const bson_iter_t *array, MongoStatistics *result)
 		MongoIndex	index = {0};
 
 		CHECK_FOR_INTERRUPTS();
-		if (!bson_view_at(&view, &each) ||
-			(size += view.len) > LARGEST_INDEXES || !parse_index(bson_copy_in(CurrentMemoryContext, &view), &index))
+		if (!mongo_bson_view_at(&view, &each) ||
+			(size += view.len) > LARGEST_INDEXES || !parse_index(mongo_bson_copy_in(CurrentMemoryContext, &view), &index))
 			continue;
 		result->indexes = repalloc(result->indexes, sizeof(MongoIndex) * (result->nindexes + 1));
 		result->indexes[result->nindexes++] = index;
@@ -299,9 +299,9 @@ IndexListing
 mongo_list_indexes(UserMapping *user, const char *database, const char *collection,
 				   MongoStatistics *indexes, const char **refusal)
 {
-	const bson_t *command = bson_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
-											   bson_utf8(mongo_to_utf8(collection)),
-											   bson_int32(BATCH_SIZE));
+	const bson_t *command = mongo_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
+											   mongo_utf8(mongo_to_utf8(collection)),
+											   mongo_int32(BATCH_SIZE));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
 											mongo_to_utf8(database), command, NULL);
 	bson_iter_t iter;

@@ -24,19 +24,19 @@ MongoCursor *
 mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 				  const bson_t *last_stage, int batch, MongoUsage *usage)
 {
-	BsonArray	pipeline = bson_array_create();
+	BsonArray	pipeline = mongo_array_create();
 	bson_t	   *command;
 
 	mongo_append_deriving_stages(&pipeline, options);
 	if (size > 0)
-		bson_array_append_template(&pipeline, "{$sample: {size: @1}}", bson_int32(size));
+		mongo_array_append_template(&pipeline, "{$sample: {size: @1}}", mongo_int32(size));
 	if (last_stage != NULL)
-		bson_array_append(&pipeline, bson_document(last_stage));
+		mongo_array_append(&pipeline, mongo_document(last_stage));
 
 	/* $sample sorts if the sample is a large part of the collection */
 	command = mongo_aggregate_command(options, pipeline.bson);
-	bson_append_template(command, batch > 0 ? "{allowDiskUse: true, cursor: {batchSize: @1}}" :
-						 "{allowDiskUse: true, cursor: {}}", bson_int32(batch));
+	mongo_append_template(command, batch > 0 ? "{allowDiskUse: true, cursor: {batchSize: @1}}" :
+						 "{allowDiskUse: true, cursor: {}}", mongo_int32(batch));
 	return mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
 		.user = user,
 		.database = mongo_to_utf8(options->database),
@@ -117,8 +117,8 @@ mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 												  "mongo_fdw row count",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
-	bson_t	   *command = bson_from_template("{count: @1, readConcern: {level: 'local'}}",
-											 bson_utf8(mongo_to_utf8(options->collection)));
+	bson_t	   *command = mongo_from_template("{count: @1, readConcern: {level: 'local'}}",
+											 mongo_utf8(mongo_to_utf8(options->collection)));
 	const bson_t *reply;
 	bson_iter_t iter;
 	bson_iter_t count;
@@ -127,12 +127,12 @@ mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 	/* count works on views, but not on the rows that stages produce */
 	if (mongo_is_pipeline_table(options))
 	{
-		BsonArray	stages = bson_array_create();
+		BsonArray	stages = mongo_array_create();
 
 		mongo_append_deriving_stages(&stages, options);
-		bson_array_append_template(&stages, "{$count: 'n'}");
+		mongo_array_append_template(&stages, "{$count: 'n'}");
 		command = mongo_aggregate_command(options, stages.bson);
-		bson_append_template(command, "{allowDiskUse: true, cursor: {}}");
+		mongo_append_template(command, "{allowDiskUse: true, cursor: {}}");
 	}
 	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command,
 							  psprintf("could not count collection \"%s.%s\"",

@@ -487,7 +487,7 @@ mongo_import_field_type(const SampledField *field, const char *objectid_type)
  * because a column cannot read the array's elements.
  */
 double
-mongo_sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], uint32 *types)
+mongo_sampled_field_counts(const SampledField *field, double counts[MONGO_TYPE_COUNT], uint32 *types)
 {
 	double		documents = 0;
 
@@ -499,7 +499,7 @@ mongo_sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_CO
 			counts[BSON_TYPE_ARRAY] += above->counts[BSON_TYPE_ARRAY];
 	}
 	*types = 0;
-	for (int i = 0; i < BSON_TYPE_COUNT; i++)
+	for (int i = 0; i < MONGO_TYPE_COUNT; i++)
 	{
 		documents += counts[i];
 		if (counts[i] > 0 && i != BSON_TYPE_NULL && i != BSON_TYPE_UNDEFINED)

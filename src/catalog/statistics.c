@@ -69,8 +69,8 @@ fetch_multikey(UserMapping *user, const char *database, const char *collection,
 			   const char *utf8_name, bool *multikey)
 {
 	const bson_t *command =
-		bson_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
-						   bson_utf8(mongo_to_utf8(collection)), bson_utf8(utf8_name));
+		mongo_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
+						   mongo_utf8(mongo_to_utf8(collection)), mongo_utf8(utf8_name));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
 											mongo_to_utf8(database), command, NULL);
 	bson_iter_t iter;
@@ -87,7 +87,7 @@ fetch_multikey(UserMapping *user, const char *database, const char *collection,
 static char *
 describe_index(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index)
 {
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = mongo_bson_create();
 	const bson_t *holder;
 	bson_iter_t iter;
 	bool		ordinary = true;
@@ -100,17 +100,17 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const MongoI
 		bool		is_filter = strcmp(bson_iter_key(&iter), "partialFilterExpression") == 0;
 		const char *filter = is_filter ? mongo_json_show_value(&iter, false, 0) : NULL;
 
-		if (is_filter ? filter == NULL : !(bson_append_iter) (document, NULL, 0, &iter))
+		if (is_filter ? filter == NULL : !bson_append_iter(document, NULL, 0, &iter))
 			return NULL;
 		if (is_filter)
-			BSON_APPEND_UTF8(document, bson_iter_key(&iter), mongo_to_utf8(filter));
+			mongo_append(document, bson_iter_key(&iter), mongo_utf8(mongo_to_utf8(filter)));
 	}
 	for (int i = 0; i < index->nkeys; i++)
 		ordinary &= index->keys[i].kind <= MONGO_KEY_DESCENDING;
 	if (ordinary && fetch_multikey(user, options->database, options->collection,
 								   index->name, &multikey))
-		BSON_APPEND_BOOL(document, "multikey", multikey);
-	holder = bson_from_template("{index: @1}", bson_document(document));
+		mongo_append(document, "multikey", mongo_bool(multikey));
+	holder = mongo_from_template("{index: @1}", mongo_document(document));
 	return bson_iter_init_find(&iter, holder, "index") ?
 		mongo_json_show_value(&iter, false, 0) : NULL;
 }
@@ -277,7 +277,7 @@ read_statistics(Oid relid)
 		strcmp(TextDatumGetCString(values[COLUMN_COLLECTION - 1]),
 			   psprintf("%s.%s", options->database, options->collection)) == 0)
 	{
-		bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+		bson_t	   *holder = mongo_bson_create();
 		bson_iter_t iter;
 
 		statistics = palloc0(sizeof(MongoStatistics));

@@ -39,28 +39,26 @@ destroy_owned_bson(void *arg)
 }
 
 /*
- * bson_appended
- *		Returns its argument, which a function of libbson has returned.  Raises 54000 if it is
- *		false.
+ * mongo_appended
+ *		Raises 54000 unless its argument, which a function of libbson has returned, is true.
  *
  * libbson's functions that append return false where a document would exceed 1 GB, and then leave
- * a nested document uninitialized.  The macros in common.h check each of them.
+ * a nested document uninitialized.  Therefore each of their calls is the argument of this one.
  */
-bool
-bson_appended(bool appended)
+void
+mongo_appended(bool appended)
 {
 	if (!appended)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("document is too large for BSON")));
-	return true;
 }
 
 /* Returns a document to be initialized by the caller, which then calls adopt(). */
 static OwnedBson *
 allocate_owned_bson(MemoryContext context)
 {
-	return bson_palloc(context, sizeof(OwnedBson));
+	return mongo_bson_palloc(context, sizeof(OwnedBson));
 }
 
 /* Has the context destroy the document, and returns it. */
@@ -74,11 +72,11 @@ adopt(MemoryContext context, OwnedBson *owned)
 }
 
 /*
- * bson_create_in
+ * mongo_bson_create_in
  *		Returns an empty document, which lives in 'context'.  Raises 53200.
  */
 bson_t *
-bson_create_in(MemoryContext context)
+mongo_bson_create_in(MemoryContext context)
 {
 	OwnedBson  *owned = allocate_owned_bson(context);
 
@@ -87,11 +85,11 @@ bson_create_in(MemoryContext context)
 }
 
 /*
- * bson_copy_in
+ * mongo_bson_copy_in
  *		Returns a copy of a document, which lives in 'context'.  Raises 53200.
  */
 bson_t *
-bson_copy_in(MemoryContext context, const bson_t *source)
+mongo_bson_copy_in(MemoryContext context, const bson_t *source)
 {
 	OwnedBson  *owned = allocate_owned_bson(context);
 
@@ -100,30 +98,30 @@ bson_copy_in(MemoryContext context, const bson_t *source)
 }
 
 /*
- * bson_view
+ * mongo_bson_view
  *		Sets *view to a read-only document at these bytes, which must outlive it.  Returns false
  *		unless they have a document's length and end.  Never raises.
  */
 bool
-bson_view(bson_t *view, const uint8_t *data, size_t length)
+mongo_bson_view(bson_t *view, const uint8_t *data, size_t length)
 {
 	return bson_init_static(view, data, length);
 }
 
 /*
- * bson_view_at
- *		Does what bson_view() does, with the document at an iterator.  Returns false for any other
- *		type.
+ * mongo_bson_view_at
+ *		Does what mongo_bson_view() does, with the document at an iterator.  Returns false for any
+ *		other type.
  */
 bool
-bson_view_at(bson_t *view, const bson_iter_t *iter)
+mongo_bson_view_at(bson_t *view, const bson_iter_t *iter)
 {
 	const uint8_t *data = NULL;
 	uint32_t	length;
 
 	if (BSON_ITER_HOLDS_DOCUMENT(iter))
 		bson_iter_document(iter, &length, &data);
-	return data != NULL && bson_view(view, data, length);
+	return data != NULL && mongo_bson_view(view, data, length);
 }
 
 /* ---------- Writing BSON documents: templates, conditions, arrays --------- */
@@ -289,8 +287,8 @@ append_word(Reader *reader, bson_t *document, Word key)
 
 	if (end == reader->position)
 	{
-		value = bson_integer(number);
-		bson_append_value(document, key.start, key.length, &value);
+		value = mongo_integer(number);
+		mongo_appended(bson_append_value(document, key.start, key.length, &value));
 		return;
 	}
 	for (size_t i = 0; i < lengthof(constants); i++)
@@ -298,7 +296,7 @@ append_word(Reader *reader, bson_t *document, Word key)
 		if ((int) strlen(constants[i].name) == word.length &&
 			memcmp(constants[i].name, word.start, word.length) == 0)
 		{
-			bson_append_value(document, key.start, key.length, &constants[i].value);
+			mongo_appended(bson_append_value(document, key.start, key.length, &constants[i].value));
 			return;
 		}
 	}
@@ -317,28 +315,28 @@ append_any(Reader *reader, bson_t *document, Word key)
 	switch (next_character(reader))
 	{
 		case '{':
-			bson_append_document_begin(document, key.start, key.length, &child);
+			mongo_appended(bson_append_document_begin(document, key.start, key.length, &child));
 			append_members(reader, &child);
-			bson_append_document_end(document, &child);
+			mongo_appended(bson_append_document_end(document, &child));
 			break;
 		case '[':
-			bson_append_array_begin(document, key.start, key.length, &child);
+			mongo_appended(bson_append_array_unsafe_begin(document, key.start, key.length, &child));
 			append_elements(reader, &child);
-			bson_append_array_end(document, &child);
+			mongo_appended(bson_append_array_end(document, &child));
 			break;
 		case '\'':
 			start = ++reader->position;
 			while (*reader->position != '\'' && *reader->position != '\0')
 				reader->position++;
-			bson_append_utf8(document, key.start, key.length, start, reader->position - start);
+			mongo_appended(bson_append_utf8(document, key.start, key.length, start, reader->position - start));
 			expect(reader, '\'');
 			break;
 		case '@':
 			value = read_value(reader);
 			if (value->value_type != BSON_TYPE_ARRAY ||
-				!bson_view(&array, value->value.v_doc.data, value->value.v_doc.data_len))
+				!mongo_bson_view(&array, value->value.v_doc.data, value->value.v_doc.data_len))
 			{
-				bson_append_value(document, key.start, key.length, value);
+				mongo_appended(bson_append_value(document, key.start, key.length, value));
 				break;
 			}
 
@@ -346,9 +344,9 @@ append_any(Reader *reader, bson_t *document, Word key)
 			 * libbson prints a message if the keys of a document's array are
 			 * not numbers
 			 */
-			bson_append_array_begin(document, key.start, key.length, &child);
-			bson_concat(&child, &array);
-			bson_append_array_end(document, &child);
+			mongo_appended(bson_append_array_unsafe_begin(document, key.start, key.length, &child));
+			mongo_concat(&child, &array);
+			mongo_appended(bson_append_array_end(document, &child));
 			break;
 		default:
 			append_word(reader, document, key);
@@ -365,12 +363,12 @@ expect_end(Reader *reader)
 }
 
 /*
- * bson_append_template_values
- *		Appends the members of a template, which is an object.  See bson_append_template().
+ * mongo_append_template_values
+ *		Appends the members of a template, which is an object.  See mongo_append_template().
  */
 void
-bson_append_template_values(bson_t *document, const char *text,
-							const BsonValue *values, int nvalues)
+mongo_append_template_values(bson_t *document, const char *text,
+							 const BsonValue *values, int nvalues)
 {
 	Reader		reader = {text, text, values, nvalues};
 
@@ -379,12 +377,12 @@ bson_append_template_values(bson_t *document, const char *text,
 }
 
 /*
- * bson_append_member_values
- *		Appends a template of any kind as one member.  See bson_append_template().
+ * mongo_append_member_values
+ *		Appends a template of any kind as one member.  See mongo_append_template().
  */
 void
-bson_append_member_values(bson_t *document, const char *key, const char *text,
-						  const BsonValue *values, int nvalues)
+mongo_append_member_values(bson_t *document, const char *key, const char *text,
+						   const BsonValue *values, int nvalues)
 {
 	Reader		reader = {text, text, values, nvalues};
 
@@ -393,15 +391,15 @@ bson_append_member_values(bson_t *document, const char *key, const char *text,
 }
 
 /*
- * bson_from_template_values
+ * mongo_from_template_values
  *		Returns a document or an array made of a template, in the current memory context.  See
- *		bson_append_template().
+ *		mongo_append_template().
  */
 bson_t *
-bson_from_template_values(const char *text, const BsonValue *values, int nvalues)
+mongo_from_template_values(const char *text, const BsonValue *values, int nvalues)
 {
 	Reader		reader = {text, text, values, nvalues};
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = mongo_bson_create();
 
 	if (next_character(&reader) == '[')
 		append_elements(&reader, document);
@@ -412,37 +410,37 @@ bson_from_template_values(const char *text, const BsonValue *values, int nvalues
 }
 
 /*
- * bson_append_condition
+ * mongo_append_condition
  *		Appends {path: {operator: value}}.
  */
 void
-bson_append_condition(bson_t *document, const char *path, const char *operator_name,
-					  bson_value_t value)
+mongo_append_condition(bson_t *document, const char *path, const char *operator_name,
+					   bson_value_t value)
 {
 	bson_t		condition;
 
-	BSON_APPEND_DOCUMENT_BEGIN(document, path, &condition);
-	BSON_APPEND_VALUE(&condition, operator_name, &value);
-	bson_append_document_end(document, &condition);
+	mongo_append_document_begin(document, path, &condition);
+	mongo_append(&condition, operator_name, value);
+	mongo_appended(bson_append_document_end(document, &condition));
 }
 
 /*
- * bson_field
+ * mongo_field_path
  *		Returns "$path", which is the field's value in an expression; palloc'd.
  */
 bson_value_t
-bson_field(const char *path)
+mongo_field_path(const char *path)
 {
-	return bson_utf8(psprintf("$%s", path));
+	return mongo_utf8(psprintf("$%s", path));
 }
 
 /*
- * bson_first
+ * mongo_first_value
  *		Returns the value of the document's first element, which must exist.  It refers to the
  *		document.
  */
 bson_value_t
-bson_first(const bson_t *document)
+mongo_first_value(const bson_t *document)
 {
 	bson_iter_t iter;
 
@@ -452,38 +450,38 @@ bson_first(const bson_t *document)
 }
 
 /*
- * bson_array_create
+ * mongo_array_create
  *		Returns an empty array in the current memory context.
  */
 BsonArray
-bson_array_create(void)
+mongo_array_create(void)
 {
 	return (BsonArray)
 	{
-		.bson = bson_create_in(CurrentMemoryContext)
+		.bson = mongo_bson_create()
 	};
 }
 
 /*
- * bson_array_append
+ * mongo_array_append
  *		Appends a value as an element.
  */
 void
-bson_array_append(BsonArray *array, bson_value_t value)
+mongo_array_append(BsonArray *array, bson_value_t value)
 {
 	char		buffer[ARRAY_KEY_SIZE];
 	Word		key = array_key(array->count++, buffer);
 
-	bson_append_value(array->bson, key.start, key.length, &value);
+	mongo_appended(bson_append_value(array->bson, key.start, key.length, &value));
 }
 
 /*
- * bson_array_append_template_values
- *		Appends a template of any kind as an element.  See bson_append_template().
+ * mongo_array_append_template_values
+ *		Appends a template of any kind as an element.  See mongo_append_template().
  */
 void
-bson_array_append_template_values(BsonArray *array, const char *text,
-								  const BsonValue *values, int nvalues)
+mongo_array_append_template_values(BsonArray *array, const char *text,
+								   const BsonValue *values, int nvalues)
 {
 	char		buffer[ARRAY_KEY_SIZE];
 	Word		key = array_key(array->count++, buffer);
@@ -494,27 +492,27 @@ bson_array_append_template_values(BsonArray *array, const char *text,
 }
 
 /*
- * bson_array_begin_document
- *		Begins an element that is a document.  Until bson_array_end_document() only 'document' may
+ * mongo_array_begin_document
+ *		Begins an element that is a document.  Until mongo_array_end_document() only 'document' may
  *		be appended to.
  */
 void
-bson_array_begin_document(BsonArray *array, bson_t *document)
+mongo_array_begin_document(BsonArray *array, bson_t *document)
 {
 	char		buffer[ARRAY_KEY_SIZE];
 	Word		key = array_key(array->count++, buffer);
 
-	bson_append_document_begin(array->bson, key.start, key.length, document);
+	mongo_appended(bson_append_document_begin(array->bson, key.start, key.length, document));
 }
 
 /*
- * bson_array_end_document
- *		Ends the element that bson_array_begin_document() has begun.
+ * mongo_array_end_document
+ *		Ends the element that mongo_array_begin_document() has begun.
  */
 void
-bson_array_end_document(BsonArray *array, bson_t *document)
+mongo_array_end_document(BsonArray *array, bson_t *document)
 {
-	bson_append_document_end(array->bson, document);
+	mongo_appended(bson_append_document_end(array->bson, document));
 }
 
 /* ------------- Text of unknown origin, made safe for messages ------------- */

@@ -544,35 +544,35 @@ put_rare(MongoJsonOutput *output, const bson_iter_t *iter)
 	{
 		case BSON_TYPE_REGEX:
 			text = bson_iter_regex(iter, &options);
-			wrapper = bson_from_template("{$regularExpression: {pattern: @1, options: @2}}",
-										 bson_utf8(text), bson_utf8(options));
+			wrapper = mongo_from_template("{$regularExpression: {pattern: @1, options: @2}}",
+										  mongo_utf8(text), mongo_utf8(options));
 			break;
 		case BSON_TYPE_DBPOINTER:
 			bson_iter_dbpointer(iter, &length, &text, &oid);
-			wrapper = bson_from_template("{$dbPointer: {$ref: @1, $id: @2}}",
-										 bson_utf8(text), bson_oid(oid));
+			wrapper = mongo_from_template("{$dbPointer: {$ref: @1, $id: @2}}",
+										  mongo_utf8(text), mongo_oid(oid));
 			break;
 		case BSON_TYPE_CODE:
 			text = bson_iter_code(iter, &length);
-			wrapper = bson_from_template("{$code: @1}", bson_utf8_sized(text, length));
+			wrapper = mongo_from_template("{$code: @1}", mongo_utf8_sized(text, length));
 			break;
 		case BSON_TYPE_SYMBOL:
 			text = bson_iter_symbol(iter, &length);
-			wrapper = bson_from_template("{$symbol: @1}", bson_utf8_sized(text, length));
+			wrapper = mongo_from_template("{$symbol: @1}", mongo_utf8_sized(text, length));
 			break;
 		case BSON_TYPE_TIMESTAMP:
 			bson_iter_timestamp(iter, &seconds, &increment);
-			wrapper = bson_from_template("{$timestamp: {t: @1, i: @2}}",
-										 bson_int64(seconds), bson_int64(increment));
+			wrapper = mongo_from_template("{$timestamp: {t: @1, i: @2}}",
+										  mongo_int64(seconds), mongo_int64(increment));
 			break;
 		case BSON_TYPE_UNDEFINED:
-			wrapper = bson_from_template("{$undefined: true}");
+			wrapper = mongo_from_template("{$undefined: true}");
 			break;
 		case BSON_TYPE_MINKEY:
-			wrapper = bson_from_template("{$minKey: 1}");
+			wrapper = mongo_from_template("{$minKey: 1}");
 			break;
 		default:
-			wrapper = bson_from_template("{$maxKey: 1}");
+			wrapper = mongo_from_template("{$maxKey: 1}");
 			break;
 	}
 	if (!bson_iter_init(&members, wrapper))
@@ -753,12 +753,12 @@ mongo_json_is_readable(const bson_iter_t *iter)
 char *
 mongo_json_show_document(const bson_t *document)
 {
-	bson_t	   *member = bson_create_in(CurrentMemoryContext);
+	bson_t	   *member = mongo_bson_create();
 	bson_iter_t iter;
 	char	   *text = NULL;
 
-	if (BSON_APPEND_DOCUMENT(member, "", document) && bson_iter_init(&iter, member) &&
-		bson_iter_next(&iter))
+	mongo_append(member, "", mongo_document(document));
+	if (bson_iter_init(&iter, member) && bson_iter_next(&iter))
 		text = mongo_json_show_value(&iter, true, 0);
 	if (text == NULL)
 		ereport(ERROR,

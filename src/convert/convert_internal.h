@@ -182,7 +182,7 @@ typedef struct MongoWriteTarget
 
 /* Appends a value with libbson's function for this BSON type; or raises 54000. */
 #define MONGO_WRITE(target, type, ...) \
-	bson_append_##type((target)->document, (target)->key, (target)->key_length, ##__VA_ARGS__)
+	mongo_appended(bson_append_##type((target)->document, (target)->key, (target)->key_length, ##__VA_ARGS__))
 
 extern MongoWriteFunction mongo_write_json;
 

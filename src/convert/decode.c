@@ -362,18 +362,18 @@ show_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column,
 	/* json columns read every BSON type */
 	if (decoder->shown_by == NULL || column->reader->accepts == MONGO_BSON_ANY)
 		return;
-	field = bson_utf8(column->column.path);
-	type = bson_utf8(context->mismatch == MONGO_MISMATCH_BSON ? "invalid" :
-					 mongo_bson_type_name(bson_iter_type(&context->value)));
+	field = mongo_utf8(column->column.path);
+	type = mongo_utf8(context->mismatch == MONGO_MISMATCH_BSON ? "invalid" :
+					  mongo_bson_type_name(bson_iter_type(&context->value)));
 	if (decoder->shown.bson == NULL)
-		decoder->shown = bson_array_create();
+		decoder->shown = mongo_array_create();
 	if (context->mismatch != MONGO_MISMATCH_BSON &&
 		mongo_error_tables() != NIL && mongo_may_quote(column->column.name) &&
 		mongo_read_value(decoder->shown_by->reader, &context_of_value, &value, &ignored, &isnull))
-		bson_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
-								   *bson_iter_value(&value));
+		mongo_array_append_template(&decoder->shown, "{field: @1, type: @2, value: @3}", field, type,
+									*bson_iter_value(&value));
 	else
-		bson_array_append_template(&decoder->shown, "{field: @1, type: @2}", field, type);
+		mongo_array_append_template(&decoder->shown, "{field: @1, type: @2}", field, type);
 }
 
 static void
@@ -384,7 +384,7 @@ read_mismatches(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 
 	if (decoder->shown.bson == NULL)
 		return;
-	document = bson_from_template("{shown: @1}", bson_array(decoder->shown.bson));
+	document = mongo_from_template("{shown: @1}", mongo_array(decoder->shown.bson));
 	if (bson_iter_init(&iter, document) && bson_iter_next(&iter))
 		read_columns(decoder, decoder->shown_by, &iter, values, isnull);
 }

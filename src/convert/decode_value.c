@@ -681,7 +681,7 @@ mongo_read_point(MONGO_READ_ARGS)
 		return read_coordinates(context, iter, point);
 	if (!BSON_ITER_HOLDS_DOCUMENT(iter))
 		return mongo_read_text_form(reader, context, iter, value);
-	if (!bson_view_at(&document, iter) || bson_count_keys(&document) != 2 ||
+	if (!mongo_bson_view_at(&document, iter) || bson_count_keys(&document) != 2 ||
 		!bson_iter_init_find(&type, &document, "type") ||
 		!BSON_ITER_HOLDS_UTF8(&type) || strcmp(bson_iter_utf8(&type, NULL), "Point") != 0 ||
 		!bson_iter_init_find(&coordinates, &document, "coordinates") ||
@@ -701,7 +701,7 @@ mongo_read_point(MONGO_READ_ARGS)
 static bool
 read_token(MONGO_READ_ARGS)
 {
-	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_t	   *holder = mongo_bson_create();
 	bson_iter_t data;
 	bson_iter_t bits;
 	const uint8_t *bytes;
@@ -725,7 +725,7 @@ read_token(MONGO_READ_ARGS)
 		(void) hex_encode((const char *) bytes, size, digits);
 		text = psprintf("%s.%s", text, digits);
 	}
-	BSON_APPEND_UTF8(holder, "", text);
+	mongo_append(holder, "", mongo_utf8(text));
 	bson_iter_init_find(&result, holder, "");
 	return reader->type->read(reader, context, &result, value);
 }
@@ -783,13 +783,12 @@ mongo_append_token(bson_t *document, const char *key, const char *text)
 	/* MongoDB refuses what is no token */
 	if (ndigits == 0 || ndigits % 2 != 0 || strspn(dot + 1, "0123456789ABCDEFabcdef") < ndigits)
 		dot = NULL;
-	BSON_APPEND_DOCUMENT_BEGIN(document, key, &token);
-	bson_append_utf8(&token, "_data", -1, text, dot == NULL ? (int) strlen(text) : (int) (dot - text));
+	mongo_append_document_begin(document, key, &token);
+	mongo_append(&token, "_data", mongo_utf8_sized(text, dot == NULL ? (int) strlen(text) : (int) (dot - text)));
 	if (dot != NULL)
 	{
 		(void) hex_decode(dot + 1, ndigits, bits);
-		BSON_APPEND_BINARY(&token, "_typeBits", BSON_SUBTYPE_BINARY, (const uint8_t *) bits,
-						   (uint32) (ndigits / 2));
+		mongo_append(&token, "_typeBits", mongo_binary(BSON_SUBTYPE_BINARY, (const uint8_t *) bits, (uint32) (ndigits / 2)));
 	}
-	bson_append_document_end(document, &token);
+	mongo_append_document_end(document, &token);
 }

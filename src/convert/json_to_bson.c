@@ -462,9 +462,9 @@ write_regex(const MongoWriteTarget *target, const char *pattern, const char *opt
 	length = BSON_UINT32_TO_LE((uint32) bytes.len);
 	memcpy(bytes.data, &length, sizeof(length));
 
-	if (!bson_view(&element, (const uint8_t *) bytes.data, bytes.len))
+	if (!mongo_bson_view(&element, (const uint8_t *) bytes.data, bytes.len))
 		elog(ERROR, "malformed regular expression");
-	bson_concat(target->document, &element);
+	mongo_concat(target->document, &element);
 }
 
 /*
@@ -537,7 +537,7 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 	/* of the values that are documents, each has exactly two members */
 	if ((wrapper->is_text && text == NULL) ||
 		(BSON_ITER_HOLDS_DOCUMENT(value) &&
-		 (second != NULL || !bson_view_at(&members, value) || bson_count_keys(&members) != 2)))
+		 (second != NULL || !mongo_bson_view_at(&members, value) || bson_count_keys(&members) != 2)))
 		return false;
 	switch (wrapper->type)
 	{
@@ -573,7 +573,7 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 		case BSON_TYPE_CODE:
 			if (second == NULL)
 				MONGO_WRITE(target, code, text);
-			else if (bson_view_at(&scope, second))
+			else if (mongo_bson_view_at(&scope, second))
 				MONGO_WRITE(target, code_with_scope, text, &scope);
 			else
 				return false;
@@ -689,11 +689,11 @@ write_json_object(JsonInput *input, const MongoWriteTarget *target)
 	{
 		MONGO_WRITE(target, document_begin, &nested);
 		write_members(input, token, &nested);
-		bson_append_document_end(target->document, &nested);
+		mongo_append_document_end(target->document, &nested);
 		return;
 	}
 
-	object = input->spare != NULL ? input->spare : bson_create_in(CurrentMemoryContext);
+	object = input->spare != NULL ? input->spare : mongo_bson_create();
 	input->spare = NULL;
 	input->plain = true;
 	bson_reinit(object);
@@ -714,14 +714,14 @@ write_json_array(JsonInput *input, const MongoWriteTarget *target)
 	JsonTokenType token;
 	char		position[POSITION_SIZE];
 
-	MONGO_WRITE(target, array_begin, &nested);
+	MONGO_WRITE(target, array_unsafe_begin, &nested);
 	for (uint32 i = 0; (token = next_token(input)) != JSON_TOKEN_ARRAY_END; i++)
 	{
 		element.key_length = (int) bson_uint32_to_string(i, &element.key, position,
 														 sizeof(position));
 		write_json_value(input, token, &element);
 	}
-	bson_append_array_end(target->document, &nested);
+	mongo_append_array_end(target->document, &nested);
 }
 
 /* Appends the value that begins with this token. */

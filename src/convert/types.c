@@ -259,9 +259,9 @@ write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 														sizeof(buffer));
 		if (dimension < ARR_NDIM(writing->array) - 1)
 		{
-			MONGO_WRITE(&target, array_begin, &nested);
+			MONGO_WRITE(&target, array_unsafe_begin, &nested);
 			write_dimension(writing, dimension + 1, &nested);
-			bson_append_array_end(array, &nested);
+			mongo_append_array_end(array, &nested);
 		}
 		else
 		{
@@ -300,10 +300,10 @@ write_array(MONGO_WRITE_ARGS)
 	bson_t		nested;
 
 	(void) mongo_array_elements(PointerGetDatum(writing.array), &writing.values, &writing.isnull);
-	MONGO_WRITE(target, array_begin, &nested);
+	MONGO_WRITE(target, array_unsafe_begin, &nested);
 	if (ARR_NDIM(writing.array) > 0)
 		write_dimension(&writing, 0, &nested);
-	bson_append_array_end(target->document, &nested);
+	mongo_append_array_end(target->document, &nested);
 }
 
 /*
@@ -386,7 +386,7 @@ write_composite(MONGO_WRITE_ARGS)
 			mongo_append_datum(&nested, mongo_to_utf8(NameStr(attribute->attname)), -1,
 							   values[i], false, attribute->atttypid, attribute->atttypmod);
 	}
-	bson_append_document_end(target->document, &nested);
+	mongo_append_document_end(target->document, &nested);
 }
 
 static void
@@ -407,12 +407,12 @@ write_point(MONGO_WRITE_ARGS)
 	bson_t		coordinates;
 
 	MONGO_WRITE(target, document_begin, &geometry);
-	BSON_APPEND_UTF8(&geometry, "type", "Point");
-	BSON_APPEND_ARRAY_BEGIN(&geometry, "coordinates", &coordinates);
-	BSON_APPEND_DOUBLE(&coordinates, "0", point->x);
-	BSON_APPEND_DOUBLE(&coordinates, "1", point->y);
-	bson_append_array_end(&geometry, &coordinates);
-	bson_append_document_end(target->document, &geometry);
+	mongo_append(&geometry, "type", mongo_utf8("Point"));
+	mongo_append_array_begin(&geometry, "coordinates", &coordinates);
+	mongo_append(&coordinates, "0", mongo_double(point->x));
+	mongo_append(&coordinates, "1", mongo_double(point->y));
+	mongo_append_array_end(&geometry, &coordinates);
+	mongo_append_document_end(target->document, &geometry);
 }
 
 /* --------------------------- The table of types --------------------------- */

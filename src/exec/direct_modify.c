@@ -56,17 +56,17 @@ append_value(bson_t *document, const char *key, const MongoNewValue *new)
 static bson_value_t
 column_value(const MongoNewValue *new)
 {
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = mongo_bson_create();
 
 	append_value(document, "", new);
-	return bson_first(document);
+	return mongo_first_value(document);
 }
 
 /* Returns the value by which a $set makes the field NULL. */
 static bson_value_t
 null_value(bool write_null)
 {
-	return write_null ? bson_null() : bson_utf8("$$REMOVE");
+	return write_null ? mongo_null() : mongo_utf8("$$REMOVE");
 }
 
 /*
@@ -106,40 +106,40 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 	int64		least = grows ? min : adds ? min - value : min + value;
 	int64		greatest = !grows ? max : adds ? max - value : max + value;
 
-	bson_append_member(stage, new->path, sum_template, bson_field(new->path),
-					   column_value(new), bson_int64(least), bson_int64(greatest),
-					   bson_utf8(is_int64 ? "long" : "int"), null_value(write_null),
-					   bson_utf8(psprintf("field %s does not fit its column: ", new->path)),
-					   bson_utf8(adds ? "$add" : "$subtract"),
-					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
+	mongo_append_member(stage, new->path, sum_template, mongo_field_path(new->path),
+						column_value(new), mongo_int64(least), mongo_int64(greatest),
+						mongo_utf8(is_int64 ? "long" : "int"), null_value(write_null),
+						mongo_utf8(psprintf("field %s does not fit its column: ", new->path)),
+						mongo_utf8(adds ? "$add" : "$subtract"),
+						mongo_utf8(is_int64 ? "$toLong" : "$toInt"));
 }
 
 /* Appends {"0": {$set: {...}}}, for values that depend on the document. */
 static void
 build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	bson_t	   *set = mongo_bson_create();
 
 	for (int i = 0; i < count; i++)
 	{
 		const MongoNewValue *new = &values[i];
 
 		if (new->isnull)
-			bson_append_member(set, new->path, "@1", null_value(write_null));
+			mongo_append_member(set, new->path, "@1", null_value(write_null));
 		else if (new->kind == MONGO_ASSIGN_VALUE)
-			bson_append_condition(set, new->path, "$literal", column_value(new));
+			mongo_append_condition(set, new->path, "$literal", column_value(new));
 		else
 			append_sum(set, new, write_null);
 	}
-	bson_append_member(update, "0", "{$set: @1}", bson_document(set));
+	mongo_append_member(update, "0", "{$set: @1}", mongo_document(set));
 }
 
 /* Appends {$set: {...}, $unset: {...}}. */
 static void
 build_operators(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
-	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
+	bson_t	   *set = mongo_bson_create();
+	bson_t	   *unset = mongo_bson_create();
 
 	for (int i = 0; i < count; i++)
 	{
@@ -148,14 +148,14 @@ build_operators(const MongoNewValue *values, int count, bool write_null, bson_t 
 		if (!new->isnull)
 			append_value(set, new->path, new);
 		else if (write_null)
-			BSON_APPEND_NULL(set, new->path);
+			mongo_append(set, new->path, mongo_null());
 		else
-			BSON_APPEND_BOOL(unset, new->path, true);
+			mongo_append(unset, new->path, mongo_bool(true));
 	}
 	if (!bson_empty(set))
-		BSON_APPEND_DOCUMENT(update, "$set", set);
+		mongo_append(update, "$set", mongo_document(set));
 	if (!bson_empty(unset))
-		BSON_APPEND_DOCUMENT(update, "$unset", unset);
+		mongo_append(update, "$unset", mongo_document(unset));
 }
 
 /*
@@ -165,7 +165,7 @@ build_operators(const MongoNewValue *values, int count, bool write_null, bson_t 
 static bson_t *
 build_update(const MongoNewValue *values, int count, bool write_null)
 {
-	bson_t	   *update = bson_create_in(CurrentMemoryContext);
+	bson_t	   *update = mongo_bson_create();
 	bool		any_own = false;
 
 	for (int i = 0; i < count; i++)
@@ -197,7 +197,7 @@ describe_assignment(Relation relation, const MongoAssignment *assignment, MongoN
 typedef struct MongoDirectState
 {
 	MongoDirectPlan *plan;
-	MongoCommandTemplate template;
+	MongoCommandTemplate command_template;
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	Relation	relation;
 	const MongoTableOptions *options;
@@ -221,9 +221,9 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_struct_from_list(&mongo_direct_plan_type, scan->fdw_private);
-	state->template.command = mongo_command_from_const(CurrentMemoryContext,
-													   state->plan->command);
-	mongo_prepare_parameters(&state->template, state->plan->predicates);
+	state->command_template.command = mongo_command_from_const(CurrentMemoryContext,
+															   state->plan->command);
+	mongo_prepare_parameters(&state->command_template, state->plan->predicates);
 	state->expressions = ExecInitExprList(scan->fdw_exprs, (PlanState *) node);
 	state->relation = node->ss.ss_currentRelation;
 	state->options = mongo_table_options(entry->relid);
@@ -243,7 +243,7 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *assignments = state->plan->assignments;
 	MongoNewValue *values = palloc0(sizeof(MongoNewValue) * Max(list_length(assignments), 1));
-	int			next = state->template.nparameters;
+	int			next = state->command_template.nparameters;
 	ListCell   *cell;
 	int			i = 0;
 
@@ -271,7 +271,7 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 static bson_value_t
 update_value(const bson_t *update)
 {
-	return bson_has_field(update, "0") ? bson_array(update) : bson_document(update);
+	return bson_has_field(update, "0") ? mongo_array(update) : mongo_document(update);
 }
 
 /* Appends a field of the bound filter, if it exists, under another name. */
@@ -281,7 +281,7 @@ append_as(bson_t *document, const char *name, const bson_t *bound, const char *f
 	bson_iter_t iter;
 
 	if (bson_iter_init_find(&iter, bound, field))
-		bson_append_iter(document, name, -1, &iter);
+		mongo_append_iter(document, name, &iter);
 }
 
 /* Appends the fields of a findAndModify, or of an entry of update or delete. */
@@ -291,17 +291,17 @@ append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *fi
 {
 	append_as(document, plan->returns ? "query" : "q", filter, "filter");
 	if (plan->returns && update == NULL)
-		BSON_APPEND_BOOL(document, "remove", true);
+		mongo_append(document, "remove", mongo_bool(true));
 	else if (plan->returns)
-		bson_append_template(document, "{update: @1, new: true}", update_value(update));
+		mongo_append_template(document, "{update: @1, new: true}", update_value(update));
 	else if (update == NULL)
-		BSON_APPEND_INT32(document, "limit", plan->at_most_one ? 1 : 0);
+		mongo_append(document, "limit", mongo_int32(plan->at_most_one ? 1 : 0));
 	else
-		bson_append_template(document, "{u: @1, multi: @2}", update_value(update),
-							 bson_bool(!plan->at_most_one));
+		mongo_append_template(document, "{u: @1, multi: @2}", update_value(update),
+							  mongo_bool(!plan->at_most_one));
 	append_as(document, "fields", filter, "projection");
 	if (plan->simple_collation)
-		bson_append_template(document, "{collation: {locale: 'simple'}}");
+		mongo_append_template(document, "{collation: {locale: 'simple'}}");
 }
 
 /* Returns the command for EXPLAIN and the log; 'update' is NULL for DELETE. */
@@ -310,15 +310,15 @@ command_document(const MongoDirectState *state, const bson_t *filter, const bson
 {
 	const MongoDirectPlan *plan = state->plan;
 	const char *collection = mongo_to_utf8(plan->collection);
-	bson_t	   *operation = bson_create_in(CurrentMemoryContext);
+	bson_t	   *operation = mongo_bson_create();
 
 	if (plan->returns)
-		BSON_APPEND_UTF8(operation, "findAndModify", collection);
+		mongo_append(operation, "findAndModify", mongo_utf8(collection));
 	append_operation(operation, plan, filter, update);
 	return plan->returns ? operation :
-		bson_from_template(update != NULL ? "{update: @1, updates: [@2]}" :
-						   "{delete: @1, deletes: [@2]}",
-						   bson_utf8(collection), bson_document(operation));
+		mongo_from_template(update != NULL ? "{update: @1, updates: [@2]}" :
+							"{delete: @1, deletes: [@2]}",
+							mongo_utf8(collection), mongo_document(operation));
 }
 
 /* Sets *view to the bound filter or projection; returns false if there is none. */
@@ -333,7 +333,7 @@ bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 		!BSON_ITER_HOLDS_DOCUMENT(&iter))
 		return false;
 	bson_iter_document(&iter, &length, &data);
-	return bson_view(view, data, length);
+	return mongo_bson_view(view, data, length);
 }
 
 /*-------------------------------------------------------------------------
@@ -349,15 +349,15 @@ finds_row(const MongoDirectState *state)
 {
 	const MongoDirectPlan *plan = state->plan;
 	MongoAccessScope scope = mongo_scope_written(state->user->serverid, state->options);
-	bson_t	   *command = bson_from_template("{find: @1, limit: 1, singleBatch: true}",
-											 bson_utf8(scope.collection));
+	bson_t	   *command = mongo_from_template("{find: @1, limit: 1, singleBatch: true}",
+											  mongo_utf8(scope.collection));
 	MongoCursor *cursor;
 	uint32		length;
 	bool		found;
 
 	append_as(command, "filter", state->filter, "filter");
 	if (plan->simple_collation)
-		bson_append_template(command, "{collation: {locale: 'simple'}}");
+		mongo_append_template(command, "{collation: {locale: 'simple'}}");
 	mongo_before_read(&scope, GetCurrentCommandId(false));
 	mongo_log_command(plan->database, command, 0);
 	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
@@ -404,7 +404,7 @@ static bool
 compute_update(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *values = list_copy_tail(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
-										state->template.nparameters);
+										state->command_template.nparameters);
 	Computing	computing = {node, state};
 	ErrorData  *failure;
 
@@ -426,8 +426,8 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 static bool
 bind_plan(ForeignScanState *node, MongoDirectState *state)
 {
-	state->filter = bson_create_in(CurrentMemoryContext);
-	if (mongo_bind_parameters(&state->template, state->expressions, node->ss.ps.ps_ExprContext,
+	state->filter = mongo_bson_create();
+	if (mongo_bind_parameters(&state->command_template, state->expressions, node->ss.ps.ps_ExprContext,
 							  NULL, state->filter) == MONGO_MATCH_NONE)
 		return false;
 	return state->plan->operation != CMD_UPDATE || compute_update(node, state);
@@ -548,8 +548,8 @@ static bson_t *
 describe_update(ForeignScanState *node, ExplainState *es)
 {
 	MongoDirectState *state = node->fdw_state;
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
-	int			next = state->template.nparameters;
+	bson_t	   *set = mongo_bson_create();
+	int			next = state->command_template.nparameters;
 	ListCell   *cell;
 
 	foreach(cell, state->plan->assignments)
@@ -561,9 +561,9 @@ describe_update(ForeignScanState *node, ExplainState *es)
 		if (new.kind != MONGO_ASSIGN_VALUE)
 			text = psprintf("$%s %s %s", new.path,
 							new.kind == MONGO_ASSIGN_SUM ? "+" : "-", text);
-		BSON_APPEND_UTF8(set, new.path, mongo_to_utf8(text));
+		mongo_append(set, new.path, mongo_utf8(mongo_to_utf8(text)));
 	}
-	return bson_from_template("{$set: @1}", bson_document(set));
+	return mongo_from_template("{$set: @1}", mongo_document(set));
 }
 
 /* Returns the bound filter with expressions in place of values. */
@@ -571,13 +571,13 @@ static bson_t *
 describe_filter(ForeignScanState *node, ExplainState *es)
 {
 	const MongoDirectState *state = node->fdw_state;
-	int			nparameters = state->template.nparameters;
+	int			nparameters = state->command_template.nparameters;
 	const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = mongo_bson_create();
 
 	for (int i = 0; i < nparameters; i++)
 		names[i] = mongo_to_utf8(expression_text(node, es, i));
-	mongo_command_describe(&state->template, names, filter);
+	mongo_command_describe(&state->command_template, names, filter);
 	return filter;
 }
 
@@ -592,7 +592,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	bson_t	   *filter = state->filter;
 	bson_t	   *update = state->update;
 	const bson_t *command;
-	bool		is_known = filter != NULL || state->template.nparameters == 0;
+	bool		is_known = filter != NULL || state->command_template.nparameters == 0;
 
 	ExplainPropertyText("Foreign Namespace",
 						psprintf("%s.%s", state->plan->database,
@@ -644,7 +644,7 @@ truncate_one(Relation relation)
 											  GetCurrentCommandId(true));
 
 	writer->form.kind = MONGO_DELETE_MANY;
-	mongo_writer_add(writer, bson_create_in(CurrentMemoryContext), NULL);
+	mongo_writer_add(writer, mongo_bson_create(), NULL);
 	mongo_writer_finish(writer);
 }
 

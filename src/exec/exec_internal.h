@@ -168,7 +168,7 @@ typedef struct MongoScanState
 	MongoActiveScan reader;		/* first; not listed under plain EXPLAIN */
 	ForeignScanState *node;
 	MongoScanPlan *plan;
-	MongoCommandTemplate template;	/* of the run's command */
+	MongoCommandTemplate command_template;	/* of the run's command */
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
@@ -205,8 +205,8 @@ extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int number, bo
 										  int64 rows, const char **names, bson_t *command);
 extern void mongo_scan_start(ForeignScanState *node, MongoCursor *first);
 extern void mongo_scan_make_cached_slot(ForeignScanState *node);
-extern void mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates);
-extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
+extern void mongo_prepare_parameters(MongoCommandTemplate *command_template, const List *predicates);
+extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *command_template,
 										const List *expressions, ExprContext *econtext,
 										bool *widened, bson_t *command);
 

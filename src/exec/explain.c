@@ -82,7 +82,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 	bool		may_show = mongo_explain_may_show(es);
 	const char **names = parameter_names(node, es,
-										 state->template.nparameters + state->plan->nvariables);
+										 state->command_template.nparameters + state->plan->nvariables);
 
 	for (int i = 0; i < list_length(state->plan->commands); i++)
 	{
@@ -90,7 +90,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 
 		if (command == NULL || i != state->run.number || !may_show)
 		{
-			command = bson_create_in(CurrentMemoryContext);
+			command = mongo_bson_create();
 			mongo_bind_scan_command(node, i, !state->started || state->run.counts, 0, names,
 									command);
 		}
@@ -134,7 +134,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 			unknown = MONGO_UNKNOWN_PARAMETERS;
 		else if (command == NULL)
 		{
-			command = bson_create_in(CurrentMemoryContext);
+			command = mongo_bson_create();
 			if (mongo_bind_scan_command(node, i, true, 0, NULL, command) == MONGO_MATCH_NONE)
 				unknown = "no document can match, so nothing is sent";
 		}
@@ -439,15 +439,15 @@ static List *
 ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 			 const char *verbosity, Examined *examined)
 {
-	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
-	bson_t	   *wrapper = bson_create_in(CurrentMemoryContext);
+	bson_t	   *explain = mongo_bson_create();
+	bson_t	   *wrapper = mongo_bson_create();
 	PlanReader	reader = {NIL, examined};
 	const bson_t *reply;
 	bson_iter_t document;
 	char	   *error;
 
-	BSON_APPEND_DOCUMENT(explain, "explain", command);
-	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
+	mongo_append(explain, "explain", mongo_document(command));
+	mongo_append(explain, "verbosity", mongo_utf8(verbosity));
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
 							  explain, NULL);
 
@@ -458,7 +458,7 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 	error = reply_error(reply);
 	if (error != NULL)
 		return list_make1(error);
-	BSON_APPEND_DOCUMENT(wrapper, "", reply);
+	mongo_append(wrapper, "", mongo_document(reply));
 	if (bson_iter_init(&document, wrapper) && bson_iter_next(&document))
 		read_plan(&reader, &document, 0);
 	return reader.lines != NIL ? reader.lines :

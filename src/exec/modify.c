@@ -64,7 +64,7 @@ create_identity_log(MemoryContext context)
 	MongoIdentityLog *log = MemoryContextAllocZero(context, sizeof(MongoIdentityLog));
 
 	log->context = context;
-	log->scratch = bson_create_in(context);
+	log->scratch = mongo_bson_create_in(context);
 	log->capacity = INITIAL_CAPACITY;
 	log->data = MemoryContextAlloc(context, log->capacity);
 	return log;
@@ -84,7 +84,7 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length, I
 	Size		needed;
 
 	bson_reinit(log->scratch);
-	if (!bson_view(&document, data, length) ||
+	if (!mongo_bson_view(&document, data, length) ||
 		!bson_iter_init_find(&iter, &document, "_id"))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
@@ -122,7 +122,7 @@ find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
 		length = BSON_UINT32_FROM_LE(length);
 	}
 	if (length < 5 || length > log->length - offset ||
-		!bson_view(view, (const uint8_t *) log->data + offset, length))
+		!mongo_bson_view(view, (const uint8_t *) log->data + offset, length))
 		elog(ERROR, "row identity does not stand for an _id");
 }
 
@@ -318,8 +318,8 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 											options->write_null, options->generated_id);
 	state->row_context = AllocSetContextCreate(state->context, "mongo_fdw row",
 											   ALLOCSET_DEFAULT_SIZES);
-	state->document = bson_create_in(state->context);
-	state->second = bson_create_in(state->context);
+	state->document = mongo_bson_create_in(state->context);
+	state->second = mongo_bson_create_in(state->context);
 
 	/* COPY has no plan, and passes no CommandId */
 	state->writer = mongo_writer_create(state->context, relation,
@@ -777,7 +777,7 @@ queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, Tupl
 						  state->document, &generated, &oid);
 	if (state->writer->form.kind != MONGO_INSERT)
 	{
-		filter = bson_create_in(state->row_context);
+		filter = mongo_bson_create_in(state->row_context);
 		bson_reinit(state->second);
 		if (state->upsert != NULL)
 			mongo_row_to_upsert(state->upsert, slot->tts_values, slot->tts_isnull,
@@ -1092,12 +1092,11 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 static bson_t *
 describe_assignments(Oid relid, const List *attributes)
 {
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	bson_t	   *set = mongo_bson_create();
 	ListCell   *cell;
 
 	foreach(cell, attributes)
-		BSON_APPEND_UTF8(set, mongo_column_options(relid, lfirst_int(cell))->path,
-						 mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false))));
+		mongo_append(set, mongo_column_options(relid, lfirst_int(cell))->path, mongo_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false)))));
 	return set;
 }
 
@@ -1105,18 +1104,18 @@ describe_assignments(Oid relid, const List *attributes)
 static bson_t *
 describe_row_command(Oid relid, const char *collection, CmdType operation, const List *attributes)
 {
-	bson_value_t name = bson_utf8(mongo_to_utf8(collection));
+	bson_value_t name = mongo_utf8(mongo_to_utf8(collection));
 
 	switch (operation)
 	{
 		case CMD_INSERT:
-			return bson_from_template("{insert: @1}", name);
+			return mongo_from_template("{insert: @1}", name);
 		case CMD_UPDATE:
-			return bson_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
-									  name, bson_document(describe_assignments(relid, attributes)));
+			return mongo_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
+									   name, mongo_document(describe_assignments(relid, attributes)));
 		default:
-			return bson_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
-									  name);
+			return mongo_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
+									   name);
 	}
 }
 
@@ -1124,15 +1123,15 @@ describe_row_command(Oid relid, const char *collection, CmdType operation, const
 static bson_t *
 describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *options, bool returns)
 {
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
-	bson_t	   *update = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = mongo_bson_create();
+	bson_t	   *update = mongo_bson_create();
 
 	mongo_describe_upsert(layout, filter, update);
-	return bson_from_template(returns ?
-							  "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
-							  "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
-							  bson_utf8(mongo_to_utf8(options->collection)),
-							  bson_document(filter), bson_document(update));
+	return mongo_from_template(returns ?
+							   "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
+							   "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
+							   mongo_utf8(mongo_to_utf8(options->collection)),
+							   mongo_document(filter), mongo_document(update));
 }
 
 /*

@@ -309,7 +309,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_struct_from_list(&mongo_scan_plan_type, plan->fdw_private);
-	mongo_prepare_parameters(&state->template, state->plan->predicates);
+	mongo_prepare_parameters(&state->command_template, state->plan->predicates);
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
 	state->run.context = AllocSetContextCreate(estate->es_query_cxt,
 											   "mongo_fdw scan",
@@ -375,13 +375,13 @@ static void
 append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
 {
 	if (offset > 0)
-		BSON_APPEND_INT64(command, "skip", offset);
+		mongo_append(command, "skip", mongo_int64(offset));
 	if (limit > 0)
 	{
-		BSON_APPEND_INT64(command, "limit", limit);
+		mongo_append(command, "limit", mongo_int64(limit));
 		batch_size = Min(limit, LARGEST_BATCH_SIZE - 1) + 1;
 	}
-	BSON_APPEND_INT32(command, "batchSize", (int32) batch_size);
+	mongo_append(command, "batchSize", mongo_int32((int32) batch_size));
 }
 
 /* Appends "let", whose variables the aggregation expressions use. */
@@ -389,7 +389,7 @@ static void
 bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 {
 	int			nvariables = state->plan->nvariables;
-	int			first = state->template.nparameters;
+	int			first = state->command_template.nparameters;
 	MongoVariable *variables = palloc(sizeof(MongoVariable) * nvariables);
 
 	for (int i = 0; i < nvariables; i++)
@@ -421,7 +421,7 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 {
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
-	MongoCommandTemplate *template = &state->template;
+	MongoCommandTemplate *template = &state->command_template;
 	int64		limit = evaluate_bound(node, plan->limit, true, names != NULL);
 	int64		offset = evaluate_bound(node, plan->offset, false, names != NULL);
 	int64		batch_size = plan->all_rows ? plan->fetch_size :
@@ -501,7 +501,7 @@ bind_next_command(ForeignScanState *node)
 
 	for (;;)
 	{
-		state->run.command = bson_create_in(CurrentMemoryContext);
+		state->run.command = mongo_bson_create();
 		match = mongo_bind_scan_command(node, state->run.number, counts, state->run.rows, NULL,
 										state->run.command);
 		if (state->plan->is_stream && match != MONGO_MATCH_NONE)
@@ -560,7 +560,7 @@ bind_other_commands(ForeignScanState *node, MongoScanState *state)
 
 	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
 	{
-		bson_t	   *command = bson_create_in(CurrentMemoryContext);
+		bson_t	   *command = mongo_bson_create();
 
 		if (mongo_bind_scan_command(node, i, false, state->run.rows, NULL,
 									command) != MONGO_MATCH_NONE)

@@ -197,11 +197,11 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 	const char *collection = mongo_to_utf8(plan->collection);
 	bson_iter_t collation;
 
-	BSON_APPEND_UTF8(command, "aggregate", collection);
+	mongo_append(command, "aggregate", mongo_utf8(collection));
 	mongo_append_split_pipeline(command, collection, plan->split_field, sample_size);
-	bson_append_template(command, "{cursor: {batchSize: @1}}", bson_int32(sample_size + 2));
+	mongo_append_template(command, "{cursor: {batchSize: @1}}", mongo_int32(sample_size + 2));
 	if (bson_iter_init_find(&collation, scan_command, "collation"))
-		bson_append_iter(command, NULL, 0, &collation);
+		mongo_append_iter(command, NULL, &collation);
 }
 
 /*
@@ -239,7 +239,7 @@ static void
 split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
 				 const bson_t *scan_command)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *command = mongo_bson_create();
 	const bson_t *reply;
 	bson_t	   *points;
 	bson_iter_t iter;
@@ -319,12 +319,12 @@ conjunction(const bson_iter_t *filter, const bson_t *range)
 	bson_t	   *result;
 
 	if (filter == NULL)
-		return bson_document(range);
-	result = bson_from_template("{$and: [@1, @2]}",
-								*bson_iter_value(unconstify(bson_iter_t *, filter)),
-								bson_document(range));
+		return mongo_document(range);
+	result = mongo_from_template("{$and: [@1, @2]}",
+								 *bson_iter_value(unconstify(bson_iter_t *, filter)),
+								 mongo_document(range));
 	mongo_mark_ors(result, false);
-	return bson_document(result);
+	return mongo_document(result);
 }
 
 /* Returns the next range's condition, {} for all; NULL if there are no more. */
@@ -339,9 +339,9 @@ range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descend
 		return NULL;
 	if (descending)
 		range = shared->nranges - 1 - range;
-	condition = bson_create_in(CurrentMemoryContext);
+	condition = mongo_bson_create();
 	if (shared->points_length > 0 &&
-		bson_view(&points, shared->points, shared->points_length))
+		mongo_bson_view(&points, shared->points, shared->points_length))
 		mongo_append_split_range(&points, plan->split_field, range, shared->nranges,
 								 condition);
 	return condition;
@@ -370,21 +370,21 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 	if (condition == NULL)
 		return NULL;
 
-	result = bson_create_in(CurrentMemoryContext);
+	result = mongo_bson_create();
 	done = bson_empty(condition);
 	bson_iter_init(&field, command);
 	while (bson_iter_next(&field))
 	{
 		if (done || strcmp(bson_iter_key(&field), "filter") != 0)
 		{
-			bson_append_iter(result, NULL, 0, &field);
+			mongo_append_iter(result, NULL, &field);
 			continue;
 		}
-		bson_append_member(result, "filter", "@1", conjunction(&field, condition));
+		mongo_append_member(result, "filter", "@1", conjunction(&field, condition));
 		done = true;
 	}
 	if (!done)
-		bson_append_member(result, "filter", "@1", conjunction(NULL, condition));
+		mongo_append_member(result, "filter", "@1", conjunction(NULL, condition));
 	*at = shared->at;
 	return result;
 }

@@ -305,7 +305,7 @@ add_property(const char *name, const char *value, bool secrets, bson_t *document
 			return psprintf("The property %s must be true or false.", known);
 		if (!bson_utf8_validate(value, strlen(value), false))
 			return psprintf("The property %s is not valid UTF-8.", known);
-		BSON_APPEND_UTF8(document, known, value);
+		mongo_append(document, known, mongo_utf8(value));
 		return NULL;
 	}
 	return psprintf("The names of properties are %s.", names.data);

@@ -480,7 +480,7 @@ static void
 check_properties(const MongoOption *option, const char *value, bool secrets)
 {
 	const char *problem = mongo_auth_properties(value, secrets,
-												bson_create_in(CurrentMemoryContext));
+												mongo_bson_create());
 
 	if (problem != NULL)
 		ereport(ERROR,

@@ -96,8 +96,8 @@ any_of_keys(const MongoEquality *equality, int number)
 	values->resulttype = get_array_type(equality->key.type);
 	values->resulttypmod = -1;
 	values->resultcollid = get_typcollation(values->resulttype);
-	condition->opno = equality->operator;
-	condition->opfuncid = get_opcode(equality->operator);
+	condition->opno = equality->opno;
+	condition->opfuncid = get_opcode(equality->opno);
 	condition->useOr = true;
 	condition->inputcollid = equality->key.collation;
 	condition->args = list_make2(equality->field, values);
@@ -113,7 +113,7 @@ static bool
 can_look_up(const Search *search, Key *key)
 {
 	const MongoRelation *relation = search->innerrel->fdw_private;
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	bson_t	   *match = mongo_bson_create();
 	MongoTranslation translation = mongo_translation_of(relation);
 	const MongoComparison *comparison;
 	MongoField	field;

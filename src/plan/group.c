@@ -67,7 +67,7 @@ typedef enum MongoArgumentForm
 
 typedef struct MongoAccumulatorRow
 {
-	const char *operator;
+	const char *operator_name;
 	const char *operand;		/* a template */
 } MongoAccumulatorRow;
 
@@ -165,17 +165,16 @@ raise_unless_fits(const char *test, const Var *column, const MongoField *field,
 	const MongoTableOptions *options = mongo_table_options(field->columns->relid);
 	const char *path = field->path;
 	MongoValue	arguments[3] = {
-		*value, {.expression = result}, {.expression = bson_create_in(CurrentMemoryContext)}
+		*value, {.expression = result}, {.expression = mongo_bson_create()}
 	};
 
 	if (field->columns->prefix != NULL)
 		path += strlen(field->columns->prefix) + 1;
-	BSON_APPEND_UTF8(arguments[2].expression, "",
-					 psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
-							  MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
-							  path, mongo_to_utf8(options->database),
-							  mongo_to_utf8(options->collection),
-							  mongo_to_utf8(format_type_be(column->vartype))));
+	mongo_append(arguments[2].expression, "", mongo_utf8(psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
+																  MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
+																  path, mongo_to_utf8(options->database),
+																  mongo_to_utf8(options->collection),
+																  mongo_to_utf8(format_type_be(column->vartype)))));
 	return mongo_expand_template(psprintf("{$cond: [%s, @2, {$toInt: {$concat: [@3, {$type: @1}]}}]}",
 										  test),
 								 arguments, lengthof(arguments));
@@ -311,9 +310,9 @@ append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *no
 static bson_t *
 mongo_field_expression(const char *path)
 {
-	bson_t	   *expression = bson_create_in(CurrentMemoryContext);
+	bson_t	   *expression = mongo_bson_create();
 
-	bson_append_member(expression, "", "@1", bson_field(path));
+	mongo_append_member(expression, "", "@1", mongo_field_path(path));
 	return expression;
 }
 
@@ -323,12 +322,12 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 				bson_t *specification)
 {
 	bool		alone = list_length(values) == 1 && !distinct;
-	bson_t	   *id = alone ? specification : bson_create_in(CurrentMemoryContext);
+	bson_t	   *id = alone ? specification : mongo_bson_create();
 	ListCell   *cell;
 
 	if (values == NIL && !distinct)
 	{
-		BSON_APPEND_NULL(specification, "_id");
+		mongo_append(specification, "_id", mongo_null());
 		return;
 	}
 	foreach(cell, values)
@@ -342,14 +341,14 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 	if (distinct)
 		append_group_key(group, id, "d", group->distinct, group->distinct_value, true);
 	if (!alone)
-		BSON_APPEND_DOCUMENT(specification, "_id", id);
+		mongo_append(specification, "_id", mongo_document(id));
 }
 
 /* Returns the path of the field that the expression is; NULL if it is anything else. */
 static const char *
 path_of_field(const bson_t *expression)
 {
-	bson_value_t value = bson_first(expression);
+	bson_value_t value = mongo_first_value(expression);
 
 	if (value.value_type != BSON_TYPE_UTF8 || value.value.v_utf8.str[0] != '$' ||
 		value.value.v_utf8.str[1] == '$')
@@ -376,8 +375,8 @@ loses_accumulators(const MongoGroup *group)
 
 		if (accumulator->distinct)
 			continue;
-		if (strcmp(accumulator->operator, "$min") != 0 &&
-			strcmp(accumulator->operator, "$max") != 0)
+		if (strcmp(accumulator->operator_name, "$min") != 0 &&
+			strcmp(accumulator->operator_name, "$max") != 0)
 			return false;
 		loses |= path == NULL || (strcspn(path, ".") == top && strncmp(path, metadata, top) == 0);
 	}
@@ -391,7 +390,7 @@ loses_accumulators(const MongoGroup *group)
 static void
 append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 {
-	bson_t	   *specification = bson_create_in(CurrentMemoryContext);
+	bson_t	   *specification = mongo_bson_create();
 	List	   *values = NIL;
 	ListCell   *cell;
 
@@ -403,12 +402,12 @@ append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 		MongoAccumulator *accumulator = lfirst(cell);
 
 		if (!accumulator->distinct)
-			bson_append_condition(specification, psprintf("a%d", foreach_current_index(cell)),
-								  accumulator->operator, bson_first(accumulator->operand));
+			mongo_append_condition(specification, psprintf("a%d", foreach_current_index(cell)),
+								   accumulator->operator_name, mongo_first_value(accumulator->operand));
 	}
 	/* a number of rows cannot be had from the buckets alone */
 	if (loses_accumulators(group))
-		bson_append_condition(specification, "rows", "$sum", bson_int32(1));
+		mongo_append_condition(specification, "rows", "$sum", mongo_int32(1));
 	mongo_pipeline_append(pipeline, "$group", specification);
 }
 
@@ -416,7 +415,7 @@ append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 static void
 append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 {
-	bson_t	   *specification = bson_create_in(CurrentMemoryContext);
+	bson_t	   *specification = mongo_bson_create();
 	List	   *values = NIL;
 	ListCell   *cell;
 
@@ -437,7 +436,7 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 		const bson_t *operand = accumulator->distinct ? accumulator->operand :
 			mongo_field_expression(name);
 
-		bson_append_condition(specification, name, accumulator->operator, bson_first(operand));
+		mongo_append_condition(specification, name, accumulator->operator_name, mongo_first_value(operand));
 	}
 	mongo_pipeline_append(pipeline, "$group", specification);
 }
@@ -531,7 +530,7 @@ keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipelin
 
 	if (bson_empty(pipeline->stages) || (is_text && walks))
 		mongo_pipeline_append(pipeline, "$match",
-							  bson_from_template("{@1: {$not: {$lt: ''}}}", bson_utf8(field)));
+							  mongo_from_template("{@1: {$not: {$lt: ''}}}", mongo_utf8(field)));
 	else if (is_text || pipeline->translation.columns->derivation != NULL)
 		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
 }
@@ -550,7 +549,7 @@ append_values(MongoGroup *group, MongoPipeline *pipeline)
 		elog(ERROR, "DISTINCT is not over a column");
 	keep_groups_whole(&group->distinct_value, field.path, true, pipeline);
 	mongo_pipeline_append(pipeline, "$group",
-						  bson_from_template("{_id: @1}", bson_field(field.path)));
+						  mongo_from_template("{_id: @1}", mongo_field_path(field.path)));
 	group->distinct_value.expression = mongo_field_expression("_id");
 }
 
@@ -773,7 +772,7 @@ add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 	if (strcmp(operand, MONGO_IS_VALUE) == 0)
 		operand = !translation->values[1].nullable ? "1" :
 			mongo_has_normal_form(translation->values[1].type) ? operand : MONGO_IS_ANY_VALUE;
-	accumulator->operator = row->operator;
+	accumulator->operator_name = row->operator_name;
 	accumulator->operand = filtered(translation,
 									mongo_expand_template(operand, translation->values,
 														  lengthof(translation->values)));
@@ -783,7 +782,7 @@ add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 	{
 		MongoAccumulator *other = lfirst(cell);
 
-		if (strcmp(other->operator, accumulator->operator) == 0 &&
+		if (strcmp(other->operator_name, accumulator->operator_name) == 0 &&
 			other->distinct == accumulator->distinct &&
 			bson_equal(other->operand, accumulator->operand))
 			return foreach_current_index(cell);
@@ -953,7 +952,7 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 		return false;
 
 	recipe = translation.recipe;
-	for (int i = 0; i < MONGO_MAX_ACCUMULATORS && recipe->accumulators[i].operator != NULL; i++)
+	for (int i = 0; i < MONGO_MAX_ACCUMULATORS && recipe->accumulators[i].operator_name != NULL; i++)
 	{
 		if (i == 1 && recipe->not_null != NULL && !translation.values[1].nullable &&
 			translation.filter == NULL)

@@ -235,8 +235,8 @@ key_not_null(const MongoJoin *join)
 	const char *path = join->key.outer.path;
 
 	return mongo_feature_enabled(outer->options, MONGO_FEATURE_EXPR) ?
-		bson_from_template("{$expr: {$ne: [{$ifNull: [@1, null]}, null]}}", bson_field(path)) :
-		bson_from_template("{@1: {$ne: null}}", bson_utf8(path));
+		mongo_from_template("{$expr: {$ne: [{$ifNull: [@1, null]}, null]}}", mongo_field_path(path)) :
+		mongo_from_template("{@1: {$ne: null}}", mongo_utf8(path));
 }
 
 /* Holds the stage until after further plain lookups, or appends it at once. */
@@ -299,8 +299,8 @@ append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 		return join->key.outer.path;
 	pipeline->translation.compares_text = true;
 	mongo_pipeline_append(pipeline, "$set",
-						  bson_from_template(TEXT_KEY_TEMPLATE, bson_field(join->key.outer.path),
-											 bson_utf8(OBJECTID_PATTERN), bson_utf8(name)));
+						  mongo_from_template(TEXT_KEY_TEMPLATE, mongo_field_path(join->key.outer.path),
+											  mongo_utf8(OBJECTID_PATTERN), mongo_utf8(name)));
 	return name;
 }
 
@@ -332,7 +332,7 @@ append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *cla
 
 	mongo_classify_clauses(translation, baserel, clauses, &classified);
 	if (!bson_empty(classified.filter))
-		bson_array_append_template(stages, "{$match: @1}", bson_document(classified.filter));
+		mongo_array_append_template(stages, "{$match: @1}", mongo_document(classified.filter));
 	return classified.local == NIL;
 }
 
@@ -365,8 +365,8 @@ translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const
 		expression = mongo_translate_expression(translation, lfirst(cell));
 		if (expression == NULL)
 			return false;
-		bson_append_member(let, variable, "@1", bson_first(expression));
-		BSON_APPEND_UTF8(fields, variable, psprintf("$$%s", variable));
+		mongo_append_member(let, variable, "@1", mongo_first_value(expression));
+		mongo_append(fields, variable, mongo_utf8(psprintf("$$%s", variable)));
 		one = palloc0(sizeof(MongoComputed));
 		one->expression = lfirst(cell);
 		one->path = psprintf("%s.%s", name, variable);
@@ -386,7 +386,7 @@ append_inner_projection(const MongoJoin *join, BsonArray *stages)
 	const MongoRelation *relation = inner->fdw_private;
 	Bitmapset  *used = NULL;
 	List	   *attributes = NIL;
-	bson_t	   *stage = bson_create_in(CurrentMemoryContext);
+	bson_t	   *stage = mongo_bson_create();
 	int			column = -1;
 
 	if (join->type == JOIN_SEMI)
@@ -400,7 +400,7 @@ append_inner_projection(const MongoJoin *join, BsonArray *stages)
 		attributes = lappend_int(attributes, column + FirstLowInvalidHeapAttributeNumber);
 	mongo_append_projection(stage, "$project", relation->columns, attributes);
 	if (!bson_empty(stage))
-		bson_array_append(stages, bson_document(stage));
+		mongo_array_append(stages, mongo_document(stage));
 }
 
 /* Appends {let: {...}, pipeline: [...]}; returns false if a clause is not exact. */
@@ -412,22 +412,22 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	MongoColumns *outer = translation->columns;
 	List	   *outer_computed = translation->computed;
 	List	   *computed;
-	bson_t	   *let = bson_create_in(CurrentMemoryContext);
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
-	BsonArray	stages = bson_array_create();
+	bson_t	   *let = mongo_bson_create();
+	bson_t	   *fields = mongo_bson_create();
+	BsonArray	stages = mongo_array_create();
 	bool		exact;
 
 	if (!translate_outer_vars(join, translation, name, let, fields, &computed))
 		return false;
 	translation->columns = inner_columns(join, outer);
-	bson_array_append_template(&stages, "{$match: {@1: {$ne: null}}}",
-							   bson_utf8(join->key.inner.path));
+	mongo_array_append_template(&stages, "{$match: {@1: {$ne: null}}}",
+								mongo_utf8(join->key.inner.path));
 	exact = append_inner_match(translation, join->inner, join->inner->baserestrictinfo, &stages);
 	if (computed != NIL)
 	{
-		BSON_APPEND_DOCUMENT(lookup, "let", let);
-		bson_array_append_template(&stages, "{$set: {@1: @2}}", bson_utf8(name),
-								   bson_document(fields));
+		mongo_append(lookup, "let", mongo_document(let));
+		mongo_array_append_template(&stages, "{$set: {@1: @2}}", mongo_utf8(name),
+									mongo_document(fields));
 		translation->computed = computed;
 	}
 	exact &= append_inner_match(translation, NULL, join->clauses, &stages);
@@ -435,10 +435,10 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 	/* any single document suffices */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 	{
-		bson_array_append_template(&stages, "{$limit: 1}");
+		mongo_array_append_template(&stages, "{$limit: 1}");
 		append_inner_projection(join, &stages);
 	}
-	BSON_APPEND_ARRAY(lookup, "pipeline", stages.bson);
+	mongo_append(lookup, "pipeline", mongo_array(stages.bson));
 	translation->columns = outer;
 	translation->computed = outer_computed;
 	return exact;
@@ -448,9 +448,9 @@ append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson
 static void
 append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_value_t key = bson_utf8(join->key.outer.path);
-	bson_value_t name = bson_utf8(join->columns->prefix);
-	bson_value_t found = bson_field(join->columns->prefix);
+	bson_value_t key = mongo_utf8(join->key.outer.path);
+	bson_value_t name = mongo_utf8(join->columns->prefix);
+	bson_value_t found = mongo_field_path(join->columns->prefix);
 	bson_t	   *match;
 
 	switch (join->type)
@@ -461,24 +461,24 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 			 * rows without a key or partner; the partner is NULL from here on
 			 */
 			hold_or_append(join, pipeline, "$match",
-						   bson_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}", key,
-											  name));
-			hold_or_append(join, pipeline, "$project", bson_from_template("{@1: 0}", name));
+						   mongo_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}", key,
+											   name));
+			hold_or_append(join, pipeline, "$project", mongo_from_template("{@1: 0}", name));
 			break;
 		case JOIN_LEFT:
 			/* a null key has found documents with null */
 			hold_or_append(join, pipeline, "$set",
-						   bson_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}", name,
-											  bson_field(join->key.outer.path), found));
+						   mongo_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}", name,
+											   mongo_field_path(join->key.outer.path), found));
 			break;
 		default:
 			match = key_not_null(join);
-			bson_append_template(match, "{@1: {$ne: []}}", name);
+			mongo_append_template(match, "{@1: {$ne: []}}", name);
 			hold_or_append(join, pipeline, "$match", match);
 			/* any of the documents found suffices; its tested fields must fit */
 			if (join->type == JOIN_SEMI)
 				hold_or_append(join, pipeline, "$set",
-							   bson_from_template("{@1: {$arrayElemAt: [@2, 0]}}", name, found));
+							   mongo_from_template("{@1: {$arrayElemAt: [@2, 0]}}", name, found));
 			break;
 	}
 }
@@ -535,13 +535,13 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 		return append_match(join, pipeline, inner_clauses);
 	}
 
-	lookup = bson_from_template("{from: @1, localField: @2, foreignField: @3}",
-								bson_utf8(mongo_to_utf8(inner->collection)),
-								bson_utf8(append_local_key(join, pipeline)),
-								bson_utf8(join->key.inner.path));
+	lookup = mongo_from_template("{from: @1, localField: @2, foreignField: @3}",
+								 mongo_utf8(mongo_to_utf8(inner->collection)),
+								 mongo_utf8(append_local_key(join, pipeline)),
+								 mongo_utf8(join->key.inner.path));
 	if (is_pipeline && !append_inner_pipeline(join, &pipeline->translation, lookup))
 		return false;
-	BSON_APPEND_UTF8(lookup, "as", prefix);
+	mongo_append(lookup, "as", mongo_utf8(prefix));
 	mongo_pipeline_append(pipeline, "$lookup", lookup);
 	pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
 
@@ -552,12 +552,12 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 	/* an outer join keeps rows that have found nothing */
 	if (!is_plain || join->type == JOIN_INNER || join->type == JOIN_LEFT)
 		hold_or_append(join, pipeline, "$unwind",
-					   bson_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?
-										  "{path: @1, preserveNullAndEmptyArrays: true}" :
-										  "{path: @1}", bson_field(prefix)));
+					   mongo_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?
+										   "{path: @1, preserveNullAndEmptyArrays: true}" :
+										   "{path: @1}", mongo_field_path(prefix)));
 	if (is_pipeline && join->type == JOIN_ANTI)
 		mongo_pipeline_append(pipeline, "$match",
-							  bson_from_template("{@1: {$exists: false}}", bson_utf8(prefix)));
+							  mongo_from_template("{@1: {$exists: false}}", mongo_utf8(prefix)));
 	return append_match(join, pipeline, join->type == JOIN_INNER && !is_pipeline ?
 						inner_clauses : join->filters);
 }

@@ -433,15 +433,15 @@ checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 {
 	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
 												linitial(scan->commands));
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
+	bson_t	   *command = mongo_bson_create();
+	bson_t	   *conditions = mongo_bson_create();
 	bson_iter_t iter;
 	int			index = 0;
 
 	*simple_collation = bson_has_field(find, "collation");
 	if (bson_iter_init_find(&iter, find, "filter"))
 	{
-		bson_append_iter(conditions, "0", 1, &iter);
+		mongo_append_iter(conditions, "0", &iter);
 		index = 1;
 	}
 	if (!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL))
@@ -451,10 +451,10 @@ checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 		return NULL;
 
 	if (index == 1)
-		bson_append_iter(command, "filter", -1, &iter);
+		mongo_append_iter(command, "filter", &iter);
 	else
-		bson_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
-							 bson_array(conditions));
+		mongo_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
+							  mongo_array(conditions));
 	if (direct->returns)
 		mongo_append_projection(command, "projection", relation->columns, direct->returned);
 	return mongo_command_to_const(command);
@@ -470,7 +470,7 @@ at_most_one(MongoColumns *columns, List *quals)
 	foreach(cell, quals)
 	{
 		if (mongo_translate_condition(&translation, lfirst(cell),
-									  bson_create_in(CurrentMemoryContext)).one_value)
+									  mongo_bson_create()).one_value)
 			return true;
 	}
 	return false;

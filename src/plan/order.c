@@ -241,24 +241,24 @@ mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int p
 {
 	const MongoSortPart *one = &order->parts[part];
 	bool		reads_null = order->first.type_mismatch == MONGO_TYPE_MISMATCH_NULL;
-	BsonArray	no_arrays = bson_array_create();
+	BsonArray	no_arrays = mongo_array_create();
 
 	if (one->match == null_rows.match && reads_null)
 		mongo_append_misfit(match, &order->first);
 	else if (one->match == value_rows.match && reads_null)
 		mongo_append_in_range(match, &order->first);
 	else if (one->match != NULL)
-		bson_append_template(match, one->match, bson_utf8(order->keys[0].path));
+		mongo_append_template(match, one->match, mongo_utf8(order->keys[0].path));
 	if (order->nkeys == 0)
 		mongo_append_score(sort, relation);
 	for (int i = one->has_one_value ? 1 : 0; i < order->nkeys; i++)
 	{
-		BSON_APPEND_INT32(sort, order->keys[i].path, order->keys[i].ascending ? 1 : -1);
+		mongo_append(sort, order->keys[i].path, mongo_int32(order->keys[i].ascending ? 1 : -1));
 		if (order->keys[i].excludes_arrays)
 			mongo_append_no_arrays(&no_arrays, order->keys[i].path);
 	}
 	if (no_arrays.count > 0)
-		BSON_APPEND_ARRAY(match, "$and", no_arrays.bson);
+		mongo_append(match, "$and", mongo_array(no_arrays.bson));
 }
 
 /* --------------------- ORDER BY as a $sort stage ------------------------- */
@@ -281,7 +281,7 @@ append_sort_key(SortStage *stage, const char *path, bool ascending)
 	/* the same field once more adds nothing to the order */
 	if (bson_iter_init_find(&earlier, stage->sort, path))
 		return;
-	BSON_APPEND_INT32(stage->sort, path, ascending ? 1 : -1);
+	mongo_append(stage->sort, path, mongo_int32(ascending ? 1 : -1));
 	stage->nkeys++;
 }
 
@@ -361,8 +361,8 @@ static bool
 add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 {
 	SortStage	stage = {
-		.fields = bson_create_in(CurrentMemoryContext),
-		.sort = bson_create_in(CurrentMemoryContext),
+		.fields = mongo_bson_create(),
+		.sort = mongo_bson_create(),
 		.columns = upper->pipeline.translation.columns
 	};
 	ListCell   *cell;

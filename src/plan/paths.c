@@ -121,7 +121,7 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 		return found;
 	}
 	condition = mongo_translate_restriction(&translation, baserel, rinfo,
-											bson_create_in(CurrentMemoryContext));
+											mongo_bson_create());
 	if (condition.exactness == MONGO_NOT_SHIPPABLE)
 		return found;
 

@@ -58,8 +58,8 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name, const bson_t *s
 
 	pipeline->only_match = pipeline->nstages == 0 && strcmp(name, "$match") == 0 ?
 		specification : NULL;
-	bson_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), name,
-						  bson_document(specification));
+	mongo_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), name,
+						   mongo_document(specification));
 }
 
 /*
@@ -69,7 +69,7 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name, const bson_t *s
 void
 mongo_pipeline_project(MongoPipeline *pipeline, List *paths)
 {
-	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	bson_t	   *projection = mongo_bson_create();
 	ListCell   *cell;
 
 	foreach(cell, paths)
@@ -91,7 +91,7 @@ mongo_pipeline_copy(const MongoPipeline *source)
 	MongoPipeline copy = *source;
 	MongoTranslation *translation = &copy.translation;
 
-	copy.stages = bson_copy_in(CurrentMemoryContext, source->stages);
+	copy.stages = mongo_bson_copy_in(CurrentMemoryContext, source->stages);
 	copy.held = list_copy(source->held);
 	copy.arrays = list_copy(source->arrays);
 	translation->computed = list_copy(translation->computed);
@@ -168,7 +168,7 @@ mongo_elements_add(MongoElements *elements, int number, const MongoRelation *rel
 				   Expr *clause)
 {
 	const char *path = list_nth(elements->paths, number);
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	bson_t	   *match = mongo_bson_create();
 	ListCell   *cell;
 
 	/* elements of elements, at the same path */
@@ -209,7 +209,7 @@ mongo_elements_end(MongoElements *elements)
 	{
 		const char *path = list_nth(elements->paths, i);
 		int			outer = enclosing_array(elements->paths, i);
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		bson_t	   *match = mongo_bson_create();
 		bson_t	   *condition;
 
 		if (elements->within[i] == NIL)
@@ -217,8 +217,8 @@ mongo_elements_end(MongoElements *elements)
 		mongo_append_conjuncts(match, elements->within[i]);
 		if (outer >= 0)
 			path += strlen(list_nth(elements->paths, outer)) + 1;
-		condition = bson_from_template("{@1: {$elemMatch: @2}}", bson_utf8(path),
-									   bson_document(match));
+		condition = mongo_from_template("{@1: {$elemMatch: @2}}", mongo_utf8(path),
+										mongo_document(match));
 		if (outer >= 0)
 			elements->within[outer] = lappend(elements->within[outer], condition);
 		else
@@ -234,8 +234,8 @@ static void
 append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 {
 	pipeline->only_match = NULL;
-	bson_append_member(pipeline->stages, psprintf("%d", pipeline->nstages++),
-					   "{" MONGO_VERBATIM_KEY ": @1}", bson_array(stages->bson));
+	mongo_append_member(pipeline->stages, psprintf("%d", pipeline->nstages++),
+						"{" MONGO_VERBATIM_KEY ": @1}", mongo_array(stages->bson));
 }
 
 /* Tells whether the query reads a column of this field, or of a field inside it. */
@@ -263,14 +263,14 @@ static void
 append_change_stream(BsonArray *stages, const MongoRelation *relation,
 					 const MongoScanClauses *clauses)
 {
-	bson_t	   *stream = bson_create_in(CurrentMemoryContext);
+	bson_t	   *stream = mongo_bson_create();
 
 	if (reads_under(relation, clauses->read, MONGO_STREAM_DOCUMENT))
-		BSON_APPEND_UTF8(stream, "fullDocument", relation->options->full_document);
+		mongo_append(stream, "fullDocument", mongo_utf8(relation->options->full_document));
 	if (reads_under(relation, clauses->read, "fullDocumentBeforeChange"))
-		BSON_APPEND_UTF8(stream, "fullDocumentBeforeChange", "whenAvailable");
+		mongo_append(stream, "fullDocumentBeforeChange", mongo_utf8("whenAvailable"));
 	if (strcmp(relation->options->change_stream, "server") == 0)
-		BSON_APPEND_BOOL(stream, "allChangesForCluster", true);
+		mongo_append(stream, "allChangesForCluster", mongo_bool(true));
 	foreach_ptr(const MongoBinding, binding, clauses->bindings)
 	{
 		const char *parameter;
@@ -283,15 +283,15 @@ append_change_stream(BsonArray *stages, const MongoRelation *relation,
 		 * stream
 		 */
 		parameter = mongo_column_options(relation->relid, binding->attnum)->parameter;
-		bson_append_template(stream, strcmp(parameter, MONGO_STREAM_TOKEN) == 0 ?
-							 "{startAfter: {" MONGO_PARAM_KEY ": @1}}" :
-							 "{startAtOperationTime: {" MONGO_PARAM_KEY ": @1}}",
-							 bson_utf8(parameter));
+		mongo_append_template(stream, strcmp(parameter, MONGO_STREAM_TOKEN) == 0 ?
+							  "{startAfter: {" MONGO_PARAM_KEY ": @1}}" :
+							  "{startAtOperationTime: {" MONGO_PARAM_KEY ": @1}}",
+							  mongo_utf8(parameter));
 	}
-	bson_array_append_template(stages, "{$changeStream: @1}", bson_document(stream));
+	mongo_array_append_template(stages, "{$changeStream: @1}", mongo_document(stream));
 	/* MongoDB 5.0 has no $toDate of a timestamp */
 	if (reads_under(relation, clauses->read, "clusterTime"))
-		bson_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
+		mongo_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
 }
 
 /* Tells whether the binding's condition is "column > value", not tested on the rows. */
@@ -318,8 +318,8 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 			 const MongoScanClauses *clauses, BsonArray *stages)
 {
 	MongoTranslation *translation = &pipeline->translation;
-	bson_t	   *values = bson_create_in(CurrentMemoryContext);
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t	   *values = mongo_bson_create();
+	bson_t	   *fields = mongo_bson_create();
 	bool		is_stream = relation->options->change_stream != NULL;
 
 	foreach_ptr(const MongoBinding, binding, clauses->bindings)
@@ -335,11 +335,10 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 		if (binding->value == NULL)
 		{
 			if (!is_stream)
-				BSON_APPEND_UTF8(values, name,
-								 mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum)));
+				mongo_append(values, name, mongo_utf8(mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum))));
 			continue;
 		}
-		BSON_APPEND_INT32(values, name, list_length(translation->parameters));
+		mongo_append(values, name, mongo_int32(list_length(translation->parameters)));
 		predicate.field.path = mongo_column_path(relation->columns, binding->attnum);
 		predicate.field.bson_type = mongo_column_bson_type(relation->columns, binding->attnum);
 		predicate.field.type = exprType(binding->value);
@@ -356,22 +355,22 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 		if (!is_stream &&
 			(bms_is_member(binding->attnum - FirstLowInvalidHeapAttributeNumber, clauses->read) ||
 			 bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, clauses->read)))
-			bson_append_member(fields, predicate.field.path, "{$literal: {" MONGO_PARAM_KEY ": @1}}",
-							   bson_utf8(name));
+			mongo_append_member(fields, predicate.field.path, "{$literal: {" MONGO_PARAM_KEY ": @1}}",
+								mongo_utf8(name));
 	}
 	if (!bson_empty(fields))
-		bson_array_append_template(stages, "{$set: @1}", bson_document(fields));
+		mongo_array_append_template(stages, "{$set: @1}", mongo_document(fields));
 	pipeline->only_match = NULL;
-	bson_append_member(pipeline->stages, psprintf("%d", pipeline->nstages++),
-					   "{" MONGO_VERBATIM_KEY ": @1, " MONGO_TABLE_KEY ": @2, " MONGO_VALUES_KEY ": @3}",
-					   bson_array(stages->bson),
-					   bson_utf8(mongo_to_utf8(get_rel_name(relation->relid))), bson_document(values));
+	mongo_append_member(pipeline->stages, psprintf("%d", pipeline->nstages++),
+						"{" MONGO_VERBATIM_KEY ": @1, " MONGO_TABLE_KEY ": @2, " MONGO_VALUES_KEY ": @3}",
+						mongo_array(stages->bson),
+						mongo_utf8(mongo_to_utf8(get_rel_name(relation->relid))), mongo_document(values));
 }
 
 static void
 append_matches(MongoPipeline *pipeline, const List *matches)
 {
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = mongo_bson_create();
 
 	mongo_append_conjuncts(filter, matches);
 	if (!bson_empty(filter))
@@ -446,15 +445,15 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 
 	if (mongo_has_first_stages(relation->options))
 	{
-		BsonArray	stages = bson_array_create();
+		BsonArray	stages = mongo_array_create();
 
 		if (relation->options->change_stream != NULL)
 			append_change_stream(&stages, relation, clauses);
 		mongo_append_pipeline(&stages, relation->options);
 		if (relation->score != NULL)
-			bson_array_append_template(&stages, "{$set: {@1: {$meta: @2}}}",
-									   bson_utf8(relation->score_field),
-									   bson_utf8(relation->score_meta));
+			mongo_array_append_template(&stages, "{$set: {@1: {$meta: @2}}}",
+										mongo_utf8(relation->score_field),
+										mongo_utf8(relation->score_meta));
 		if (clauses->bindings == NIL && (relation->options->pipeline == NULL ||
 										 strstr(relation->options->pipeline, MONGO_PARAM_KEY) == NULL))
 			append_verbatim(pipeline, &stages);
@@ -481,7 +480,7 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	append_matches(pipeline, at_depth[0]);
 	for (int i = 0; i < list_length(paths); i++)
 	{
-		BsonArray	stages = bson_array_create();
+		BsonArray	stages = mongo_array_create();
 
 		mongo_append_unwind(&stages, relation->options, i, no_array);
 		/* the elements' numbers follow the last one */
@@ -632,10 +631,10 @@ mongo_append_score(bson_t *document, const MongoRelation *relation)
 {
 	/* make_rows() makes it a field; to $project, -1 is as good as 1 */
 	if (mongo_is_pipeline_table(relation->options))
-		BSON_APPEND_INT32(document, relation->score_field, -1);
+		mongo_append(document, relation->score_field, mongo_int32(-1));
 	else
-		bson_append_condition(document, relation->score_field, "$meta",
-							  bson_utf8(relation->score_meta));
+		mongo_append_condition(document, relation->score_field, "$meta",
+							   mongo_utf8(relation->score_meta));
 }
 
 /*

@@ -224,7 +224,7 @@ extern bool mongo_upper_has_values(const MongoUpperRelation *upper, List *expres
 /* One of $group's accumulators; its field is "a0" and so on. */
 typedef struct MongoAccumulator
 {
-	const char *operator;		/* "$sum", "$min" or "$max" */
+	const char *operator_name;	/* "$sum", "$min" or "$max" */
 	bson_t	   *operand;
 	bool		distinct;		/* over distinct values, in the second stage */
 } MongoAccumulator;
@@ -486,7 +486,7 @@ typedef struct MongoEquality
 {
 	Expr	   *field;
 	Expr	   *value;
-	Oid			operator;		/* with the field on its left */
+	Oid			opno;			/* with the field on its left */
 	MongoHashKey key;
 } MongoEquality;
 

@@ -211,7 +211,7 @@ set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *rela
 	}
 	if ((relation->mismatches & (1 << MONGO_TYPE_MISMATCH_SKIP)) == 0)
 		return;
-	fit = bson_create_in(CurrentMemoryContext);
+	fit = mongo_bson_create();
 	relation->skips_locally = !mongo_enable_pushdown ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
 		!mongo_append_all_fit(fit, relation->columns, true, false);
@@ -309,17 +309,17 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 static bool
 add_type_checks(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *match)
 {
-	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
+	bson_t	   *conditions = mongo_bson_create();
 	int			count;
 
-	BSON_APPEND_DOCUMENT(conditions, "0", match);
+	mongo_append(conditions, "0", mongo_document(match));
 	count = mongo_append_column_checks(conditions, 1, relation->columns,
 									   list_make1(rinfo->clause),
 									   mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
 	if (count > 1)
 	{
 		bson_reinit(match);
-		BSON_APPEND_ARRAY(match, "$and", conditions);
+		mongo_append(match, "$and", mongo_array(conditions));
 	}
 	return count > 0;
 }
@@ -614,7 +614,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 	relation->all_exact = !relation->skips_locally && relation->options->change_stream == NULL;
 	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 	{
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		bson_t	   *match = mongo_bson_create();
 		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
 		if (is_binding(relation->bindings, rinfo))
@@ -669,7 +669,7 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	relation->asked_for_pipeline = true;
 	old_context = mongo_enter_planning(rel);
 	pipeline.translation.need_exact = true;
-	pipeline.stages = bson_create_in(CurrentMemoryContext);
+	pipeline.stages = mongo_bson_create();
 	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, &clauses);
 	if (clauses.local == NIL)
 	{
@@ -908,7 +908,7 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 			pull_varattnos((Node *) rinfo->clause, baserel->relid, &clauses->read);
 		if (clause == NULL || (clause->condition.exactness != MONGO_EXACT && translation->need_exact))
 		{
-			bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+			bson_t	   *filter = mongo_bson_create();
 			MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
 			if (mongo_enable_pushdown)
@@ -935,7 +935,7 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 	if (baserel != NULL && ((MongoRelation *) baserel->fdw_private)->fit != NULL)
 		conjuncts = lappend(conjuncts,
 							unconstify(bson_t *, ((MongoRelation *) baserel->fdw_private)->fit));
-	clauses->filter = bson_create_in(CurrentMemoryContext);
+	clauses->filter = mongo_bson_create();
 	mongo_append_conjuncts(clauses->filter, conjuncts);
 }
 
@@ -947,7 +947,7 @@ void
 mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 {
 	if (list_length(conjuncts) == 1)
-		bson_concat(filter, linitial(conjuncts));
+		mongo_concat(filter, linitial(conjuncts));
 	if (list_length(conjuncts) > 1)
 		mongo_append_branches(filter, conjuncts, true);
 }

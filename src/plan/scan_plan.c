@@ -230,7 +230,7 @@ append_hint(bson_t *command, const MongoTableOptions *options)
 		return;
 	if (hint[0] != '{')
 	{
-		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(hint));
+		mongo_append(command, "hint", mongo_utf8(mongo_to_utf8(hint)));
 		return;
 	}
 	/* DDL has checked the option, but not the setting */
@@ -249,14 +249,14 @@ finish_command(bson_t *command, const MongoRelation *relation,
 	const MongoTableOptions *options = relation->options;
 
 	if (may_need_disk && mongo_feature_enabled(options, MONGO_FEATURE_DISK_USE))
-		BSON_APPEND_BOOL(command, "allowDiskUse", true);
+		mongo_append(command, "allowDiskUse", mongo_bool(true));
 	if (translation->compares_text &&
 		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
-		bson_append_template(command, "{collation: {locale: 'simple'}}");
+		mongo_append_template(command, "{collation: {locale: 'simple'}}");
 	if (hinted)
 		append_hint(command, options);
 	if (options->max_time_ms > 0)
-		BSON_APPEND_INT32(command, "maxTimeMS", options->max_time_ms);
+		mongo_append(command, "maxTimeMS", mongo_int32(options->max_time_ms));
 	return mongo_command_to_const(command);
 }
 
@@ -266,14 +266,14 @@ pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
 	bson_t	   *command = mongo_aggregate_command(relation->options, pipeline->stages);
 
-	bson_append_template(command, "{cursor: {}}");
+	mongo_append_template(command, "{cursor: {}}");
 
 	/*
 	 * the only one that a change stream takes, whatever the server's options
 	 * say
 	 */
 	if (relation->options->change_stream != NULL)
-		bson_append_template(command, "{readConcern: {level: 'majority'}}");
+		mongo_append_template(command, "{readConcern: {level: 'majority'}}");
 	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
 }
 
@@ -282,11 +282,11 @@ static Const *
 count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
 	const bson_t *filter = pipeline->only_match;
-	bson_t	   *command = bson_from_template("{count: @1}",
-											 bson_utf8(mongo_to_utf8(relation->options->collection)));
+	bson_t	   *command = mongo_from_template("{count: @1}",
+											  mongo_utf8(mongo_to_utf8(relation->options->collection)));
 
 	if (filter != NULL)
-		BSON_APPEND_DOCUMENT(command, "query", filter);
+		mongo_append(command, "query", mongo_document(filter));
 	return finish_command(command, relation, &pipeline->translation, false, filter != NULL);
 }
 
@@ -396,7 +396,7 @@ static bson_t *
 projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	bson_t	   *projection = mongo_bson_create();
 	Bitmapset  *narrowed;
 	List	   *paths = read_paths(root, baserel, columns, &narrowed);
 
@@ -414,17 +414,17 @@ static Const *
 find_command(const MongoRelation *relation, const MongoTranslation *translation,
 			 List *conditions, const bson_t *projection, const bson_t *sort)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *command = mongo_bson_create();
+	bson_t	   *filter = mongo_bson_create();
 
 	mongo_append_conjuncts(filter, conditions);
-	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
+	mongo_append(command, "find", mongo_utf8(mongo_to_utf8(relation->options->collection)));
 	if (!bson_empty(filter))
-		BSON_APPEND_DOCUMENT(command, "filter", filter);
+		mongo_append(command, "filter", mongo_document(filter));
 	if (!bson_empty(projection))
-		BSON_APPEND_DOCUMENT(command, "projection", projection);
+		mongo_append(command, "projection", mongo_document(projection));
 	if (!bson_empty(sort))
-		BSON_APPEND_DOCUMENT(command, "sort", sort);
+		mongo_append(command, "sort", mongo_document(sort));
 	return finish_command(command, relation, translation, !bson_empty(sort), true);
 }
 
@@ -438,7 +438,7 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 					   const bson_t *projection, const bson_t *sort)
 {
 	MongoPipeline pipeline = {
-		.translation = *translation, .stages = bson_create_in(CurrentMemoryContext)
+		.translation = *translation, .stages = mongo_bson_create()
 	};
 
 	mongo_pipeline_make_rows(&pipeline, relation, clauses);
@@ -449,7 +449,7 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 	if (!bson_empty(projection))
 		mongo_pipeline_append(&pipeline, "$project", projection);
 	if (relation->options->split_events)
-		mongo_pipeline_append(&pipeline, "$changeStreamSplitLargeEvent", bson_create_in(CurrentMemoryContext));
+		mongo_pipeline_append(&pipeline, "$changeStreamSplitLargeEvent", mongo_bson_create());
 	*translation = pipeline.translation;
 	return pipeline_command(relation, &pipeline);
 }
@@ -467,8 +467,8 @@ scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 		elog(ERROR, "sort key is not a field");
 	for (int i = 0; i < order.nparts; i++)
 	{
-		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-		bson_t	   *sort = bson_create_in(CurrentMemoryContext);
+		bson_t	   *condition = mongo_bson_create();
+		bson_t	   *sort = mongo_bson_create();
 		List	   *conditions = bson_empty(clauses->filter) ? NIL : list_make1(clauses->filter);
 
 		if (pathkeys != NIL)

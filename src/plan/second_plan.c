@@ -103,11 +103,11 @@ mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo 
 
 		equality->field = list_nth(clause->args, side);
 		equality->value = list_nth(clause->args, 1 - side);
-		equality->operator = side == 0 ? clause->opno : get_commutator(clause->opno);
+		equality->opno = side == 0 ? clause->opno : get_commutator(clause->opno);
 		key->type = getBaseType(exprType((Node *) equality->value));
 		key->collation = clause->inputcollid;
-		if (OidIsValid(equality->operator) &&
-			get_op_hash_functions(equality->operator, &key->inner_hash, &key->outer_hash) &&
+		if (OidIsValid(equality->opno) &&
+			get_op_hash_functions(equality->opno, &key->inner_hash, &key->outer_hash) &&
 			mongo_field_of_node(relation->columns, (Node *) equality->field, &field) &&
 			bms_equal(pull_varnos(root, (Node *) equality->field), baserel->relids) &&
 			bms_is_subset(pull_varnos(root, (Node *) equality->value), outer_relids))
@@ -145,7 +145,7 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 	foreach_node(RestrictInfo, rinfo, clauses)
 	{
 		MongoTranslation translation = mongo_translation_of(baserel->fdw_private);
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		bson_t	   *match = mongo_bson_create();
 
 		/* other conditions may be true only of one value's rows */
 		translation.known_conditions = NIL;

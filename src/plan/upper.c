@@ -160,7 +160,7 @@ begin_group(MongoUpperRelation *upper)
 	group->scope.scale = true;
 	group->float_sums = mongo_upper_options(upper)->float_sums_remote &&
 		upper->input->reloptkind == RELOPT_BASEREL;
-	group->results = bson_create_in(CurrentMemoryContext);
+	group->results = mongo_bson_create();
 	return group;
 }
 
@@ -263,8 +263,8 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 {
 	const MongoOutput *output = linitial(group->outputs);
 
-	bson_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), "$count",
-						  bson_utf8(MONGO_COUNT_FIELD));
+	mongo_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), "$count",
+						   mongo_utf8(MONGO_COUNT_FIELD));
 	output->column->path = MONGO_COUNT_FIELD;
 	pipeline->translation.columns = NULL;
 }
@@ -321,7 +321,7 @@ add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
 
 	foreach(cell, having)
 	{
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		bson_t	   *match = mongo_bson_create();
 		bson_t	   *test = NULL;
 
 		if (!upper->one_row)

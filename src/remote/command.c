@@ -24,9 +24,9 @@
 static const bson_t *
 reply_view(const MongoReply *reply)
 {
-	bson_t	   *view = bson_palloc(reply->context, sizeof(bson_t));
+	bson_t	   *view = mongo_bson_palloc(reply->context, sizeof(bson_t));
 
-	if (!bson_view(view, reply->document, reply->length))
+	if (!mongo_bson_view(view, reply->document, reply->length))
 		elog(ERROR, "invalid reply");
 	return view;
 }
@@ -129,23 +129,23 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 static bson_t *
 build_command(const MongoFindAndModify *command)
 {
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = mongo_bson_create();
 
-	BSON_APPEND_UTF8(document, "findAndModify", mongo_to_utf8(command->collection));
-	BSON_APPEND_DOCUMENT(document, "query", command->filter);
+	mongo_append(document, "findAndModify", mongo_utf8(mongo_to_utf8(command->collection)));
+	mongo_append(document, "query", mongo_document(command->filter));
 	if (command->update == NULL)
-		BSON_APPEND_BOOL(document, "remove", true);
+		mongo_append(document, "remove", mongo_bool(true));
 	else
 	{
 		mongo_append_update(document, "update", command->update);
-		BSON_APPEND_BOOL(document, "new", true);
+		mongo_append(document, "new", mongo_bool(true));
 		if (command->upsert)
-			BSON_APPEND_BOOL(document, "upsert", true);
+			mongo_append(document, "upsert", mongo_bool(true));
 	}
 	if (command->fields != NULL)
-		BSON_APPEND_DOCUMENT(document, "fields", command->fields);
+		mongo_append(document, "fields", mongo_document(command->fields));
 	if (command->simple_collation)
-		bson_append_condition(document, "collation", "locale", bson_utf8("simple"));
+		mongo_append_condition(document, "collation", "locale", mongo_utf8("simple"));
 	if (command->comment != NULL)
 		mongo_trace_append(mongo_trace_prepare(command->comment), document);
 	return document;
@@ -204,7 +204,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	}
 	if (!found)
 		session->written_level = written_level;
-	found = found && bson_view_at(document, &value);
+	found = found && mongo_bson_view_at(document, &value);
 	mongo_session_return_lease(session, lease);
 	MemoryContextSwitchTo(old_context);
 	return found;
@@ -220,7 +220,7 @@ mongo_log_command(const char *database, const bson_t *command, uint64 at)
 {
 	if (mongo_log_remote_query && at != 0)
 	{
-		bson_t	   *copy = bson_copy_in(CurrentMemoryContext, command);
+		bson_t	   *copy = mongo_bson_copy_in(CurrentMemoryContext, command);
 
 		mongo_append_time(copy, "atClusterTime", at);
 		command = copy;

@@ -305,14 +305,14 @@ prepare_read_preference(MongoConnection *connection)
 		mode = MONGOC_READ_PRIMARY_PREFERRED;
 	}
 
-	elements = bson_create_in(connection->context);
-	bson_append_document_begin(elements, "$readPreference", -1, &inner);
-	BSON_APPEND_UTF8(&inner, "mode", mongo_read_mode_name(mode));
+	elements = mongo_bson_create_in(connection->context);
+	mongo_append_document_begin(elements, "$readPreference", &inner);
+	mongo_append(&inner, "mode", mongo_utf8(mongo_read_mode_name(mode)));
 	if (tags != NULL && !bson_empty(tags))
-		BSON_APPEND_ARRAY(&inner, "tags", tags);
+		mongo_append(&inner, "tags", mongo_array(tags));
 	if (staleness > 0)
-		BSON_APPEND_INT64(&inner, "maxStalenessSeconds", staleness);
-	bson_append_document_end(elements, &inner);
+		mongo_append(&inner, "maxStalenessSeconds", mongo_int64(staleness));
+	mongo_append_document_end(elements, &inner);
 	connection->read_preference = elements;
 }
 
@@ -326,16 +326,16 @@ prepare_concerns(MongoConnection *connection)
 
 	if (level != NULL)
 	{
-		connection->read_concern = bson_create_in(connection->context);
-		bson_append_condition(connection->read_concern, "readConcern", "level",
-							  bson_utf8(level));
+		connection->read_concern = mongo_bson_create_in(connection->context);
+		mongo_append_condition(connection->read_concern, "readConcern", "level",
+							   mongo_utf8(level));
 		/* transactions refuse two levels */
 		connection->transaction_level = strcmp(level, "linearizable") == 0 ? "majority" :
 			strcmp(level, "available") == 0 ? "local" : level;
 	}
 	if (write != NULL && !mongoc_write_concern_is_default(write))
 	{
-		connection->write_concern = bson_create_in(connection->context);
+		connection->write_concern = mongo_bson_create_in(connection->context);
 		mongoc_write_concern_append(unconstify(mongoc_write_concern_t *, write),
 									connection->write_concern);
 	}
@@ -424,7 +424,7 @@ preferred_of(const mongoc_read_prefs_t *accepted)
 		mongoc_read_prefs_set_mode(result, MONGOC_READ_SECONDARY);
 	if (bson_iter_init(&sets, mongoc_read_prefs_get_tags(accepted)) && bson_iter_next(&sets))
 	{
-		(void) (bson_append_iter) (&first, "0", 1, &sets);
+		(void) bson_append_iter(&first, "0", 1, &sets);
 		mongoc_read_prefs_set_tags(result, &first);
 	}
 	bson_destroy(&first);

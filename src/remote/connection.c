@@ -51,8 +51,8 @@ mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedFi
 {
 	bson_t		view;
 
-	if (saved->length > 0 && bson_view(&view, saved->bytes, saved->length))
-		BSON_APPEND_DOCUMENT(document, field, &view);
+	if (saved->length > 0 && mongo_bson_view(&view, saved->bytes, saved->length))
+		mongo_append(document, field, mongo_document(&view));
 }
 
 /* ---------------------- the session of a connection ------------------------ */
@@ -71,7 +71,7 @@ make_lsid(bson_t *lsid)
 	uuid[6] = (uuid[6] & 0x0f) | 0x40;
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 	bson_reinit(lsid);
-	BSON_APPEND_BINARY(lsid, "id", BSON_SUBTYPE_UUID, uuid, sizeof(uuid));
+	mongo_append(lsid, "id", mongo_binary(BSON_SUBTYPE_UUID, uuid, sizeof(uuid)));
 }
 
 /*
@@ -93,7 +93,7 @@ mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 								   (session->minutes - 1) * MS_PER_MINUTE))
 	{
 		if (session->lsid == NULL)
-			session->lsid = bson_create_in(context);
+			session->lsid = mongo_bson_create_in(context);
 		make_lsid(session->lsid);
 		session->number = 0;
 	}
@@ -137,7 +137,7 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	MongoCommand command = {.database = "admin",.document = &kill};
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
-	bson_append_template(&kill, "{killSessions: [@1]}", bson_document(lsid));
+	mongo_append_template(&kill, "{killSessions: [@1]}", mongo_document(lsid));
 	if (mongo_connection_run_separately(connection, &command, ASK_MS, NULL) &&
 		transport->wait_error == NULL)
 	{
@@ -241,10 +241,10 @@ send_kill(void *argument)
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &kill->taken)
-		bson_array_append(&ids,
-						  bson_int64(dlist_container(RemoteCursor, node, iter.cur)->id));
-	BSON_APPEND_UTF8(&kill->command, "killCursors", first->collection);
-	BSON_APPEND_ARRAY(&kill->command, "cursors", &kill->ids);
+		mongo_array_append(&ids,
+						   mongo_int64(dlist_container(RemoteCursor, node, iter.cur)->id));
+	mongo_append(&kill->command, "killCursors", mongo_utf8(first->collection));
+	mongo_append(&kill->command, "cursors", mongo_array(&kill->ids));
 	if (kill->separately)
 	{
 		kill->sent = mongo_connection_run_separately(connection, &message, ASK_MS, NULL);
@@ -337,7 +337,7 @@ send_end_of_session(void *argument)
 	bson_t		command = BSON_INITIALIZER;
 	MongoCommand message = {.database = "admin",.document = &command};
 
-	bson_append_template(&command, "{endSessions: [@1]}", bson_document(connection->session.lsid));
+	mongo_append_template(&command, "{endSessions: [@1]}", mongo_document(connection->session.lsid));
 	(void) mongo_send(connection, &message, NULL);
 	bson_destroy(&command);
 	connection->session.lsid = NULL;

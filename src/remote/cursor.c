@@ -353,7 +353,7 @@ fragments_to_come(const uint8 *document, uint32 length, bson_t *view)
 	bson_iter_t number;
 	bson_iter_t count;
 
-	if (!bson_view(view, document, length) || !bson_iter_init_find(&field, view, "splitEvent") ||
+	if (!mongo_bson_view(view, document, length) || !bson_iter_init_find(&field, view, "splitEvent") ||
 		!bson_iter_recurse(&field, &number) || !bson_iter_find(&number, "fragment") ||
 		!bson_iter_recurse(&field, &count) || !bson_iter_find(&count, "of"))
 		return -1;
@@ -392,7 +392,7 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 	if (to_come < 0)
 		return document;
 	if (cursor->event == NULL)
-		cursor->event = bson_create_in(cursor->context);
+		cursor->event = mongo_bson_create_in(cursor->context);
 	else if (!cursor->lacks_fragments)
 		bson_reinit(cursor->event);
 	cursor->lacks_fragments = to_come > 0;
@@ -401,7 +401,7 @@ join_fragments(MongoCursor *cursor, const uint8 *document, uint32 *length)
 	while (is_valid && bson_iter_next(&field))
 		is_valid = strcmp(bson_iter_key(&field), "splitEvent") == 0 ||
 			(to_come > 0 && strcmp(bson_iter_key(&field), "_id") == 0) ||
-			(bson_append_iter) (cursor->event, NULL, 0, &field);
+			bson_append_iter(cursor->event, NULL, 0, &field);
 	if (!is_valid || field.err_off != 0)
 		report_invalid_reply(cursor, "A fragment of an event is not valid BSON.");
 	if (cursor->event->len > LARGEST_EVENT)
@@ -450,11 +450,11 @@ follow_stream(MongoCursor *cursor)
 
 	/* the lease still knows the server's cursor, and has it closed */
 	cursor->id = 0;
-	if (cursor->batch.token == NULL || !bson_view(&token, cursor->batch.token, cursor->batch.token_length))
+	if (cursor->batch.token == NULL || !mongo_bson_view(&token, cursor->batch.token, cursor->batch.token_length))
 		return;
 	old_context = MemoryContextSwitchTo(cursor->context);
-	position = bson_from_template("{_id: @1, operationType: 'position', clusterTime: @2}",
-								  bson_document(&token), bson_date((int64) (reached >> 32) * 1000));
+	position = mongo_from_template("{_id: @1, operationType: 'position', clusterTime: @2}",
+								   mongo_document(&token), mongo_date((int64) (reached >> 32) * 1000));
 	cursor->whole_reply = bson_get_data(position);
 	MemoryContextSwitchTo(old_context);
 }
@@ -600,7 +600,7 @@ copy_command(MongoCursor *cursor, const bson_t *command)
 {
 	if (cursor->read.comment != NULL)
 	{
-		bson_t	   *copy = bson_copy_in(CurrentMemoryContext, command);
+		bson_t	   *copy = mongo_bson_copy_in(CurrentMemoryContext, command);
 
 		mongo_trace_append(cursor->read.comment, copy);
 		command = copy;
@@ -796,23 +796,22 @@ next_request(MongoCursor *cursor, bson_t *view)
 
 	if (!cursor->sent)
 	{
-		if (!bson_view(view, cursor->command, cursor->command_length))
+		if (!mongo_bson_view(view, cursor->command, cursor->command_length))
 			elog(ERROR, "invalid command document");
 		return (MongoCommand) {
 			.database = cursor->read.database,.document = view,.at = cursor->at,
 			.compress = cursor->read.compress
 		};
 	}
-	get_more = bson_create_in(scratch_context(cursor));
-	BSON_APPEND_INT64(get_more, "getMore", cursor->id);
-	BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
+	get_more = mongo_bson_create_in(scratch_context(cursor));
+	mongo_append(get_more, "getMore", mongo_int64(cursor->id));
+	mongo_append(get_more, "collection", mongo_utf8(cursor->ns_collection));
 	if (cursor->read.batch_size > 0)
-		BSON_APPEND_INT32(get_more, "batchSize", cursor->read.batch_size);
+		mongo_append(get_more, "batchSize", mongo_int32(cursor->read.batch_size));
 	/* a longer wait might take socket_timeout_ms */
 	if (cursor->read.is_stream)
-		BSON_APPEND_INT32(get_more, "maxTimeMS",
-						  Max(1, Min(1000, (int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-																				 cursor->wait_until))));
+		mongo_append(get_more, "maxTimeMS", mongo_int32(Max(1, Min(1000, (int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+																											   cursor->wait_until)))));
 	mongo_trace_append(cursor->read.comment, get_more);
 	return (MongoCommand) {
 		.database = cursor->ns_database,.document = get_more,.compress = cursor->read.compress

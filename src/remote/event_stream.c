@@ -129,9 +129,9 @@ mongo_event_stream_open(MemoryContext context, UserMapping *user, const char *da
 		(void) mongo_lease_take(stream->lease, stream->user, MONGO_WAIT_TAKE_OVER);
 		stream->lease->connection->is_dedicated = true;
 		MemoryContextSwitchTo(stream->scratch);
-		copy = bson_copy_in(stream->scratch, command);
+		copy = mongo_bson_copy_in(stream->scratch, command);
 		if (!bson_has_field(copy, "readConcern"))
-			bson_append_condition(copy, "readConcern", "level", bson_utf8("majority"));
+			mongo_append_condition(copy, "readConcern", "level", mongo_utf8("majority"));
 		send_command(stream, stream->database, copy, 0);
 		mongo_event_stream_receive(stream, failure);
 	}
@@ -172,11 +172,11 @@ mongo_event_stream_request(MongoEventStream *stream, int max_wait, int batch_siz
 
 	MemoryContextReset(stream->scratch);
 	old_context = MemoryContextSwitchTo(stream->scratch);
-	command = bson_from_template("{getMore: @1, collection: @2, maxTimeMS: @3}",
-								 bson_int64(stream->batch.id), bson_utf8(stream->lease->cursor.collection),
-								 bson_int32(max_wait));
+	command = mongo_from_template("{getMore: @1, collection: @2, maxTimeMS: @3}",
+								  mongo_int64(stream->batch.id), mongo_utf8(stream->lease->cursor.collection),
+								  mongo_int32(max_wait));
 	if (batch_size > 0)
-		BSON_APPEND_INT32(command, "batchSize", batch_size);
+		mongo_append(command, "batchSize", mongo_int32(batch_size));
 	send_command(stream, stream->lease->cursor.database, command, max_wait);
 	MemoryContextSwitchTo(old_context);
 }
@@ -209,7 +209,7 @@ mongo_event_stream_is_ready(MongoEventStream *stream)
 		return true;
 	if (!stream->is_requested || GetCurrentTimestamp() < stream->overdue_at)
 		return false;
-	ping = bson_from_template("{ping: 1}");
+	ping = mongo_from_template("{ping: 1}");
 	connection->broken = !mongo_connection_run_separately(connection, &(MongoCommand) {
 		.database = "admin",.document = ping
 	}, ALIVE_MS, &reply) || reply.document == NULL;

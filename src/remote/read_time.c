@@ -120,11 +120,11 @@ mongo_append_time(bson_t *command, const char *name, uint64 time)
 {
 	bson_t		concern;
 
-	bson_append_document_begin(command, "readConcern", -1, &concern);
-	BSON_APPEND_UTF8(&concern, "level", "snapshot");
+	mongo_append_document_begin(command, "readConcern", &concern);
+	mongo_append(&concern, "level", mongo_utf8("snapshot"));
 	if (time != 0)
-		bson_append_timestamp(&concern, name, -1, (uint32) (time >> 32), (uint32) time);
-	bson_append_document_end(command, &concern);
+		mongo_append(&concern, name, mongo_timestamp(time));
+	mongo_append_document_end(command, &concern);
 }
 
 /*
@@ -135,8 +135,8 @@ static bool
 find_nothing(MongoConnection *connection, const char *database, const char *collection, uint64 at,
 			 MongoReply *reply)
 {
-	bson_t	   *command = bson_from_template("{find: @1, filter: {_id: {$in: []}}, limit: 1, singleBatch: true, maxTimeMS: @2}",
-											 bson_utf8(collection), bson_int32(REACH_MS));
+	bson_t	   *command = mongo_from_template("{find: @1, filter: {_id: {$in: []}}, limit: 1, singleBatch: true, maxTimeMS: @2}",
+											  mongo_utf8(collection), mongo_int32(REACH_MS));
 
 	mongo_append_time(command, at != 0 ? "atClusterTime" : "afterClusterTime",
 					  at != 0 ? at : bound->after);
@@ -350,8 +350,8 @@ add_view(const bson_iter_t *entry, List **names)
 static bool
 resolve_view(UserMapping *user, const char *database, const char *name, List **names)
 {
-	const bson_t *command = bson_from_template("{listCollections: 1, filter: {name: @1, type: {$ne: 'collection'}}}",
-											   bson_utf8(name));
+	const bson_t *command = mongo_from_template("{listCollections: 1, filter: {name: @1, type: {$ne: 'collection'}}}",
+												mongo_utf8(name));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, database, command,
 											psprintf("could not list collection \"%s\" of database \"%s\"",
 													 mongo_from_utf8(name), mongo_from_utf8(database)));
@@ -435,7 +435,7 @@ mongo_present_time(UserMapping *user)
 {
 	const char *server_name = GetForeignServer(user->serverid)->servername;
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, "admin",
-											bson_from_template("{hello: 1}"),
+											mongo_from_template("{hello: 1}"),
 											psprintf("could not ask server \"%s\" for its time",
 													 server_name));
 	bson_iter_t iter;

@@ -110,7 +110,7 @@ begin_transaction(MongoSession *session)
 							&(MongoFailure) {.lost = true,.text = "The server has no sessions."},
 							MONGO_PRIMARY_HINT);
 	}
-	session->lsid = bson_copy_in(TopTransactionContext, lsid);
+	session->lsid = mongo_bson_copy_in(TopTransactionContext, lsid);
 	session->number = ++connection->session.number;
 	session->used_at = GetCurrentTimestamp();
 	session->begun = true;
@@ -197,9 +197,9 @@ mongo_session_try_again(MongoSession *session, const MongoFailure *failure, Time
 static void
 append_session(const MongoSession *session, bson_t *fields)
 {
-	BSON_APPEND_DOCUMENT(fields, "lsid", session->lsid);
-	BSON_APPEND_INT64(fields, "txnNumber", session->number);
-	BSON_APPEND_BOOL(fields, "autocommit", false);
+	mongo_append(fields, "lsid", mongo_document(session->lsid));
+	mongo_append(fields, "txnNumber", mongo_int64(session->number));
+	mongo_append(fields, "autocommit", mongo_bool(false));
 }
 
 /*
@@ -231,7 +231,7 @@ bson_t *
 mongo_session_fields(MongoSession *session)
 {
 	MongoConnection *connection = session->lease->connection;
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t	   *fields = mongo_bson_create();
 
 	check_connection(session);
 	append_session(session, fields);
@@ -239,12 +239,12 @@ mongo_session_fields(MongoSession *session)
 		session->insert = NULL;
 	else
 	{
-		BSON_APPEND_BOOL(fields, "startTransaction", true);
+		mongo_append(fields, "startTransaction", mongo_bool(true));
 		if (IsolationUsesXactSnapshot())
-			bson_append_condition(fields, "readConcern", "level", bson_utf8("snapshot"));
+			mongo_append_condition(fields, "readConcern", "level", mongo_utf8("snapshot"));
 		else if (connection->transaction_level != NULL)
-			bson_append_condition(fields, "readConcern", "level",
-								  bson_utf8(connection->transaction_level));
+			mongo_append_condition(fields, "readConcern", "level",
+								   mongo_utf8(connection->transaction_level));
 	}
 	mongo_append_saved_field(fields, "$clusterTime", &connection->cluster_time);
 	return fields;
@@ -359,7 +359,7 @@ mongo_session_note_insert(MongoSession *session, const MongoCommand *command)
 		session->insert = palloc(sizeof(MongoCommand));
 		*session->insert = (MongoCommand) {
 			.database = pstrdup(command->database),
-			.document = bson_copy_in(TopTransactionContext, command->document),
+			.document = mongo_bson_copy_in(TopTransactionContext, command->document),
 			.sequence = sequence
 		};
 	}
@@ -446,7 +446,7 @@ static bson_t *
 commit_fields(const MongoSession *session, bool again)
 {
 	const bson_t *chosen = session->lease->connection->write_concern;
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t	   *fields = mongo_bson_create();
 	bson_t		concern;
 	bson_iter_t iter;
 	bson_iter_t member;
@@ -457,10 +457,10 @@ commit_fields(const MongoSession *session, bool again)
 	mongo_append_saved_field(fields, "$clusterTime", &session->lease->connection->cluster_time);
 	if (chosen != NULL && !again)
 	{
-		bson_concat(fields, chosen);
+		mongo_concat(fields, chosen);
 		return fields;
 	}
-	BSON_APPEND_DOCUMENT_BEGIN(fields, "writeConcern", &concern);
+	mongo_append_document_begin(fields, "writeConcern", &concern);
 	if (chosen != NULL && bson_iter_init_find(&iter, chosen, "writeConcern") &&
 		bson_iter_recurse(&iter, &member))
 	{
@@ -469,13 +469,13 @@ commit_fields(const MongoSession *session, bool again)
 			if (strcmp(bson_iter_key(&member), "w") == 0)
 				continue;
 			has_timeout |= strcmp(bson_iter_key(&member), "wtimeout") == 0;
-			bson_append_iter(&concern, NULL, 0, &member);
+			mongo_append_iter(&concern, NULL, &member);
 		}
 	}
-	BSON_APPEND_UTF8(&concern, "w", "majority");
+	mongo_append(&concern, "w", mongo_utf8("majority"));
 	if (again && !has_timeout)
-		BSON_APPEND_INT32(&concern, "wtimeout", REPEATED_WTIMEOUT_MS);
-	bson_append_document_end(fields, &concern);
+		mongo_append(&concern, "wtimeout", mongo_int32(REPEATED_WTIMEOUT_MS));
+	mongo_append_document_end(fields, &concern);
 	return fields;
 }
 
@@ -551,7 +551,7 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 {
 	MongoConnection *connection = session->lease->connection;
 	MongoTransport *transport = &connection->transport;
-	bson_t	   *document = bson_from_template("{commitTransaction: 1}");
+	bson_t	   *document = mongo_from_template("{commitTransaction: 1}");
 	const bson_t *first = commit_fields(session, false);
 	const bson_t *again = commit_fields(session, true);
 	MongoCommand command = {.database = "admin",.document = document,.fields = first};
@@ -733,7 +733,7 @@ finish_reading(MongoSession *session)
 		session->lost ||
 		!mongo_connection_is_clean(session->lease->connection))
 		return;
-	command.document = bson_from_template("{commitTransaction: 1}");
+	command.document = mongo_from_template("{commitTransaction: 1}");
 	command.fields = commit_fields(session, false);
 	transport = &session->lease->connection->transport;
 	mongo_begin_ending(transport, ABORT_MS, HURRIED_ABORT_MS);
@@ -804,7 +804,7 @@ send_abort(MongoSession *session, int milliseconds)
 	MongoReply	reply = {.context = CurrentMemoryContext};
 	bool		sent;
 
-	bson_append_template(&document, "{abortTransaction: 1}");
+	mongo_append_template(&document, "{abortTransaction: 1}");
 	append_session(session, &fields);
 	mongo_append_saved_field(&fields, "recoveryToken", &session->recovery_token);
 	transport->interrupted = false;
@@ -824,7 +824,7 @@ kill_session(MongoSession *session, int milliseconds)
 	MongoCommand command = {.database = "admin",.document = &document};
 	bool		sent;
 
-	bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
+	mongo_append_template(&document, "{killSessions: [@1]}", mongo_document(session->lsid));
 	sent = mongo_connection_run_separately(session->lease->connection, &command, milliseconds,
 										   NULL);
 	/* the next transaction begins a new session, with new numbers */

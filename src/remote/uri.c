@@ -309,7 +309,7 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 		return "The option \"auth_mechanism\" is not valid.";
 	if (options->auth_properties != NULL)
 	{
-		bson_t	   *properties = bson_create_in(CurrentMemoryContext);
+		bson_t	   *properties = mongo_bson_create();
 
 		problem = mongo_auth_properties(options->auth_properties, true, properties);
 		if (problem != NULL)

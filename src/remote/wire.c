@@ -1122,8 +1122,7 @@ mongo_trace_append(const char *prepared, bson_t *document)
 
 	if (prepared == NULL)
 		return;
-	bson_append_utf8(document, "comment", -1, comment,
-					 (int) mongo_trace_fill(prepared, comment, sizeof(comment)));
+	mongo_append(document, "comment", mongo_utf8_sized(comment, (int) mongo_trace_fill(prepared, comment, sizeof(comment))));
 }
 
 /* ----------------- The setting mongo_fdw.slow_command_ms ------------------ */
@@ -1177,7 +1176,7 @@ log_slow_request(MongoConnection *connection)
 	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
 		return;
 	length = get_int32(document);
-	if (length > LONGEST_COMMAND || !bson_view(&view, document, length) || has_secret(&view))
+	if (length > LONGEST_COMMAND || !mongo_bson_view(&view, document, length) || has_secret(&view))
 		text = psprintf("%s (%u bytes)", (const char *) document + 5, length);
 	else
 	{

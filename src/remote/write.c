@@ -33,11 +33,8 @@ mongo_append_update(bson_t *document, const char *field, const bson_t *update)
 {
 	bson_iter_t iter;
 
-	if (bson_iter_init(&iter, update) && bson_iter_next(&iter) &&
-		strcmp(bson_iter_key(&iter), "0") == 0)
-		BSON_APPEND_ARRAY(document, field, update);
-	else
-		BSON_APPEND_DOCUMENT(document, field, update);
+	mongo_append(document, field, bson_iter_init(&iter, update) && bson_iter_next(&iter) &&
+				 strcmp(bson_iter_key(&iter), "0") == 0 ? mongo_array(update) : mongo_document(update));
 }
 
 /* Finds the first of writeErrors; returns false if there is none. */
@@ -384,15 +381,15 @@ read_counters(const MongoWrite *write)
 {
 	WriteCounters counters = {0};
 	MongoCommand command = {.database = "admin"};
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	bson_t	   *match = mongo_bson_create();
 	MongoReply	reply = {.context = CurrentMemoryContext};
 	bson_iter_t iter;
 	bson_iter_t documents;
 	bson_iter_t member;
 
-	bson_append_member(match, "lsid.id", "@1", bson_first(write->lsid));
-	command.document = bson_from_template("{aggregate: 1, pipeline: [{$currentOp: {}}, {$match: @1}], cursor: {}}",
-										  bson_document(match));
+	mongo_append_member(match, "lsid.id", "@1", mongo_first_value(write->lsid));
+	command.document = mongo_from_template("{aggregate: 1, pipeline: [{$currentOp: {}}, {$match: @1}], cursor: {}}",
+										   mongo_document(match));
 	if (!mongo_connection_run_separately(write->lease->connection, &command, LOOK_MS, &reply) ||
 		reply.document == NULL ||
 		!bson_iter_init_from_data(&iter, reply.document, reply.length) ||
@@ -546,23 +543,23 @@ write_fields(MongoWrite *write)
 {
 	MongoConnection *connection = write->lease->connection;
 	const bson_t *lsid = mongo_server_session_use(&connection->session, connection->context);
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t	   *fields = mongo_bson_create();
 
 	if (lsid != NULL)
 	{
-		write->lsid = bson_copy_in(CurrentMemoryContext, lsid);
-		BSON_APPEND_DOCUMENT(fields, "lsid", lsid);
+		write->lsid = mongo_bson_copy_in(CurrentMemoryContext, lsid);
+		mongo_append(fields, "lsid", mongo_document(lsid));
 		write->may_repeat = connection->retries_writes && write->most >= 0;
 		if (write->may_repeat)
-			BSON_APPEND_INT64(fields, "txnNumber", ++connection->session.number);
+			mongo_append(fields, "txnNumber", mongo_int64(++connection->session.number));
 	}
 	if (write->session != NULL && connection->write_concern != NULL)
-		bson_concat(fields, connection->write_concern);
+		mongo_concat(fields, connection->write_concern);
 	/* a direct connection may be to a secondary */
 	if (write->session == NULL && connection->read_preference != NULL &&
 		mongo_uri_is_single(connection->uri) && strncmp(connection->server_type, "RS", 2) == 0 &&
 		!bson_has_field(write->command.document, "$readPreference"))
-		bson_concat(fields, connection->read_preference);
+		mongo_concat(fields, connection->read_preference);
 	return fields;
 }
 

@@ -111,7 +111,7 @@ next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
 	memcpy(&length, batch->data + *position, sizeof(length));
 	length = BSON_UINT32_FROM_LE(length);
 	if (length > batch->length - *position ||
-		!bson_view(view, (const uint8_t *) batch->data + *position, length))
+		!mongo_bson_view(view, (const uint8_t *) batch->data + *position, length))
 		return false;
 	*position += length;
 	return true;
@@ -127,20 +127,20 @@ make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 
 	if (!next_of_batch(batch, position, &filter))
 		return false;
-	BSON_APPEND_DOCUMENT(operation, "q", &filter);
+	mongo_append(operation, "q", mongo_document(&filter));
 	if (deletes)
-		BSON_APPEND_INT32(operation, "limit", kinds[batch->kind].many ? 0 : 1);
+		mongo_append(operation, "limit", mongo_int32(kinds[batch->kind].many ? 0 : 1));
 	else
 	{
 		if (!next_of_batch(batch, position, &update))
 			return false;
 		mongo_append_update(operation, "u", &update);
-		BSON_APPEND_BOOL(operation, "multi", kinds[batch->kind].many);
+		mongo_append(operation, "multi", mongo_bool(kinds[batch->kind].many));
 		if (kinds[batch->kind].upserts)
-			BSON_APPEND_BOOL(operation, "upsert", true);
+			mongo_append(operation, "upsert", mongo_bool(true));
 	}
 	if (batch->simple_collation)
-		bson_append_condition(operation, "collation", "locale", bson_utf8("simple"));
+		mongo_append_condition(operation, "collation", "locale", mongo_utf8("simple"));
 	return true;
 }
 
@@ -162,7 +162,7 @@ make_operations(const MongoWriteBatch *batch, const Bitmapset *omitted,
 	operations->data = NULL;
 	operations->count = 0;
 	operations->length = operations->capacity = 0;
-	operation = bson_create_in(CurrentMemoryContext);
+	operation = mongo_bson_create();
 	for (int i = 0; i < batch->count; i++)
 	{
 		bson_t		document;
@@ -402,10 +402,10 @@ static void
 begin_message(MongoWriteFlight *flight, Size start, Size end)
 {
 	const MongoWriteBatch *batch = flight->batch;
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *command = mongo_bson_create();
 
-	BSON_APPEND_UTF8(command, kinds[batch->kind].command, mongo_to_utf8(batch->collection));
-	BSON_APPEND_BOOL(command, "ordered", batch->ordered);
+	mongo_append(command, kinds[batch->kind].command, mongo_utf8(mongo_to_utf8(batch->collection)));
+	mongo_append(command, "ordered", mongo_bool(batch->ordered));
 	if (batch->comment != NULL)
 		mongo_trace_append(mongo_trace_prepare(batch->comment), command);
 	flight->sequence = (MongoSequence) {

@@ -65,22 +65,22 @@ static const char *
 range_json(const bson_iter_t *from, const bson_iter_t *to)
 {
 	bson_t	   *match;
-	BsonArray	bounds = bson_array_create();
+	BsonArray	bounds = mongo_array_create();
 
 	/* what is between two values of one type is of this type */
 	if (from != NULL && to != NULL && bson_iter_type(from) == bson_iter_type(to))
-		match = bson_from_template("{_id: {$gte: @1, $lt: @2}}",
-								   *bson_iter_value(unconstify(bson_iter_t *, from)),
-								   *bson_iter_value(unconstify(bson_iter_t *, to)));
+		match = mongo_from_template("{_id: {$gte: @1, $lt: @2}}",
+									*bson_iter_value(unconstify(bson_iter_t *, from)),
+									*bson_iter_value(unconstify(bson_iter_t *, to)));
 	else
 	{
 		if (from != NULL)
-			bson_array_append_template(&bounds, "{$gte: ['$_id', {$literal: @1}]}",
-									   *bson_iter_value(unconstify(bson_iter_t *, from)));
+			mongo_array_append_template(&bounds, "{$gte: ['$_id', {$literal: @1}]}",
+										*bson_iter_value(unconstify(bson_iter_t *, from)));
 		if (to != NULL)
-			bson_array_append_template(&bounds, "{$lt: ['$_id', {$literal: @1}]}",
-									   *bson_iter_value(unconstify(bson_iter_t *, to)));
-		match = bson_from_template("{$expr: {$and: @1}}", bson_array(bounds.bson));
+			mongo_array_append_template(&bounds, "{$lt: ['$_id', {$literal: @1}]}",
+										*bson_iter_value(unconstify(bson_iter_t *, to)));
+		match = mongo_from_template("{$expr: {$and: @1}}", mongo_array(bounds.bson));
 	}
 	return sync_match_json(match);
 }
@@ -105,22 +105,22 @@ sampled_ids(const SyncGroup *group, const SyncMember *member, UserMapping *user,
 	bson_iter_t found;
 
 	reply = mongo_run_command(CurrentMemoryContext, user, group->database,
-							  bson_from_template("{collStats: @1}", bson_utf8(member->collection)), NULL);
+							  mongo_from_template("{collStats: @1}", mongo_utf8(member->collection)), NULL);
 	wanted = Max(sync_number_at(reply, "count") / DOCUMENTS_IN_RANGE, sync_number_at(reply, "size") / BYTES_IN_RANGE);
 	*nranges = (int) Min(MOST_RANGES, wanted);
 	if (*nranges < 2)
 		return NULL;
 	/* a collation of the collection's own could order them in another way */
 	reply = mongo_run_command(CurrentMemoryContext, user, group->database,
-							  bson_from_template("{listCollections: 1, filter: {name: @1, @2: {$exists: true}}}",
-												 bson_utf8(member->collection), bson_utf8("options.collation")), NULL);
+							  mongo_from_template("{listCollections: 1, filter: {name: @1, @2: {$exists: true}}}",
+												  mongo_utf8(member->collection), mongo_utf8("options.collation")), NULL);
 	if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found))
 		return NULL;
 	return mongo_run_command(CurrentMemoryContext, user, group->database,
-							 bson_from_template("{aggregate: @1, pipeline: [{$sample: {size: @2}},"
-												" {$match: {_id: {$type: ['number', 'objectId', 'string', 'date', 'binData'], $ne: NaN}}},"
-												" {$project: {_id: 1}}, {$sort: {_id: 1}}], cursor: {batchSize: @2}, allowDiskUse: true}",
-												bson_utf8(member->collection), bson_int32(*nranges * SAMPLED_FOR_RANGE)), NULL);
+							 mongo_from_template("{aggregate: @1, pipeline: [{$sample: {size: @2}},"
+												 " {$match: {_id: {$type: ['number', 'objectId', 'string', 'date', 'binData'], $ne: NaN}}},"
+												 " {$project: {_id: 1}}, {$sort: {_id: 1}}], cursor: {batchSize: @2}, allowDiskUse: true}",
+												 mongo_utf8(member->collection), mongo_int32(*nranges * SAMPLED_FOR_RANGE)), NULL);
 }
 
 /*

@@ -73,7 +73,7 @@ uint64
 sync_present(UserMapping *user)
 {
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, "admin",
-											bson_from_template("{ping: 1}", bson_null()),
+											mongo_from_template("{ping: 1}", mongo_null()),
 											"could not read the cluster time");
 	uint64		time = time_at(reply, "operationTime");
 
@@ -93,8 +93,8 @@ uint64
 sync_oplog_begin(UserMapping *user)
 {
 	return time_at(mongo_run_command(CurrentMemoryContext, user, "local",
-									 bson_from_template("{find: 'oplog.rs', sort: {$natural: 1}, limit: 1, singleBatch: true, projection: {ts: 1}}",
-														bson_null()), NULL), "cursor.firstBatch.0.ts");
+									 mongo_from_template("{find: 'oplog.rs', sort: {$natural: 1}, limit: 1, singleBatch: true, projection: {ts: 1}}",
+														 mongo_null()), NULL), "cursor.firstBatch.0.ts");
 }
 
 /*
@@ -106,7 +106,7 @@ char *
 sync_replica_set(UserMapping *user)
 {
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, "admin",
-											bson_from_template("{replSetGetConfig: 1}", bson_null()), NULL);
+											mongo_from_template("{replSetGetConfig: 1}", mongo_null()), NULL);
 	bson_iter_t iter;
 	bson_iter_t id;
 	char		text[25];
@@ -128,8 +128,8 @@ uint64
 sync_snapshot_time(UserMapping *user, const char *database, const char *collection)
 {
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, database,
-											bson_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}, readConcern: {level: 'snapshot'}}",
-															   bson_utf8(collection)),
+											mongo_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}, readConcern: {level: 'snapshot'}}",
+																mongo_utf8(collection)),
 											"could not read the collection at a cluster time");
 	uint64		result = time_at(reply, "cursor.atClusterTime");
 
@@ -149,7 +149,7 @@ static char *
 collection_identity(UserMapping *user, const char *database, const char *collection, const char **kind)
 {
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user, database,
-											bson_from_template("{listCollections: 1, filter: {name: @1}}", bson_utf8(collection)),
+											mongo_from_template("{listCollections: 1, filter: {name: @1}}", mongo_utf8(collection)),
 											"could not list the collection");
 	bson_iter_t iter;
 	bson_iter_t found;
@@ -270,16 +270,6 @@ sync_run_close(SyncRun *run)
 	run->is_at_end = run->has_more = false;
 }
 
-/* Returns 64 bits as a Timestamp. */
-static bson_value_t
-bson_timestamp(uint64 time)
-{
-	return (bson_value_t) {
-		.value_type = BSON_TYPE_TIMESTAMP,
-		.value.v_timestamp = {(uint32) (time >> 32), (uint32) time}
-	};
-}
-
 /* A change event's fields. */
 typedef struct Event
 {
@@ -300,7 +290,7 @@ read_event(const uint8 *data, uint32 length, Event *event)
 	bson_iter_t field;
 
 	*event = (Event) {0};
-	if (!bson_view(&document, data, length))
+	if (!mongo_bson_view(&document, data, length))
 		mongo_report_bad_bson();
 	if (bson_iter_init_find(&iter, &document, "clusterTime"))
 		event->time = timestamp_at(&iter);
@@ -333,9 +323,9 @@ store_event(SyncRun *run, const Event *event, const char *collection)
 		values[1] = CStringGetTextDatum(collection);
 	if (is_of_document)
 	{
-		bson_t	   *key = bson_create_in(CurrentMemoryContext);
+		bson_t	   *key = mongo_bson_create();
 
-		bson_append_iter(key, "_id", 3, &event->key);
+		mongo_append_iter(key, "_id", &event->key);
 		values[3] = PointerGetDatum(cstring_to_text_with_len((const char *) bson_get_data(key), key->len));
 	}
 	else
@@ -388,7 +378,7 @@ take_batch(SyncRun *run)
 static bson_t *
 listed_collections(const SyncGroup *group, int *count, char **names)
 {
-	BsonArray	array = bson_array_create();
+	BsonArray	array = mongo_array_create();
 	StringInfoData text;
 	List	   *seen = NIL;
 
@@ -403,7 +393,7 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 		if (!is_new)
 			continue;
 		seen = lappend(seen, unconstify(char *, member->collection));
-		bson_array_append(&array, bson_utf8(member->collection));
+		mongo_array_append(&array, mongo_utf8(member->collection));
 		appendStringInfo(&text, "%s\n", member->collection);
 	}
 	*count = list_length(seen);
@@ -418,25 +408,25 @@ listed_collections(const SyncGroup *group, int *count, char **names)
 bson_t *
 sync_stream_command(const bson_t *collections, int count, uint64 start, int batch_size)
 {
-	BsonArray	pipeline = bson_array_create();
+	BsonArray	pipeline = mongo_array_create();
 
-	bson_array_append_template(&pipeline, "{$changeStream: {startAtOperationTime: @1}}", bson_timestamp(start));
+	mongo_array_append_template(&pipeline, "{$changeStream: {startAtOperationTime: @1}}", mongo_timestamp(start));
 
 	/*
 	 * "to": $out and convertToCapped rename a temporary collection to a
 	 * member's name
 	 */
 	if (count != 1)
-		bson_array_append_template(&pipeline,
-								   "{$match: {$or: [{@2: {$in: @1}}, {@3: {$in: @1}},"
-								   " {operationType: {$in: ['dropDatabase', 'invalidate']}}]}}",
-								   bson_array(collections), bson_utf8("ns.coll"), bson_utf8("to.coll"));
-	bson_array_append_template(&pipeline, "{$project: {operationType: 1, documentKey: 1, ns: 1, to: 1, clusterTime: 1}}",
-							   bson_null());
+		mongo_array_append_template(&pipeline,
+									"{$match: {$or: [{@2: {$in: @1}}, {@3: {$in: @1}},"
+									" {operationType: {$in: ['dropDatabase', 'invalidate']}}]}}",
+									mongo_array(collections), mongo_utf8("ns.coll"), mongo_utf8("to.coll"));
+	mongo_array_append_template(&pipeline, "{$project: {operationType: 1, documentKey: 1, ns: 1, to: 1, clusterTime: 1}}",
+								mongo_null());
 	/* a stream of one collection needs privileges on that alone */
-	return bson_from_template("{aggregate: @1, pipeline: @2, cursor: {batchSize: @3}}",
-							  count == 1 ? bson_first(collections) : bson_int32(1),
-							  bson_array(pipeline.bson), bson_int32(batch_size));
+	return mongo_from_template("{aggregate: @1, pipeline: @2, cursor: {batchSize: @3}}",
+							   count == 1 ? mongo_first_value(collections) : mongo_int32(1),
+							   mongo_array(pipeline.bson), mongo_int32(batch_size));
 }
 
 /* Tells whether a change event is the group's last one. */
@@ -450,12 +440,12 @@ is_same_event(const bson_t *last, const Event *event)
 		strcmp(bson_iter_utf8(&iter, NULL), event->collection) == 0;
 	if (same && bson_iter_init_find(&iter, last, "key"))
 	{
-		bson_t	   *one = bson_create_in(CurrentMemoryContext);
-		bson_t	   *other = bson_create_in(CurrentMemoryContext);
+		bson_t	   *one = mongo_bson_create();
+		bson_t	   *other = mongo_bson_create();
 
-		bson_append_iter(one, "", 0, &iter);
+		mongo_append_iter(one, "", &iter);
 		if (event->has_key)
-			bson_append_iter(other, "", 0, &event->key);
+			mongo_append_iter(other, "", &event->key);
 		same = bson_equal(one, other);
 	}
 	return same;
@@ -468,7 +458,7 @@ is_same_event(const bson_t *last, const Event *event)
 static bool
 is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *collection, uint64 time)
 {
-	BsonArray	collections = bson_array_create();
+	BsonArray	collections = mongo_array_create();
 	const bson_t *command;
 	const bson_t *reply;
 	bson_iter_t iter;
@@ -478,7 +468,7 @@ is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *col
 	bool		found = false;
 	bool		is_past = false;
 
-	bson_array_append(&collections, *bson_iter_value(unconstify(bson_iter_t *, collection)));
+	mongo_array_append(&collections, *bson_iter_value(unconstify(bson_iter_t *, collection)));
 	command = sync_stream_command(collections.bson, 1, time, 1000);
 	reply = mongo_run_command(CurrentMemoryContext, user, group->database, command, NULL);
 	if (bson_iter_init_find(&iter, reply, "code"))
@@ -524,15 +514,15 @@ is_shown_again(const SyncGroup *group, UserMapping *user, const bson_iter_t *col
 		}
 		if (found || is_past || cursor == 0)
 			break;
-		command = bson_from_template("{getMore: @1, collection: @2, maxTimeMS: 100}",
-									 bson_int64(cursor), bson_first(collections.bson));
+		command = mongo_from_template("{getMore: @1, collection: @2, maxTimeMS: 100}",
+									  mongo_int64(cursor), mongo_first_value(collections.bson));
 		reply = mongo_run_command(CurrentMemoryContext, user, group->database, command, failed);
 		batch = "cursor.nextBatch";
 	}
 	if (cursor != 0)
 		(void) mongo_run_command(CurrentMemoryContext, user, group->database,
-								 bson_from_template("{killCursors: @1, cursors: [@2]}",
-													bson_first(collections.bson), bson_int64(cursor)), NULL);
+								 mongo_from_template("{killCursors: @1, cursors: [@2]}",
+													 mongo_first_value(collections.bson), mongo_int64(cursor)), NULL);
 	return found;
 }
 

@@ -177,7 +177,7 @@ probe_collection(Check *check)
 static bool
 probe_find(Check *check)
 {
-	(void) run_command(check, bson_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}}", bson_utf8(check->collection)));
+	(void) run_command(check, mongo_from_template("{find: @1, limit: 1, singleBatch: true, projection: {_id: 1}}", mongo_utf8(check->collection)));
 	return true;
 }
 
@@ -191,7 +191,7 @@ probe_snapshot(Check *check)
 static bool
 probe_stats(Check *check)
 {
-	const bson_t *reply = run_command(check, bson_from_template("{collStats: @1}", bson_utf8(check->collection)));
+	const bson_t *reply = run_command(check, mongo_from_template("{collStats: @1}", mongo_utf8(check->collection)));
 
 	check->documents = sync_number_at(reply, "count");
 	check->bytes = sync_number_at(reply, "size");
@@ -204,11 +204,11 @@ static bool
 probe_stream(Check *check, bool whole)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync check", ALLOCSET_DEFAULT_SIZES);
-	BsonArray	collections = bson_array_create();
+	BsonArray	collections = mongo_array_create();
 	int			failure = 0;
 
 	if (!whole)
-		bson_array_append(&collections, bson_utf8(check->collection));
+		mongo_array_append(&collections, mongo_utf8(check->collection));
 	(void) mongo_event_stream_open(context, check->user, check->database,
 								   sync_stream_command(collections.bson, whole ? 0 : 1, sync_present(check->user), 1), &failure);
 	MemoryContextDelete(context);
@@ -244,9 +244,9 @@ probe_sample(Check *check)
 static bool
 probe_keys(Check *check)
 {
-	const bson_t *reply = run_command(check, bson_from_template("{aggregate: @1, pipeline: [{$sample: {size: 1000}}, {$project: {_id: 1}},"
-																" {$match: {$expr: {$gt: [{$bsonSize: '$$ROOT'}, @2]}}}, {$count: 'n'}], cursor: {}}",
-																bson_utf8(check->collection), bson_int32(SYNC_LONGEST_KEY)));
+	const bson_t *reply = run_command(check, mongo_from_template("{aggregate: @1, pipeline: [{$sample: {size: 1000}}, {$project: {_id: 1}},"
+																 " {$match: {$expr: {$gt: [{$bsonSize: '$$ROOT'}, @2]}}}, {$count: 'n'}], cursor: {}}",
+																 mongo_utf8(check->collection), mongo_int32(SYNC_LONGEST_KEY)));
 	double		count = sync_number_at(reply, "cursor.firstBatch.0.n");
 
 	if (count > 0)

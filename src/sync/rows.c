@@ -261,18 +261,18 @@ sync_match_json(const bson_t *match)
 static const char *
 documents_match(const List *documents, int from, int count)
 {
-	BsonArray	ids = bson_array_create();
+	BsonArray	ids = mongo_array_create();
 
 	for (int i = from; i < from + count; i++)
 	{
 		bytea	   *key = list_nth(documents, i);
 		bson_t		view;
 
-		if (!bson_view(&view, (uint8 *) VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)))
+		if (!mongo_bson_view(&view, (uint8 *) VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)))
 			mongo_report_bad_bson();
-		bson_array_append(&ids, bson_first(&view));
+		mongo_array_append(&ids, mongo_first_value(&view));
 	}
-	return sync_match_json(bson_from_template("{_id: {$in: @1}}", bson_array(ids.bson)));
+	return sync_match_json(mongo_from_template("{_id: {$in: @1}}", mongo_array(ids.bson)));
 }
 
 /* -------------------------------- Reading --------------------------------- */

@@ -239,9 +239,9 @@ sync_group_load(int id)
 	if (!isnull)
 	{
 		bytea	   *bytes = DatumGetByteaPCopy(event);
-		bson_t	   *view = bson_palloc(CurrentMemoryContext, sizeof(bson_t));
+		bson_t	   *view = mongo_bson_palloc(CurrentMemoryContext, sizeof(bson_t));
 
-		if (bson_view(view, (uint8 *) VARDATA(bytes), VARSIZE(bytes) - VARHDRSZ))
+		if (mongo_bson_view(view, (uint8 *) VARDATA(bytes), VARSIZE(bytes) - VARHDRSZ))
 			group->last_event = view;
 	}
 	group->last_error = sync_result_text(0, 10);

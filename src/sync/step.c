@@ -52,19 +52,19 @@ stop_member(SyncMember *member, const char *reason)
 static void
 note_event(SyncGroup *group, const SyncEvent *event)
 {
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = mongo_bson_create();
 
-	bson_append_timestamp(document, "time", -1, (uint32) (event->time >> 32), (uint32) event->time);
+	mongo_append(document, "time", mongo_timestamp(event->time));
 	if (event->collection != NULL)
-		bson_append_utf8(document, "collection", -1, event->collection, -1);
+		mongo_append(document, "collection", mongo_utf8(event->collection));
 	if (event->key != NULL)
 	{
 		bson_t		view;
 		bson_iter_t id;
 
-		if (bson_view(&view, (uint8 *) VARDATA(event->key), VARSIZE(event->key) - VARHDRSZ) &&
+		if (mongo_bson_view(&view, (uint8 *) VARDATA(event->key), VARSIZE(event->key) - VARHDRSZ) &&
 			bson_iter_init_find(&id, &view, "_id"))
-			bson_append_iter(document, "key", -1, &id);
+			mongo_append_iter(document, "key", &id);
 	}
 	group->last_event = document;
 }

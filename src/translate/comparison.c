@@ -52,10 +52,10 @@ append_lower_bound(const MongoPredicate *predicate, bool strict, double bound, b
 	const char *path = predicate->field.path;
 
 	if (predicate->without_nan)
-		bson_append_condition(match, path, strict ? "$gt" : "$gte", bson_double(bound));
+		mongo_append_condition(match, path, strict ? "$gt" : "$gte", mongo_double(bound));
 	else
-		bson_append_template(match, "{@1: {$not: {@2: @3}, $type: 'number'}}", bson_utf8(path),
-							 bson_utf8(strict ? "$lte" : "$lt"), bson_double(bound));
+		mongo_append_template(match, "{@1: {$not: {@2: @3}, $type: 'number'}}", mongo_utf8(path),
+							  mongo_utf8(strict ? "$lte" : "$lt"), mongo_double(bound));
 	return MONGO_MATCH_SOME;
 }
 
@@ -63,7 +63,7 @@ append_lower_bound(const MongoPredicate *predicate, bool strict, double bound, b
 static MongoMatch
 append_not_null(bson_t *match, const char *path)
 {
-	bson_append_condition(match, path, "$ne", bson_null());
+	mongo_append_condition(match, path, "$ne", mongo_null());
 	return MONGO_MATCH_SOME;
 }
 
@@ -75,7 +75,7 @@ append_not_null(bson_t *match, const char *path)
 MongoMatch
 mongo_append_nothing(bson_t *match, const char *path)
 {
-	bson_append_template(match, "{@1: {$in: []}}", bson_utf8(path));
+	mongo_append_template(match, "{@1: {$in: []}}", mongo_utf8(path));
 	return MONGO_MATCH_NONE;
 }
 
@@ -84,20 +84,20 @@ mongo_append_nothing(bson_t *match, const char *path)
 static bson_value_t
 integer_value(const MongoPredicate *predicate, Datum value)
 {
-	return bson_integer(mongo_integer_of_datum(predicate->value_type, value));
+	return mongo_integer(mongo_integer_of_datum(predicate->value_type, value));
 }
 
 static void
 integer_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	bson_array_append(points, integer_value(predicate, value));
+	mongo_array_append(points, integer_value(predicate, value));
 }
 
 static MongoMatch
 integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	bson_append_condition(match, predicate->field.path, mongo_find_operators[predicate->strategy],
-						  integer_value(predicate, value));
+	mongo_append_condition(match, predicate->field.path, mongo_find_operators[predicate->strategy],
+						   integer_value(predicate, value));
 	return MONGO_MATCH_SOME;
 }
 
@@ -112,7 +112,7 @@ float_value(Oid type, Datum value)
 static void
 float_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	bson_array_append(points, bson_double(float_value(predicate->value_type, value)));
+	mongo_array_append(points, mongo_double(float_value(predicate->value_type, value)));
 }
 
 /*
@@ -131,19 +131,19 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		if (!mongo_is_upper_bound(predicate->strategy))
 			return append_lower_bound(predicate, predicate->strategy == BTGreaterStrategyNumber,
 									  bound, match);
-		bson_append_condition(match, path, operator, bson_double(bound));
+		mongo_append_condition(match, path, operator, mongo_double(bound));
 		return MONGO_MATCH_SOME;
 	}
 	switch (predicate->strategy)
 	{
 		case BTLessStrategyNumber:
-			bson_append_condition(match, path, "$gte", bson_double(-INFINITY));
+			mongo_append_condition(match, path, "$gte", mongo_double(-INFINITY));
 			break;
 		case BTLessEqualStrategyNumber:
-			bson_append_condition(match, path, "$type", bson_utf8("number"));
+			mongo_append_condition(match, path, "$type", mongo_utf8("number"));
 			break;
 		case BTGreaterEqualStrategyNumber:
-			bson_append_condition(match, path, "$eq", bson_double(NAN));
+			mongo_append_condition(match, path, "$eq", mongo_double(NAN));
 			break;
 		default:
 			return mongo_append_nothing(match, path);
@@ -190,12 +190,12 @@ append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t h
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 		return append_not_null(match, predicate->field.path);
 	if (predicate->strategy == BTEqualStrategyNumber)
-		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->field.path),
-							 low, high);
+		mongo_append_template(match, "{@1: {$gte: @2, $lte: @3}}", mongo_utf8(predicate->field.path),
+							  low, high);
 	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_condition(match, predicate->field.path, "$lte", high);
+		mongo_append_condition(match, predicate->field.path, "$lte", high);
 	else
-		bson_append_condition(match, predicate->field.path, "$gte", low);
+		mongo_append_condition(match, predicate->field.path, "$gte", low);
 	return MONGO_MATCH_SOME;
 }
 
@@ -213,7 +213,7 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 	numeric_bounds(predicate, value, &low, &high);
 	if (mongo_asks_for_order(predicate->strategy) && !mongo_is_upper_bound(predicate->strategy))
 		return append_lower_bound(predicate, false, low, match);
-	return append_widened(predicate, bson_double(low), bson_double(high), match);
+	return append_widened(predicate, mongo_double(low), mongo_double(high), match);
 }
 
 /* ---- Booleans, UUIDs, ObjectIds ---- */
@@ -222,7 +222,7 @@ static void
 boolean_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
 			   BsonArray *points)
 {
-	bson_array_append(points, bson_bool(DatumGetBool(value)));
+	mongo_array_append(points, mongo_bool(DatumGetBool(value)));
 }
 
 /* Appends both the current and the legacy subtype, as a uuid column reads both. */
@@ -231,8 +231,8 @@ uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value, 
 {
 	const pg_uuid_t *uuid = DatumGetUUIDP(value);
 
-	bson_array_append(points, bson_binary(BSON_SUBTYPE_UUID, uuid->data, UUID_LEN));
-	bson_array_append(points, bson_binary(BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN));
+	mongo_array_append(points, mongo_binary(BSON_SUBTYPE_UUID, uuid->data, UUID_LEN));
+	mongo_array_append(points, mongo_binary(BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN));
 }
 
 /* Appends the ObjectId itself, or the one that has the digits of a text, if any has. */
@@ -242,9 +242,9 @@ objectid_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 	bson_oid_t	oid;
 
 	if (predicate->value_type != TEXTOID)
-		bson_array_append(points, bson_oid((const bson_oid_t *) DatumGetPointer(value)));
+		mongo_array_append(points, mongo_oid((const bson_oid_t *) DatumGetPointer(value)));
 	else if (mongo_objectid_of_text(DatumGetTextPP(value), &oid))
-		bson_array_append(points, bson_oid(&oid));
+		mongo_array_append(points, mongo_oid(&oid));
 }
 
 /* Renders a range of ObjectIds.  A text that is no ObjectId is above all of them. */
@@ -261,8 +261,8 @@ objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		memset(oid.bytes, 0xff, sizeof(oid.bytes));
 		strategy = mongo_is_upper_bound(strategy) ? BTLessEqualStrategyNumber : BTGreaterStrategyNumber;
 	}
-	bson_append_condition(match, predicate->field.path, mongo_find_operators[strategy],
-						  bson_oid(&oid));
+	mongo_append_condition(match, predicate->field.path, mongo_find_operators[strategy],
+						   mongo_oid(&oid));
 	return MONGO_MATCH_SOME;
 }
 
@@ -280,7 +280,7 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive, bs
 		mongo_is_upper_bound(predicate->strategy) != is_positive)
 		return mongo_append_nothing(match, predicate->field.path);
 
-	bson_append_condition(match, predicate->field.path, "$type", bson_utf8("date"));
+	mongo_append_condition(match, predicate->field.path, "$type", mongo_utf8("date"));
 	return MONGO_MATCH_SOME;
 }
 
@@ -336,7 +336,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points
 		return;
 	millis = mongo_timestamp_to_millis(timestamp, &exact);
 	if (exact)
-		bson_array_append(points, bson_date(millis));
+		mongo_array_append(points, mongo_date(millis));
 }
 
 /* Renders a bound with microseconds as one between MongoDB's milliseconds. */
@@ -358,8 +358,8 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		strategy = BTGreaterStrategyNumber;
 	else if (!exact && strategy == BTLessStrategyNumber)
 		strategy = BTLessEqualStrategyNumber;
-	bson_append_condition(match, predicate->field.path, mongo_find_operators[strategy],
-						  bson_date(millis));
+	mongo_append_condition(match, predicate->field.path, mongo_find_operators[strategy],
+						   mongo_date(millis));
 	return MONGO_MATCH_SOME;
 }
 
@@ -385,7 +385,7 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
 										  match);
 	millis = mongo_timestamp_to_millis(timestamp, NULL);
-	return append_widened(predicate, bson_date(millis - slack), bson_date(millis + 1 + slack),
+	return append_widened(predicate, mongo_date(millis - slack), mongo_date(millis + 1 + slack),
 						  match);
 }
 
@@ -400,17 +400,17 @@ append_day_range(const MongoPredicate *predicate, int strategy, DateADT date, bs
 	if (DATE_NOT_FINITE(date))
 		return append_infinite_date_range(predicate, DATE_IS_NOEND(date), match);
 
-	start = bson_date(mongo_date_to_millis(date));
-	end = bson_date(mongo_date_to_millis(date) + MONGO_MILLIS_PER_DAY);
+	start = mongo_date(mongo_date_to_millis(date));
+	end = mongo_date(mongo_date_to_millis(date) + MONGO_MILLIS_PER_DAY);
 	if (mongo_asks_for_order(strategy))
-		bson_append_condition(match, path, mongo_is_upper_bound(strategy) ? "$lt" : "$gte",
-							  strategy == BTLessStrategyNumber ||
-							  strategy == BTGreaterEqualStrategyNumber ? start : end);
+		mongo_append_condition(match, path, mongo_is_upper_bound(strategy) ? "$lt" : "$gte",
+							   strategy == BTLessStrategyNumber ||
+							   strategy == BTGreaterEqualStrategyNumber ? start : end);
 	else
-		bson_append_template(match, strategy == BTEqualStrategyNumber ?
-							 "{@1: {$gte: @2, $lt: @3}}" :
-							 "{$or: [{@1: {$lt: @2}}, {@1: {$gte: @3}}]}",
-							 bson_utf8(path), start, end);
+		mongo_append_template(match, strategy == BTEqualStrategyNumber ?
+							  "{@1: {$gte: @2, $lt: @3}}" :
+							  "{$or: [{@1: {$lt: @2}}, {@1: {$gte: @3}}]}",
+							  mongo_utf8(path), start, end);
 	return MONGO_MATCH_SOME;
 }
 
@@ -597,31 +597,31 @@ static void
 append_type_test(BsonArray *conditions, const char *path, const MongoType *type,
 				 bson_type_t bson_type)
 {
-	bson_value_t field = bson_utf8(path);
+	bson_value_t field = mongo_utf8(path);
 	BsonArray	types;
 	ListCell   *cell;
 
 	if (type->kind == MONGO_KIND_INTEGER)
-		bson_array_append_template(conditions, "{@1: {$gte: @2, $lte: @3}}", field,
-								   bson_int64(-type->limit - 1), bson_int64(type->limit));
+		mongo_array_append_template(conditions, "{@1: {$gte: @2, $lte: @3}}", field,
+									mongo_int64(-type->limit - 1), mongo_int64(type->limit));
 	if (type->kind == MONGO_KIND_INTEGER && bson_type == BSON_TYPE_EOD)
 		return;
-	types = bson_array_create();
+	types = mongo_array_create();
 	foreach(cell, mongo_bson_type_aliases(type->accepts & mongo_declared_set(bson_type)))
-		bson_array_append(&types, bson_utf8(lfirst(cell)));
-	bson_array_append_template(conditions, "{@1: {$type: @2}}", field, bson_array(types.bson));
+		mongo_array_append(&types, mongo_utf8(lfirst(cell)));
+	mongo_array_append_template(conditions, "{@1: {$type: @2}}", field, mongo_array(types.bson));
 }
 
 static void
 append_null_or_type_test(BsonArray *conditions, const char *path, const MongoType *type,
 						 bson_type_t bson_type)
 {
-	BsonArray	tests = bson_array_create();
+	BsonArray	tests = mongo_array_create();
 
 	append_type_test(&tests, path, type, bson_type);
-	bson_array_append_template(conditions, tests.count == 1 ? "{$or: [{@1: null}, @2]}" :
-							   "{$or: [{@1: null}, {$and: @3}]}", bson_utf8(path),
-							   bson_first(tests.bson), bson_array(tests.bson));
+	mongo_array_append_template(conditions, tests.count == 1 ? "{$or: [{@1: null}, @2]}" :
+								"{$or: [{@1: null}, {$and: @3}]}", mongo_utf8(path),
+								mongo_first_value(tests.bson), mongo_array(tests.bson));
 }
 
 /*
@@ -631,12 +631,12 @@ append_null_or_type_test(BsonArray *conditions, const char *path, const MongoTyp
 static void
 append_integral_test(BsonArray *conditions, const char *path)
 {
-	bson_array_append_template(conditions,
-							   "{$or: ["
-							   "{@1: {$not: {$type: ['array', 'double', 'decimal']}}}, "
-							   "{$expr: {$eq: [@2, "
-							   "{$cond: [{$isNumber: @2}, {$trunc: @2}, null]}]}}]}",
-							   bson_utf8(path), bson_field(path));
+	mongo_array_append_template(conditions,
+								"{$or: ["
+								"{@1: {$not: {$type: ['array', 'double', 'decimal']}}}, "
+								"{$expr: {$eq: [@2, "
+								"{$cond: [{$isNumber: @2}, {$trunc: @2}, null]}]}}]}",
+								mongo_utf8(path), mongo_field_path(path));
 }
 
 /*
@@ -749,10 +749,10 @@ text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 	if (string == NULL)
 		return;
 	if (predicate->field.bson_type != BSON_TYPE_OID)
-		bson_array_append(points, bson_utf8_sized(string, length));
+		mongo_array_append(points, mongo_utf8_sized(string, length));
 	if (predicate->field.bson_type != BSON_TYPE_UTF8 &&
 		mongo_objectid_from_text(string, length, true, &oid))
-		bson_array_append(points, bson_oid(&oid));
+		mongo_array_append(points, mongo_oid(&oid));
 }
 
 /*
@@ -785,7 +785,7 @@ append_objectid_range(bson_t *match, const char *path, int strategy, const char 
 	if (length != MONGO_OBJECTID_TEXT_LENGTH || common < length)
 		strategy = is_below ? (is_upper ? BTLessEqualStrategyNumber : BTGreaterStrategyNumber) :
 			(is_upper ? BTLessStrategyNumber : BTGreaterEqualStrategyNumber);
-	bson_append_condition(match, path, mongo_find_operators[strategy], bson_oid(&oid));
+	mongo_append_condition(match, path, mongo_find_operators[strategy], mongo_oid(&oid));
 }
 
 /* The least character above a blank. */
@@ -843,7 +843,7 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	const char *end_text;
 	int			start_length;
 	int			end_length;
-	BsonArray	objectids = bson_array_create();
+	BsonArray	objectids = mongo_array_create();
 
 	at.field.typmod = -1;
 	at.value_type = TEXTOID;
@@ -864,16 +864,16 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	start_text = mongo_text_in_utf8(TEXTOID, value, &start_length);
 	end_text = mongo_text_in_utf8(TEXTOID, end, &end_length);
 	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
-		bson_array_append(&objectids, bson_null());
+		mongo_array_append(&objectids, mongo_null());
 	at.field.bson_type = BSON_TYPE_OID;
 	if (predicate->field.bson_type != BSON_TYPE_UTF8)
 		text_points(&at, value, &objectids);
-	bson_append_template(match, strategy == MONGO_STRATEGY_NOT_EQUAL ?
-						 "{@1: {$not: {$gte: @2, $lt: @3}, $nin: @4}}" :
-						 objectids.count == 0 ? "{@1: {$gte: @2, $lt: @3}}" :
-						 "{$or: [{@1: {$gte: @2, $lt: @3}}, {@1: {$in: @4}}]}",
-						 bson_utf8(predicate->field.path), bson_utf8_sized(start_text, start_length),
-						 bson_utf8_sized(end_text, end_length), bson_array(objectids.bson));
+	mongo_append_template(match, strategy == MONGO_STRATEGY_NOT_EQUAL ?
+						  "{@1: {$not: {$gte: @2, $lt: @3}, $nin: @4}}" :
+						  objectids.count == 0 ? "{@1: {$gte: @2, $lt: @3}}" :
+						  "{$or: [{@1: {$gte: @2, $lt: @3}}, {@1: {$in: @4}}]}",
+						  mongo_utf8(predicate->field.path), mongo_utf8_sized(start_text, start_length),
+						  mongo_utf8_sized(end_text, end_length), mongo_array(objectids.bson));
 	return MONGO_MATCH_SOME;
 }
 
@@ -883,19 +883,19 @@ text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	int			length;
 	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
 	const char *path = predicate->field.path;
-	bson_t	   *strings = bson_create_in(CurrentMemoryContext);
-	bson_t	   *objectids = bson_create_in(CurrentMemoryContext);
+	bson_t	   *strings = mongo_bson_create();
+	bson_t	   *objectids = mongo_bson_create();
 
 	if (mongo_may_be_cut(predicate, value))
 		return cut_text_range(predicate, value, match);
-	bson_append_condition(strings, path, mongo_find_operators[predicate->strategy],
-						  bson_utf8_sized(string, length));
+	mongo_append_condition(strings, path, mongo_find_operators[predicate->strategy],
+						   mongo_utf8_sized(string, length));
 	append_objectid_range(objectids, path, predicate->strategy, string, length);
 	if (predicate->field.bson_type == BSON_TYPE_EOD)
-		bson_append_template(match, "{$or: [@1, @2]}", bson_document(strings),
-							 bson_document(objectids));
+		mongo_append_template(match, "{$or: [@1, @2]}", mongo_document(strings),
+							  mongo_document(objectids));
 	else
-		bson_concat(match, predicate->field.bson_type == BSON_TYPE_OID ? objectids : strings);
+		mongo_concat(match, predicate->field.bson_type == BSON_TYPE_OID ? objectids : strings);
 	return MONGO_MATCH_SOME;
 }
 

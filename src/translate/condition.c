@@ -50,7 +50,7 @@ void
 mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
 						 Node *value, const char *key, bson_t *match)
 {
-	BSON_APPEND_INT32(match, key, list_length(translation->parameters));
+	mongo_append(match, key, mongo_int32(list_length(translation->parameters)));
 	translation->parameters = lappend(translation->parameters, value);
 	translation->predicates = lappend(translation->predicates,
 									  mongo_predicate_to_list(predicate));
@@ -202,7 +202,7 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field, Oid
 					 Node *pattern, Oid collation, bool wanted, bson_t *match)
 {
 	MongoCondition result = not_shippable;
-	BsonArray	conditions = bson_array_create();
+	BsonArray	conditions = mongo_array_create();
 	bson_t	   *condition;
 
 	if (field->element != 0 || field->wrapper != MONGO_WRAPPER_NONE || OidIsValid(field->cast_type))
@@ -217,12 +217,12 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field, Oid
 			result.exactness = Min(result.exactness, MONGO_SUPERSET);
 		return result;
 	}
-	condition = bson_create_in(CurrentMemoryContext);
+	condition = mongo_bson_create();
 	result.exactness = mongo_translate_pattern(field, function, pattern, collation, wanted,
 											   condition);
-	bson_array_append(&conditions, bson_document(condition));
+	mongo_array_append(&conditions, mongo_document(condition));
 	mongo_append_fit(&conditions, field);
-	bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
+	mongo_append_template(match, "{$and: @1}", mongo_array(conditions.bson));
 	return result;
 }
 
@@ -532,7 +532,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted, 
 	result.exactness = MONGO_EXACT;
 	if (tests_fit(translation, &field))
 	{
-		BsonArray	conditions = bson_array_create();
+		BsonArray	conditions = mongo_array_create();
 
 		if (is_null)
 		{
@@ -540,7 +540,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted, 
 			return result;
 		}
 		mongo_append_fitting(&conditions, &field);
-		bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
+		mongo_append_template(match, "{$and: @1}", mongo_array(conditions.bson));
 		return result;
 	}
 
@@ -553,7 +553,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted, 
 	}
 
 	/* {$eq: null} matches missing, null and undefined */
-	bson_append_condition(match, field.path, is_null ? "$eq" : "$ne", bson_null());
+	mongo_append_condition(match, field.path, is_null ? "$eq" : "$ne", mongo_null());
 	return result;
 }
 
@@ -566,7 +566,7 @@ translate_constant(Const *node, bool wanted, bson_t *match)
 		return result;
 
 	/* $nor of a filter that matches every document */
-	bson_append_template(match, "{$nor: [{}]}");
+	mongo_append_template(match, "{$nor: [{}]}");
 	result.indexed = true;
 	return result;
 }
@@ -616,9 +616,9 @@ append_negation(BsonArray *negations, const bson_t *condition)
 	bson_iter_t field;
 
 	if (bson_iter_init_find(&field, condition, "$or") && bson_count_keys(condition) == 1)
-		bson_array_append_template(negations, "{$nor: @1}", *bson_iter_value(&field));
+		mongo_array_append_template(negations, "{$nor: @1}", *bson_iter_value(&field));
 	else
-		bson_array_append_template(negations, "{$nor: [@1]}", bson_document(condition));
+		mongo_array_append_template(negations, "{$nor: [@1]}", mongo_document(condition));
 }
 
 /*
@@ -630,8 +630,8 @@ append_negation(BsonArray *negations, const bson_t *condition)
 void
 mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
 {
-	BsonArray	branches = bson_array_create();
-	BsonArray	negations = bson_array_create();
+	BsonArray	branches = mongo_array_create();
+	BsonArray	negations = mongo_array_create();
 	int			count[3] = {0};
 	ListCell   *cell;
 
@@ -642,11 +642,11 @@ mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
 		if (labor > 0 && count[labor]++ >= MAX_LABORIOUS)
 			append_negation(&negations, lfirst(cell));
 		else
-			bson_array_append(&branches, bson_document(lfirst(cell)));
+			mongo_array_append(&branches, mongo_document(lfirst(cell)));
 	}
 	if (negations.count > 0)
-		bson_array_append_template(&branches, "{$nor: @1}", bson_array(negations.bson));
-	BSON_APPEND_ARRAY(match, conjunction ? "$and" : "$or", branches.bson);
+		mongo_array_append_template(&branches, "{$nor: @1}", mongo_array(negations.bson));
+	mongo_append(match, conjunction ? "$and" : "$or", mongo_array(branches.bson));
 }
 
 /*
@@ -666,7 +666,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		translation->known_conditions = list_concat_copy(nodes, outer_conditions);
 	foreach(cell, nodes)
 	{
-		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
+		bson_t	   *branch = mongo_bson_create();
 		MongoMark	before = mongo_mark(translation);
 		MongoCondition one = condition_of_node(translation, lfirst(cell), wanted, branch);
 
@@ -739,11 +739,11 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 		return condition_of_node(translation, (Node *) node->arg, truth, match);
 
 	/* the complement of a superset would miss rows */
-	inner = bson_create_in(CurrentMemoryContext);
+	inner = mongo_bson_create();
 	result = condition_of_node(translation, (Node *) node->arg, truth, inner);
 	if (result.exactness != MONGO_EXACT)
 		return not_shippable;
-	bson_append_template(match, "{$nor: [@1]}", bson_document(inner));
+	mongo_append_template(match, "{$nor: [@1]}", mongo_document(inner));
 	return (MongoCondition) {.exactness = MONGO_EXACT};
 }
 
@@ -819,7 +819,7 @@ static MongoCondition
 translate_with_expression(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
 	MongoMark	before = mongo_mark(translation);
-	bson_t	   *found = bson_create_in(CurrentMemoryContext);
+	bson_t	   *found = mongo_bson_create();
 	MongoCondition result = condition_by_tag(translation, node, wanted, found);
 	bson_t	   *expression;
 
@@ -827,7 +827,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	if (result.exactness == MONGO_EXACT || IsA(node, BoolExpr) ||
 		(result.exactness == MONGO_SUPERSET && !translation->need_exact))
 	{
-		bson_concat(match, found);
+		mongo_concat(match, found);
 		return result;
 	}
 
@@ -837,7 +837,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 		bson_reinit(found);
 	}
 	expression = mongo_translate_test(translation, node, wanted);
-	bson_concat(match, found);
+	mongo_concat(match, found);
 	if (expression == NULL)
 		return result;
 
@@ -861,14 +861,14 @@ condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t
 		return not_shippable;
 	if (equivalent != NULL)
 	{
-		bson_t	   *found = bson_create_in(CurrentMemoryContext);
+		bson_t	   *found = mongo_bson_create();
 		MongoMark	before = mongo_mark(translation);
 
 		result = condition_of_node(translation, equivalent, true, found);
 		if (result.exactness == MONGO_NOT_SHIPPABLE)
 			mongo_return_to(translation, before);
 		else
-			bson_concat(match, found);
+			mongo_concat(match, found);
 	}
 	if (result.exactness == MONGO_NOT_SHIPPABLE)
 		result = translation->use_expressions ?

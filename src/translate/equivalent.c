@@ -387,7 +387,7 @@ mongo_translate_exists(MongoTranslation *translation, const SubPlan *subquery, b
 	MongoColumns element;
 	List	   *outer_conditions = translation->known_conditions;
 	MongoCondition result = {.exactness = MONGO_NOT_SHIPPABLE};
-	bson_t	   *inside = bson_create_in(CurrentMemoryContext);
+	bson_t	   *inside = mongo_bson_create();
 	bool		is_json;
 	MongoField	field;
 	Node	   *array;
@@ -414,8 +414,8 @@ mongo_translate_exists(MongoTranslation *translation, const SubPlan *subquery, b
 		result = mongo_translate_for_element(translation, &element, field.path, 0, clause, inside);
 	if (result.exactness != MONGO_NOT_SHIPPABLE)
 	{
-		bson_append_template(match, "{@1: {$elemMatch: @2}}", bson_utf8(field.path),
-							 bson_document(inside));
+		mongo_append_template(match, "{@1: {$elemMatch: @2}}", mongo_utf8(field.path),
+							  mongo_document(inside));
 		result = (MongoCondition) {.exactness = MONGO_SUPERSET, .strict = true};
 	}
 	else

@@ -166,7 +166,7 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 static void
 set_reference(MongoValue *value, const char *format, const char *name, Node *node)
 {
-	value->expression = mongo_expression("@1", bson_utf8(psprintf(format, name)));
+	value->expression = mongo_expression("@1", mongo_utf8(psprintf(format, name)));
 	value->type = exprType(node);
 	value->typmod = exprTypmod(node);
 	value->nullable = true;
@@ -331,7 +331,7 @@ mongo_rescale(const char *template, const MongoValue *number, int scale)
 {
 	MongoValue	arguments[] = {
 		*number,
-		mongo_argument(bson_int32(scale)),
+		mongo_argument(mongo_int32(scale)),
 		mongo_decimal_value(psprintf("5E-%d", scale + 1)),
 		mongo_decimal_value(psprintf("-5E-%d", scale + 1)),
 		mongo_decimal_value("1")
@@ -470,7 +470,7 @@ mongo_literal(const Const *constant, MongoValue *value)
 {
 	Oid			type = constant->consttype;
 	Oid			element = get_element_type(type);
-	bson_t	   *written = bson_create_in(CurrentMemoryContext);
+	bson_t	   *written = mongo_bson_create();
 	bson_value_t first;
 
 	if (!constant->constisnull &&
@@ -479,7 +479,7 @@ mongo_literal(const Const *constant, MongoValue *value)
 		return false;
 	mongo_append_datum(written, "", -1, constant->constvalue, constant->constisnull, type,
 					   constant->consttypmod);
-	first = bson_first(written);
+	first = mongo_first_value(written);
 	*value = (MongoValue)
 	{
 		written, type, constant->consttypmod, digits_of_constant(constant),
@@ -516,9 +516,7 @@ static const struct
 void
 mongo_append_expression(bson_t *document, const char *key, const bson_t *expression)
 {
-	bson_value_t value = bson_first(expression);
-
-	BSON_APPEND_VALUE(document, key, &value);
+	mongo_append(document, key, mongo_first_value(expression));
 }
 
 /*
@@ -529,9 +527,9 @@ mongo_append_expression(bson_t *document, const char *key, const bson_t *express
 bson_t *
 mongo_expression_of_values(const char *template, const BsonValue *values, int nvalues)
 {
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+	bson_t	   *result = mongo_bson_create();
 
-	bson_append_member_values(result, "", template, values, nvalues);
+	mongo_append_member_values(result, "", template, values, nvalues);
 	return result;
 }
 
@@ -556,7 +554,7 @@ is_atomic(const bson_value_t *expression)
 
 	if (expression->value_type != BSON_TYPE_DOCUMENT)
 		return true;
-	return bson_view(&operator, expression->value.v_doc.data, expression->value.v_doc.data_len) &&
+	return mongo_bson_view(&operator, expression->value.v_doc.data, expression->value.v_doc.data_len) &&
 		bson_has_field(&operator, "$literal");
 }
 
@@ -592,18 +590,18 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 	{
 		if (uses[i] == 0)
 			continue;
-		values[i] = bson_first(arguments[i].expression);
+		values[i] = mongo_first_value(arguments[i].expression);
 		if (uses[i] == 1 || is_atomic(&values[i]))
 			continue;
 		if (bound == NULL)
-			bound = bson_create_in(CurrentMemoryContext);
-		BSON_APPEND_VALUE(bound, variables[i].name, &values[i]);
-		values[i] = bson_utf8(variables[i].reference);
+			bound = mongo_bson_create();
+		mongo_append(bound, variables[i].name, values[i]);
+		values[i] = mongo_utf8(variables[i].reference);
 	}
 	in = mongo_expression_of_values(template, values, narguments);
 	if (bound == NULL)
 		return in;
-	return mongo_expression("{$let: {vars: @1, in: @2}}", bson_document(bound), bson_first(in));
+	return mongo_expression("{$let: {vars: @1, in: @2}}", mongo_document(bound), mongo_first_value(in));
 }
 
 /*
@@ -629,11 +627,11 @@ mongo_bind(const MongoScope *scope, Node *node, MongoLet *let)
 		return true;
 	if (!mongo_value_of_node(&unguarded, node, value))
 		return false;
-	expression = bson_first(value->expression);
+	expression = mongo_first_value(value->expression);
 	if (is_atomic(&expression))
 		return true;
-	let->variables = mongo_expression("{@1: @2}", bson_utf8(name), expression);
-	value->expression = mongo_expression("@1", bson_utf8(psprintf("$$%s", name)));
+	let->variables = mongo_expression("{@1: @2}", mongo_utf8(name), expression);
+	value->expression = mongo_expression("@1", mongo_utf8(psprintf("$$%s", name)));
 	*computed = (MongoComputed) {.expression = (Expr *) node, .bound = value, .bound_scale = scope->scale};
 	translation->computed = lappend(list_copy(let->outer), computed);
 	return true;
@@ -649,8 +647,8 @@ mongo_let(MongoTranslation *translation, const MongoLet *let, bson_t *expression
 {
 	translation->computed = let->outer;
 	return let->variables == NULL || expression == NULL ? expression :
-		mongo_expression("{$let: {vars: @1, in: @2}}", bson_first(let->variables),
-						 bson_first(expression));
+		mongo_expression("{$let: {vars: @1, in: @2}}", mongo_first_value(let->variables),
+						 mongo_first_value(expression));
 }
 
 /*
@@ -725,7 +723,7 @@ static bool
 test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
 			  MongoValue *value)
 {
-	BsonArray	tests = bson_array_create();
+	BsonArray	tests = mongo_array_create();
 	MongoScope	inner = *scope;
 	ListCell   *cell;
 
@@ -735,13 +733,13 @@ test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wante
 
 		if (!mongo_test_of_node(&inner, lfirst(cell), wanted, &part))
 			return false;
-		bson_array_append(&tests, bson_first(part.expression));
+		mongo_array_append(&tests, mongo_first_value(part.expression));
 		/* later parts may not be evaluated */
 		inner.lazy = true;
 	}
 	*value = (MongoValue) {.type = BOOLOID,.typmod = -1};
 	value->expression = mongo_expression(conjunction ? "{$and: @1}" : "{$or: @1}",
-										 bson_array(tests.bson));
+										 mongo_array(tests.bson));
 	return true;
 }
 
@@ -1010,7 +1008,7 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args, Mo
 		return false;
 	if (call.row->translate != NULL)
 		return call.row->translate(&call, value);
-	return value_of_template(&call, call.row->template, value);
+	return value_of_template(&call, call.row->text, value);
 }
 
 static bool

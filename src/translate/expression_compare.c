@@ -70,7 +70,7 @@ constant_bound(int strategy, const Const *constant, MongoValue *value)
 		millis = mongo_timestamp_to_millis(timestamp, NULL) + rounds_up(strategy);
 	else
 		return false;
-	*value = mongo_argument(bson_date(millis));
+	*value = mongo_argument(mongo_date(millis));
 	value->type = constant->consttype;
 	return true;
 }
@@ -465,7 +465,7 @@ translate_sets(const MongoCall *call, MongoValue *result)
 		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
 		!text_suits(call->scope, element, call->collation, false))
 		return false;
-	*result = mongo_result(mongo_guard_template(call->row->template, values, 2), values, 2, BOOLOID,
+	*result = mongo_result(mongo_guard_template(call->row->text, values, 2), values, 2, BOOLOID,
 						   true);
 	return true;
 }
@@ -644,8 +644,8 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 		return false;
 	add_alternative(result, &chosen);
 	make_distinct(earlier, &chosen);
-	bson_array_append_template(branches, "{case: @1, then: @2}",
-							   bson_first(test.expression), bson_first(chosen.expression));
+	mongo_array_append_template(branches, "{case: @1, then: @2}",
+								mongo_first_value(test.expression), mongo_first_value(chosen.expression));
 	return true;
 }
 
@@ -655,8 +655,8 @@ choose_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
 	MongoScope	lazy = *scope;
 	List	   *earlier = NIL;
-	BsonArray	branches = bson_array_create();
-	bson_value_t by_default = bson_null();
+	BsonArray	branches = mongo_array_create();
+	bson_value_t by_default = mongo_null();
 
 	*result = begin_alternatives(node);
 	for (int i = 0; i < list_length(node->args); i++)
@@ -675,10 +675,10 @@ choose_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 			return false;
 		add_alternative(result, &otherwise);
 		make_distinct(&earlier, &otherwise);
-		by_default = bson_first(otherwise.expression);
+		by_default = mongo_first_value(otherwise.expression);
 	}
 	result->expression = mongo_expression("{$switch: {branches: @1, default: @2}}",
-										  bson_array(branches.bson), by_default);
+										  mongo_array(branches.bson), by_default);
 	return true;
 }
 
@@ -700,7 +700,7 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 	MongoScope	lazy = *scope;
 	List	   *earlier = NIL;
 	bool		nullable = true;
-	BsonArray	operands = bson_array_create();
+	BsonArray	operands = mongo_array_create();
 	ListCell   *cell;
 
 	*result = begin_alternatives(node);
@@ -715,10 +715,10 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 		add_alternative(result, &one);
 		nullable &= one.nullable;
 		make_distinct(&earlier, &one);
-		bson_array_append(&operands, bson_first(one.expression));
+		mongo_array_append(&operands, mongo_first_value(one.expression));
 		lazy.lazy = true;
 	}
-	result->expression = mongo_expression("{$ifNull: @1}", bson_array(operands.bson));
+	result->expression = mongo_expression("{$ifNull: @1}", mongo_array(operands.bson));
 	result->nullable = nullable;
 	return true;
 }
@@ -757,7 +757,7 @@ lower_nan(MongoValue *result)
 	if (result->type == NUMERICOID)
 		values[1] = mongo_decimal_value("NaN");
 	else
-		values[1] = mongo_argument(bson_double(get_float8_nan()));
+		values[1] = mongo_argument(mongo_double(get_float8_nan()));
 	result->expression = mongo_expand_template("{$cond: [{$eq: [@1, max]}, @2, @1]}", values, 2);
 }
 
@@ -765,7 +765,7 @@ lower_nan(MongoValue *result)
 static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {
-	BsonArray	operands = bson_array_create();
+	BsonArray	operands = mongo_array_create();
 	ListCell   *cell;
 
 	if (!mongo_has_normal_form(node->minmaxtype) ||
@@ -780,10 +780,10 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 			return false;
 		add_alternative(result, &one);
 		raise_nan(&one);
-		bson_array_append(&operands, bson_first(one.expression));
+		mongo_array_append(&operands, mongo_first_value(one.expression));
 	}
 	result->expression = mongo_expression(node->op == IS_GREATEST ? "{$max: @1}" : "{$min: @1}",
-										  bson_array(operands.bson));
+										  mongo_array(operands.bson));
 	lower_nan(result);
 	return true;
 }

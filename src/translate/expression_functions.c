@@ -119,7 +119,7 @@ translate_rescale(const MongoCall *call, MongoValue *result)
 	needed.scale = Max(needed.scale, scale + 1);
 	if (!mongo_digits_fit(needed))
 		return false;
-	result->expression = mongo_rescale(call->row->template, result, scale);
+	result->expression = mongo_rescale(call->row->text, result, scale);
 	result->typmod = -1;
 
 	/* the digits of a cast are those of its type */
@@ -155,26 +155,26 @@ const MongoExpressionRow mongo_number_rows[] =
 
 	/* int8 */
 	{{F_INT8PL, F_INT82PL, F_INT28PL, F_INT84PL, F_INT48PL}, ADD, .flags = MONGO_ROW_RAW_RESULT},
-	{{F_INT8MI, F_INT82MI, F_INT28MI, F_INT84MI, F_INT48MI}, .template = SUBTRACT},
+	{{F_INT8MI, F_INT82MI, F_INT28MI, F_INT84MI, F_INT48MI}, .text = SUBTRACT},
 	{{F_INT8MUL, F_INT82MUL, F_INT28MUL, F_INT84MUL, F_INT48MUL}, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
-	{{F_INT8DIV, F_INT82DIV, F_INT28DIV, F_INT84DIV, F_INT48DIV}, .template = DIVIDE_INT8},
-	{{F_INT8MOD, F_MOD_INT8_INT8}, .template = REMAINDER},
-	{{F_INT8UM}, .template = NEGATE},
-	{{F_INT8ABS, F_ABS_INT8}, .template = ABSOLUTE},
+	{{F_INT8DIV, F_INT82DIV, F_INT28DIV, F_INT84DIV, F_INT48DIV}, .text = DIVIDE_INT8},
+	{{F_INT8MOD, F_MOD_INT8_INT8}, .text = REMAINDER},
+	{{F_INT8UM}, .text = NEGATE},
+	{{F_INT8ABS, F_ABS_INT8}, .text = ABSOLUTE},
 
 	/* float8 */
-	{{F_FLOAT8PL}, .template = ADD_IN_ORDER},
-	{{F_FLOAT8MI}, .template = SUBTRACT},
+	{{F_FLOAT8PL}, .text = ADD_IN_ORDER},
+	{{F_FLOAT8MI}, .text = SUBTRACT},
 	{{F_FLOAT8MUL}, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
-	{{F_FLOAT8DIV}, .template = DIVIDE_FLOAT},
+	{{F_FLOAT8DIV}, .text = DIVIDE_FLOAT},
 	{{F_FLOAT8UM}, NEGATE, .flags = MONGO_ROW_RAW_RESULT},
 	{{F_FLOAT8UP}, "@1", .flags = RAW},
-	{{F_FLOAT8ABS, F_ABS_FLOAT8}, .template = ABSOLUTE},
-	{{F_DSQRT, F_SQRT_FLOAT8}, .template = "{$sqrt: @1}"},
-	{{F_CEIL_FLOAT8, F_CEILING_FLOAT8}, .template = "{$ceil: @1}"},
-	{{F_FLOOR_FLOAT8}, .template = "{$floor: @1}"},
-	{{F_TRUNC_FLOAT8, F_DTRUNC}, .template = "{$trunc: @1}"},
-	{{F_ROUND_FLOAT8, F_DROUND}, .template = ROUND_FLOAT},
+	{{F_FLOAT8ABS, F_ABS_FLOAT8}, .text = ABSOLUTE},
+	{{F_DSQRT, F_SQRT_FLOAT8}, .text = "{$sqrt: @1}"},
+	{{F_CEIL_FLOAT8, F_CEILING_FLOAT8}, .text = "{$ceil: @1}"},
+	{{F_FLOOR_FLOAT8}, .text = "{$floor: @1}"},
+	{{F_TRUNC_FLOAT8, F_DTRUNC}, .text = "{$trunc: @1}"},
+	{{F_ROUND_FLOAT8, F_DROUND}, .text = ROUND_FLOAT},
 	{{F_SIGN_FLOAT8}, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
 
 	/* numeric */
@@ -195,12 +195,12 @@ const MongoExpressionRow mongo_number_rows[] =
 	/* casts */
 	{{F_INT4_INT2, F_INT8_INT2, F_INT2_INT4, F_INT8_INT4, F_INT2_INT8, F_INT4_INT8}, "@1",
 	.flags = RAW},
-	{{F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8}, .template = "{$toDouble: @1}"},
+	{{F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8}, .text = "{$toDouble: @1}"},
 	{{F_NUMERIC_INT2, F_NUMERIC_INT4, F_NUMERIC_INT8}, "{$toDecimal: @1}",
 	.digits = MONGO_DIGITS_SAME},
-	{{F_FLOAT8_NUMERIC}, .template = NUMERIC_TO_FLOAT},
-	{{F_INT2_FLOAT8, F_INT4_FLOAT8, F_INT8_FLOAT8}, .template = ROUND_TO_INTEGER},
-	{{F_INT2_NUMERIC, F_INT4_NUMERIC, F_INT8_NUMERIC}, .template = NUMERIC_TO_INTEGER},
+	{{F_FLOAT8_NUMERIC}, .text = NUMERIC_TO_FLOAT},
+	{{F_INT2_FLOAT8, F_INT4_FLOAT8, F_INT8_FLOAT8}, .text = ROUND_TO_INTEGER},
+	{{F_INT2_NUMERIC, F_INT4_NUMERIC, F_INT8_NUMERIC}, .text = NUMERIC_TO_INTEGER},
 	{{F_NUMERIC_FLOAT8}, .translate = translate_float_to_numeric},
 	{{F_INT4_BOOL}, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 	{{F_BOOL_INT4}, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
@@ -263,7 +263,7 @@ mongo_text_value(const char *utf8)
 {
 	return (MongoValue)
 	{
-		.expression = mongo_expression("{$literal: @1}", bson_utf8(utf8)),
+		.expression = mongo_expression("{$literal: @1}", mongo_utf8(utf8)),
 			.type = TEXTOID, .typmod = -1
 	};
 }
@@ -297,7 +297,7 @@ any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 static bool
 translate_concat(const MongoCall *call, MongoValue *result)
 {
-	BsonArray	operands = bson_array_create();
+	BsonArray	operands = mongo_array_create();
 	ListCell   *cell;
 
 	if (((FuncExpr *) call->node)->funcvariadic)
@@ -308,11 +308,11 @@ translate_concat(const MongoCall *call, MongoValue *result)
 
 		if (!any_to_text(call->scope, lfirst(cell), &value))
 			return false;
-		bson_array_append_template(&operands, "{$ifNull: [@1, '']}",
-								   bson_first(value.expression));
+		mongo_array_append_template(&operands, "{$ifNull: [@1, '']}",
+									mongo_first_value(value.expression));
 	}
 	*result = (MongoValue) {.type = TEXTOID,.typmod = -1};
-	result->expression = mongo_expression("{$concat: @1}", bson_array(operands.bson));
+	result->expression = mongo_expression("{$concat: @1}", mongo_array(operands.bson));
 	return true;
 }
 
@@ -330,7 +330,7 @@ mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 
 const MongoExpressionRow mongo_text_rows[] =
 {
-	{{F_TEXTCAT}, .template = "{$concat: [@1, @2]}"},
+	{{F_TEXTCAT}, .text = "{$concat: [@1, @2]}"},
 	{{F_CONCAT}, .translate = translate_concat},
 	{{F_TEXTLEN, F_LENGTH_TEXT, F_CHAR_LENGTH_TEXT, F_CHARACTER_LENGTH_TEXT}, "{$strLenCP: @1}",
 	.flags = CHARACTERS},
@@ -352,7 +352,7 @@ const MongoExpressionRow mongo_text_rows[] =
 	{{F_LTRIM_TEXT_TEXT}, TRIM_OF("$ltrim"), .flags = CHARACTERS},
 	{{F_RTRIM_TEXT_TEXT}, TRIM_OF("$rtrim"), .flags = CHARACTERS},
 	{{F_TEXT_NAME}, "@1", .flags = RAW},
-	{{F_TEXT_BOOL}, .template = "{$toString: @1}"},
+	{{F_TEXT_BOOL}, .text = "{$toString: @1}"},
 	{.functions = {InvalidOid}}
 };
 
@@ -588,10 +588,10 @@ const MongoExpressionRow mongo_time_rows[] =
 	.translate = translate_interval},
 	{{F_TIMESTAMP_MI_INTERVAL, F_TIMESTAMPTZ_MI_INTERVAL, F_DATE_MI_INTERVAL},
 	.flags = SUBTRACTS, .translate = translate_interval},
-	{{F_DATE_PLI}, .template = "{$add: [@1, {$multiply: [@2, 86400000]}]}"},
-	{{F_DATE_MII}, .template = "{$subtract: [@1, {$multiply: [@2, 86400000]}]}"},
-	{{F_DATE_MI}, .template = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
-	{{F_TIMESTAMP_DATE}, .template = "@1"},
+	{{F_DATE_PLI}, .text = "{$add: [@1, {$multiply: [@2, 86400000]}]}"},
+	{{F_DATE_MII}, .text = "{$subtract: [@1, {$multiply: [@2, 86400000]}]}"},
+	{{F_DATE_MI}, .text = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
+	{{F_TIMESTAMP_DATE}, .text = "@1"},
 	{{F_DATE_TIMESTAMP}, "@1", .flags = MONGO_ROW_RAW_RESULT},
 	{.functions = {InvalidOid}}
 };
@@ -705,13 +705,13 @@ translate_to_char(const MongoCall *call, MongoValue *result)
 		!read_format(TextDatumGetCString(constant->constvalue), &format) ||
 		!mongo_normal_value_of_node(call->scope, linitial(call->args), &arguments[0]))
 		return false;
-	arguments[1] = mongo_argument(bson_utf8(format.data));
+	arguments[1] = mongo_argument(mongo_utf8(format.data));
 	template = strstr(format.data, "%Y") != NULL ? WITH_YEAR : FORMATTED;
 	while ((year = strstr(format.data, "%Y")) != NULL)
 		memmove(year, year + 1, strlen(year));
-	arguments[2] = mongo_argument(bson_utf8(format.data));
-	arguments[3] = mongo_argument(bson_date(FIRST_YEAR));
-	arguments[4] = mongo_argument(bson_date(YEAR_10000));
+	arguments[2] = mongo_argument(mongo_utf8(format.data));
+	arguments[3] = mongo_argument(mongo_date(FIRST_YEAR));
+	arguments[4] = mongo_argument(mongo_date(YEAR_10000));
 	if (strchr(format.data, 'Q') != NULL)
 		template = psprintf(WITH_QUARTER, template);
 	*result = mongo_result(template, arguments, lengthof(arguments), TEXTOID,

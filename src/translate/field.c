@@ -387,11 +387,11 @@ mongo_append_paths(bson_t *projection, List *paths)
 		}
 		if (covered)
 			continue;
-		bson_append_int32(projection, path, length, 1);
+		mongo_appended(bson_append_int32(projection, path, length, 1));
 		empty = false;
 	}
 	if (empty)
-		BSON_APPEND_INT32(projection, "_id", 1);
+		mongo_append(projection, "_id", mongo_int32(1));
 }
 
 /*
@@ -416,9 +416,9 @@ mongo_append_projection(bson_t *document, const char *key, MongoColumns *columns
 		paths = lappend(paths, (char *) path);
 	}
 
-	BSON_APPEND_DOCUMENT_BEGIN(document, key, &projection);
+	mongo_append_document_begin(document, key, &projection);
 	mongo_append_paths(&projection, paths);
-	bson_append_document_end(document, &projection);
+	mongo_append_document_end(document, &projection);
 }
 
 /*-------------------------------------------------------------------------
@@ -835,8 +835,8 @@ mongo_path_has_index(const char *path)
 static void
 append_no_array(BsonArray *conditions, const char *path, size_t length)
 {
-	bson_array_append_template(conditions, "{@1: {$not: {$type: 'array'}}}",
-							   bson_utf8_sized(path, length));
+	mongo_array_append_template(conditions, "{@1: {$not: {$type: 'array'}}}",
+								mongo_utf8_sized(path, length));
 }
 
 /*
@@ -870,6 +870,6 @@ mongo_append_no_arrays(BsonArray *conditions, const char *path)
 void
 mongo_append_within_arrays(BsonArray *branches, const char *path, bson_value_t least)
 {
-	bson_array_append_template(branches, "{@1: {$elemMatch: {$not: {$gte: @2}, $ne: null}}}",
-							   bson_utf8(path), least);
+	mongo_array_append_template(branches, "{@1: {$elemMatch: {$not: {$gte: @2}, $ne: null}}}",
+								mongo_utf8(path), least);
 }

@@ -129,8 +129,8 @@ set_text_rule(FitRule *rule, const MongoType *type, int32 typmod)
 	if (GetDatabaseEncoding() != PG_UTF8 || length > LARGEST_QUANTIFIER)
 		return false;
 	rule->pattern = length < 0 ? "^[^\\x00]*$" : psprintf("^[^\\x00]{0,%d}+ *\\z", length);
-	rule->first_limit = bson_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
-	rule->second_limit = bson_utf8(rule->pattern);
+	rule->first_limit = mongo_int64(type->limit != 0 ? type->limit : PG_INT32_MAX);
+	rule->second_limit = mongo_utf8(rule->pattern);
 	rule->beyond = "{$or: [{$eq: [{$type: @1}, 'objectId']}, "
 		"{$let: {vars: {s: {$substrBytes: [@1, 0, -1]}}, in: {$and: ["
 		"{$regexMatch: {input: '$$s', regex: @3, options: 's'}}, "
@@ -150,24 +150,24 @@ fit_rule_of(const MongoField *field, FitRule *rule)
 	memset(rule, 0, sizeof(*rule));
 	if (!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return false;
-	rule->first_limit = rule->second_limit = bson_null();
+	rule->first_limit = rule->second_limit = mongo_null();
 	rule->accepts = rule->sure = type->accepts & mongo_declared_set(field->bson_type);
 	switch (type->kind)
 	{
 		case MONGO_KIND_BOOLEAN:
-			set_range(rule, bson_bool(false), bson_bool(true));
+			set_range(rule, mongo_bool(false), mongo_bool(true));
 			rule->by_range = true;
 			return true;
 		case MONGO_KIND_OBJECTID:
 			memset(&greatest_oid, 0xff, sizeof(greatest_oid));
-			set_range(rule, bson_oid(&least_oid), bson_oid(&greatest_oid));
+			set_range(rule, mongo_oid(&least_oid), mongo_oid(&greatest_oid));
 			rule->by_range = true;
 			return true;
 		case MONGO_KIND_DATE:
-			set_range(rule, bson_date((DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE + days) *
-									  MONGO_MILLIS_PER_DAY),
-					  bson_date((DATE_END_JULIAN - POSTGRES_EPOCH_JDATE + days) *
-								MONGO_MILLIS_PER_DAY - 1));
+			set_range(rule, mongo_date((DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE + days) *
+									   MONGO_MILLIS_PER_DAY),
+					  mongo_date((DATE_END_JULIAN - POSTGRES_EPOCH_JDATE + days) *
+								 MONGO_MILLIS_PER_DAY - 1));
 			rule->by_range = true;
 			return true;
 		case MONGO_KIND_TIMESTAMP:
@@ -175,12 +175,12 @@ fit_rule_of(const MongoField *field, FitRule *rule)
 			/* rounding may lead outside */
 			if (mongo_rounds_timestamp(field->type, field->typmod))
 				return false;
-			set_range(rule, bson_date(millis_of_timestamp(MIN_TIMESTAMP)),
-					  bson_date(millis_of_timestamp(END_TIMESTAMP) - 1));
+			set_range(rule, mongo_date(millis_of_timestamp(MIN_TIMESTAMP)),
+					  mongo_date(millis_of_timestamp(END_TIMESTAMP) - 1));
 			rule->by_range = true;
 			return true;
 		case MONGO_KIND_INTEGER:
-			set_range(rule, bson_int64(-type->limit - 1), bson_int64(type->limit));
+			set_range(rule, mongo_int64(-type->limit - 1), mongo_int64(type->limit));
 			rule->sure &= BIT(INT32) | BIT(INT64);
 			rule->beyond = "{$and: [{$gte: [@1, @2]}, {$lte: [@1, @3]}, {$eq: [@1, {$trunc: @1}]}]}";
 			return true;
@@ -225,9 +225,9 @@ mongo_fits_by_range(const MongoField *field)
 static bson_t *
 fit_expression(const MongoField *field, const FitRule *rule)
 {
-	BsonArray	types = bson_array_create();
+	BsonArray	types = mongo_array_create();
 	MongoValue	arguments[] = {
-		mongo_argument(bson_field(field->path)),
+		mongo_argument(mongo_field_path(field->path)),
 		mongo_argument(rule->first_limit),
 		mongo_argument(rule->second_limit),
 		{NULL}
@@ -237,8 +237,8 @@ fit_expression(const MongoField *field, const FitRule *rule)
 	if (rule->by_range)
 		return mongo_expand_template("{$and: [{$gte: [@1, @2]}, {$lte: [@1, @3]}]}", arguments, 3);
 	foreach(cell, mongo_bson_type_aliases(rule->accepts))
-		bson_array_append(&types, bson_utf8(lfirst(cell)));
-	arguments[3] = mongo_argument(bson_array(types.bson));
+		mongo_array_append(&types, mongo_utf8(lfirst(cell)));
+	arguments[3] = mongo_argument(mongo_array(types.bson));
 	return mongo_expand_template(rule->beyond == NULL ? "{$in: [{$type: @1}, @4]}" :
 								 psprintf("{$cond: [{$in: [{$type: @1}, @4]}, %s, false]}",
 										  rule->beyond),
@@ -254,7 +254,7 @@ bson_t *
 mongo_fitting_value(const MongoField *field)
 {
 	FitRule		rule;
-	MongoValue	arguments[2] = {mongo_argument(bson_field(field->path))};
+	MongoValue	arguments[2] = {mongo_argument(mongo_field_path(field->path))};
 
 	if (!fit_rule_of(field, &rule))
 		return NULL;
@@ -266,14 +266,14 @@ mongo_fitting_value(const MongoField *field)
 static void
 append_types(BsonArray *conditions, const MongoField *field, uint32 types)
 {
-	BsonArray	others = bson_array_create();
+	BsonArray	others = mongo_array_create();
 	ListCell   *cell;
 
 	types |= BIT(NULL) | BIT(UNDEFINED);
 	foreach(cell, mongo_bson_type_aliases(MONGO_BSON_ANY & ~types))
-		bson_array_append(&others, bson_utf8(lfirst(cell)));
-	bson_array_append_template(conditions, "{@1: {$not: {$type: @2}}}", bson_utf8(field->path),
-							   bson_array(others.bson));
+		mongo_array_append(&others, mongo_utf8(lfirst(cell)));
+	mongo_array_append_template(conditions, "{@1: {$not: {$type: @2}}}", mongo_utf8(field->path),
+								mongo_array(others.bson));
 }
 
 /*
@@ -283,9 +283,9 @@ append_types(BsonArray *conditions, const MongoField *field, uint32 types)
 void
 mongo_append_fit(BsonArray *conditions, const MongoField *field)
 {
-	bson_value_t path = bson_utf8(field->path);
-	BsonArray	sure = bson_array_create();
-	BsonArray	other = bson_array_create();
+	bson_value_t path = mongo_utf8(field->path);
+	BsonArray	sure = mongo_array_create();
+	BsonArray	other = mongo_array_create();
 	FitRule		rule;
 	int64		limit = mongo_type_facts(field->type)->limit;
 
@@ -294,28 +294,28 @@ mongo_append_fit(BsonArray *conditions, const MongoField *field)
 	mongo_append_no_parent_arrays(conditions, field->path);
 	append_types(&sure, field, rule.sure);
 	if (rule.has_range)
-		bson_array_append_template(&sure, "{@1: {$not: {$lt: @2}}}", path, rule.low);
+		mongo_array_append_template(&sure, "{@1: {$not: {$lt: @2}}}", path, rule.low);
 	if (rule.has_range)
-		bson_array_append_template(&sure, "{@1: {$not: {$gt: @2}}}", path, rule.high);
+		mongo_array_append_template(&sure, "{@1: {$not: {$gt: @2}}}", path, rule.high);
 	if (rule.beyond == NULL)
 	{
-		bson_array_append_template(conditions, "{$and: @1}", bson_array(sure.bson));
+		mongo_array_append_template(conditions, "{$and: @1}", mongo_array(sure.bson));
 		return;
 	}
 	if (rule.pattern != NULL)
 	{
 		append_types(&other, field, rule.accepts);
-		bson_array_append_template(&other, "{@1: {$regex: @2, $options: 's'}}", path,
-								   bson_utf8(rule.pattern));
+		mongo_array_append_template(&other, "{@1: {$regex: @2, $options: 's'}}", path,
+									mongo_utf8(rule.pattern));
 		/* of any value, as MongoDB may evaluate this first */
 		if (limit != 0)
-			bson_array_append_template(&other, "{$expr: {$lte: [{$bsonSize: {a: @1}}, @2]}}",
-									   bson_field(field->path), bson_integer(limit + STRING_DOCUMENT_SIZE));
+			mongo_array_append_template(&other, "{$expr: {$lte: [{$bsonSize: {a: @1}}, @2]}}",
+										mongo_field_path(field->path), mongo_integer(limit + STRING_DOCUMENT_SIZE));
 	}
 	else
-		bson_array_append_template(&other, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
-	bson_array_append_template(conditions, "{$or: [{$and: @1}, {$and: @2}]}", bson_array(sure.bson),
-							   bson_array(other.bson));
+		mongo_array_append_template(&other, "{$expr: @1}", mongo_first_value(fit_expression(field, &rule)));
+	mongo_array_append_template(conditions, "{$or: [{$and: @1}, {$and: @2}]}", mongo_array(sure.bson),
+								mongo_array(other.bson));
 }
 
 /*
@@ -325,7 +325,7 @@ mongo_append_fit(BsonArray *conditions, const MongoField *field)
 void
 mongo_append_fitting(BsonArray *conditions, const MongoField *field)
 {
-	bson_array_append_template(conditions, "{@1: {$ne: null}}", bson_utf8(field->path));
+	mongo_array_append_template(conditions, "{@1: {$ne: null}}", mongo_utf8(field->path));
 	mongo_append_fit(conditions, field);
 }
 
@@ -341,7 +341,7 @@ mongo_append_in_range(bson_t *match, const MongoField *field)
 
 	if (!fit_rule_of(field, &rule) || !rule.by_range)
 		elog(ERROR, "no range for type %u", field->type);
-	bson_append_template(match, "{$expr: @1}", bson_first(fit_expression(field, &rule)));
+	mongo_append_template(match, "{$expr: @1}", mongo_first_value(fit_expression(field, &rule)));
 }
 
 /*
@@ -351,8 +351,8 @@ mongo_append_in_range(bson_t *match, const MongoField *field)
 void
 mongo_append_misfit(bson_t *match, const MongoField *field)
 {
-	bson_value_t value = bson_field(field->path);
-	BsonArray	fits = bson_array_create();
+	bson_value_t value = mongo_field_path(field->path);
+	BsonArray	fits = mongo_array_create();
 	FitRule		rule;
 
 	if (!fit_rule_of(field, &rule))
@@ -363,13 +363,13 @@ mongo_append_misfit(bson_t *match, const MongoField *field)
 	 * without the field
 	 */
 	if (rule.by_range)
-		bson_append_template(match, "{$or: [{@1: null}, {$expr: {$lt: [@2, @3]}}, "
-							 "{$expr: {$gt: [@2, @4]}}]}",
-							 bson_utf8(field->path), value, rule.low, rule.high);
+		mongo_append_template(match, "{$or: [{@1: null}, {$expr: {$lt: [@2, @3]}}, "
+							  "{$expr: {$gt: [@2, @4]}}]}",
+							  mongo_utf8(field->path), value, rule.low, rule.high);
 	else
 	{
 		mongo_append_fitting(&fits, field);
-		bson_append_template(match, "{$nor: [{$and: @1}]}", bson_array(fits.bson));
+		mongo_append_template(match, "{$nor: [{$and: @1}]}", mongo_array(fits.bson));
 	}
 }
 
@@ -399,7 +399,7 @@ mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
 bool
 mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only_skipped, bool negated)
 {
-	BsonArray	tests = bson_array_create();
+	BsonArray	tests = mongo_array_create();
 	bool		exact = true;
 
 	for (AttrNumber attnum = 1; attnum <= columns->natts; attnum++)
@@ -420,9 +420,9 @@ mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only_skipped, bo
 			exact = false;
 	}
 	if (tests.count > 0 && (exact || !negated))
-		bson_append_template(match, negated ? "{$nor: [{$and: @1}]}" : "{$and: @1}",
-							 bson_array(tests.bson));
+		mongo_append_template(match, negated ? "{$nor: [{$and: @1}]}" : "{$and: @1}",
+							  mongo_array(tests.bson));
 	else if (exact && negated)
-		bson_append_template(match, "{$nor: [{}]}");
+		mongo_append_template(match, "{$nor: [{}]}");
 	return exact;
 }

@@ -170,17 +170,17 @@ number_bounds(const MongoPredicate *predicate, Datum value, double *low, double 
 static void
 append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
-	bson_value_t path = bson_utf8(predicate->field.path);
+	bson_value_t path = mongo_utf8(predicate->field.path);
 	double		number = mongo_number_value(predicate->value_type, value);
 	double		low;
 	double		high;
 
 	number_bounds(predicate, value, &low, &high);
 	if (!isnan(number) && is_point(predicate, number))
-		bson_array_append_template(branches, "{@1: {$eq: @2}}", path, bson_double(number));
+		mongo_array_append_template(branches, "{@1: {$eq: @2}}", path, mongo_double(number));
 	else
-		bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", path,
-								   bson_double(low), bson_double(high));
+		mongo_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", path,
+									mongo_double(low), mongo_double(high));
 }
 
 /*
@@ -194,7 +194,7 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 				  const char *other_type, bson_t *match)
 {
 	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
-	bson_value_t path = bson_utf8(predicate->field.path);
+	bson_value_t path = mongo_utf8(predicate->field.path);
 	bson_value_t bound;
 
 	if (is_date_class(predicate->field.cast_type))
@@ -203,7 +203,7 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 		int64		high;
 
 		cast_date_bounds(predicate, value, &low, &high);
-		bound = bson_date(is_upper ? high : low);
+		bound = mongo_date(is_upper ? high : low);
 	}
 	else
 	{
@@ -211,15 +211,15 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 		double		high;
 
 		number_bounds(predicate, value, &low, &high);
-		bound = bson_double(is_upper ? high : low);
+		bound = mongo_double(is_upper ? high : low);
 	}
 	if (mongo_path_has_index(predicate->field.path))
-		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: NaN}, {@1: {$type: @4}}]}", path,
-							 bson_utf8(is_upper ? "$lte" : "$gte"), bound, bson_utf8(other_type));
+		mongo_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: NaN}, {@1: {$type: @4}}]}", path,
+							  mongo_utf8(is_upper ? "$lte" : "$gte"), bound, mongo_utf8(other_type));
 	else
-		bson_append_template(match, "{@1: {$not: {@2: @3}, $type: [@4, @5]}}", path,
-							 bson_utf8(is_upper ? "$gt" : "$lt"), bound, bson_utf8(type),
-							 bson_utf8(other_type));
+		mongo_append_template(match, "{@1: {$not: {@2: @3}, $type: [@4, @5]}}", path,
+							  mongo_utf8(is_upper ? "$gt" : "$lt"), bound, mongo_utf8(type),
+							  mongo_utf8(other_type));
 }
 
 /* ---- Dates ---- */
@@ -312,10 +312,10 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 {
 	StringInfoData pattern;
 
-	bson_array_append_template(branches, "{@1: {$type: 'number'}}", bson_utf8(path));
+	mongo_array_append_template(branches, "{@1: {$type: 'number'}}", mongo_utf8(path));
 	if (low == PG_INT64_MIN && high == PG_INT64_MAX)
 	{
-		bson_array_append_template(branches, "{@1: {$type: 'string'}}", bson_utf8(path));
+		mongo_array_append_template(branches, "{@1: {$type: 'string'}}", mongo_utf8(path));
 		return;
 	}
 	initStringInfo(&pattern);
@@ -334,8 +334,8 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 		append_day_bound(&pattern, iso_day(high), false);
 	}
 	appendStringInfoChar(&pattern, ')');
-	bson_array_append_template(branches, "{@1: @2}", bson_utf8(path),
-							   bson_regex(pattern.data, ""));
+	mongo_array_append_template(branches, "{@1: @2}", mongo_utf8(path),
+								mongo_regex(pattern.data, ""));
 }
 
 /* Appends the dates of all values together, because a regular expression reads all keys. */
@@ -384,8 +384,8 @@ append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *bran
 	bson_oid_t	oid;
 
 	if (mongo_objectid_from_text(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), true, &oid))
-		bson_array_append_template(branches, "{@1: {$eq: @2}}", bson_utf8(predicate->field.path),
-								   bson_oid(&oid));
+		mongo_array_append_template(branches, "{@1: {$eq: @2}}", mongo_utf8(predicate->field.path),
+									mongo_oid(&oid));
 }
 
 static void
@@ -395,8 +395,8 @@ append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *bra
 	int64		high;
 
 	cast_date_bounds(predicate, value, &low, &high);
-	bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->field.path),
-							   bson_date(low), bson_date(high));
+	mongo_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", mongo_utf8(predicate->field.path),
+								mongo_date(low), mongo_date(high));
 }
 
 /* Appends numbers, and NaN, which is a number here but in no range. */
@@ -404,7 +404,7 @@ static void
 append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
 	append_cast_number(predicate, value, branches);
-	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->field.path));
+	mongo_array_append_template(branches, "{@1: NaN}", mongo_utf8(predicate->field.path));
 }
 
 /* ---- Predicates ---- */
@@ -484,7 +484,7 @@ MongoMatch
 mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	const char *other_type = wrappers[predicate->field.wrapper].other_type;
-	BsonArray	branches = bson_array_create();
+	BsonArray	branches = mongo_array_create();
 
 	if (predicate->field.wrapper == MONGO_WRAPPER_NONE && is_date_class(predicate->field.cast_type))
 		append_cast_dates(predicate, value, &branches);
@@ -502,17 +502,17 @@ mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *mat
 		for (int i = 0; i < count && branches.bson->len <= MONGO_LARGEST_MATCH; i++)
 		{
 			if (predicate->field.cast_type == BOOLOID)
-				bson_array_append_template(&branches, "{@1: {$in: [@2, @3]}}",
-										   bson_utf8(predicate->field.path),
-										   bson_bool(DatumGetBool(values[i])),
-										   bson_int32(DatumGetBool(values[i])));
+				mongo_array_append_template(&branches, "{@1: {$in: [@2, @3]}}",
+											mongo_utf8(predicate->field.path),
+											mongo_bool(DatumGetBool(values[i])),
+											mongo_int32(DatumGetBool(values[i])));
 			else
 				wrappers[predicate->field.wrapper].append(predicate, values[i], &branches);
 		}
-		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->field.path),
-								   bson_utf8(other_type));
+		mongo_array_append_template(&branches, "{@1: {$type: @2}}", mongo_utf8(predicate->field.path),
+									mongo_utf8(other_type));
 	}
-	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	mongo_append(match, "$or", mongo_array(branches.bson));
 	return MONGO_MATCH_SOME;
 }
 
@@ -559,7 +559,7 @@ mongo_append_other_json(BsonArray *branches, const char *path,
 		{
 			if (!may_begin(context, *first))
 				continue;
-			bson_array_append_template(branches, classes[i].template, bson_utf8(path));
+			mongo_array_append_template(branches, classes[i].template, mongo_utf8(path));
 			break;
 		}
 	}
@@ -609,9 +609,9 @@ append_number_point(const char *text, BsonArray *points)
 	errno = 0;
 	integer = strtoll(text, &end, 10);
 	if (*end == '\0' && errno == 0)
-		bson_array_append(points, bson_integer(integer));
+		mongo_array_append(points, mongo_integer(integer));
 	if (*end != '\0' || errno != 0 || (double) integer != number || fabs(number) >= INT64CONST(1) << 53)
-		bson_array_append(points, bson_double(number));
+		mongo_array_append(points, mongo_double(number));
 }
 
 /*
@@ -622,7 +622,7 @@ append_number_point(const char *text, BsonArray *points)
 void
 mongo_append_existence(bson_t *match, const char *path)
 {
-	bson_append_template(match, "{@1: {$not: {$exists: false}}}", bson_utf8(path));
+	mongo_append_template(match, "{@1: {$not: {$exists: false}}}", mongo_utf8(path));
 }
 
 /* Appends the String, number or Boolean that has this text. */
@@ -630,22 +630,22 @@ static void
 append_equal(const char *path, const char *string, int length, bson_t *match)
 {
 	char	   *text = pnstrdup(string, length);
-	BsonArray	points = bson_array_create();
+	BsonArray	points = mongo_array_create();
 
 	if (length > 0 && strchr("{[", text[0]) != NULL)
 	{
 		mongo_append_existence(match, path);
 		return;
 	}
-	bson_array_append(&points, bson_utf8_sized(string, length));
+	mongo_array_append(&points, mongo_utf8_sized(string, length));
 	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-		bson_array_append(&points, bson_bool(text[0] == 't'));
+		mongo_array_append(&points, mongo_bool(text[0] == 't'));
 	else if (length > 0)
 		append_number_point(text, &points);
 	if (points.count == 1)
-		bson_append_condition(match, path, "$eq", bson_first(points.bson));
+		mongo_append_condition(match, path, "$eq", mongo_first_value(points.bson));
 	else
-		bson_append_condition(match, path, "$in", bson_array(points.bson));
+		mongo_append_condition(match, path, "$in", mongo_array(points.bson));
 }
 
 /* A longer bound is not repeated as the other bound, because a command has at most 16 MB. */
@@ -659,12 +659,12 @@ append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArra
 	const TextBound *other = is_upper ? &range->lower : &range->upper;
 	bool		one = other->string == NULL || other->length > LONGEST_OTHER_BOUND;
 
-	bson_array_append_template(branches, one ? "{@1: {@2: @3}}" : "{@1: {@2: @3, @4: @5}}",
-							   bson_utf8(predicate->field.path),
-							   bson_utf8(mongo_find_operators[predicate->strategy]),
-							   bson_utf8_sized(own->string, own->length),
-							   bson_utf8(is_upper ? "$gte" : "$lte"),
-							   bson_utf8_sized(one ? "" : other->string, one ? 0 : other->length));
+	mongo_array_append_template(branches, one ? "{@1: {@2: @3}}" : "{@1: {@2: @3, @4: @5}}",
+								mongo_utf8(predicate->field.path),
+								mongo_utf8(mongo_find_operators[predicate->strategy]),
+								mongo_utf8_sized(own->string, own->length),
+								mongo_utf8(is_upper ? "$gte" : "$lte"),
+								mongo_utf8_sized(one ? "" : other->string, one ? 0 : other->length));
 }
 
 /*
@@ -675,7 +675,7 @@ append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArra
 MongoMatch
 mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	BsonArray	branches = bson_array_create();
+	BsonArray	branches = mongo_array_create();
 	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
 	TextRange	range = {{NULL, 0}, {NULL, 0}};
 	TextBound  *own = is_upper ? &range.upper : &range.lower;
@@ -704,7 +704,7 @@ mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *matc
 	}
 	append_strings(predicate, &range, &branches);
 	mongo_append_other_json(&branches, predicate->field.path, may_begin_in_range, &range);
-	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	mongo_append(match, "$or", mongo_array(branches.bson));
 	return MONGO_MATCH_SOME;
 }
 
@@ -869,7 +869,7 @@ mongo_is_score(const Node *node, Index varno)
 static bson_value_t
 match_document(Oid relid, Datum json)
 {
-	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_t	   *holder = mongo_bson_create();
 	bson_iter_t document;
 
 	mongo_append_kept_json(holder, "match", json);
@@ -915,9 +915,9 @@ mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool 
 	else if (constant->constisnull)
 		mongo_append_nothing(match, "_id");
 	else
-		bson_append_template(match, wanted ? "{" MONGO_VERBATIM_KEY ": @1}" :
-							 "{$nor: [{" MONGO_VERBATIM_KEY ": @1}]}",
-							 match_document(predicate.relid, constant->constvalue));
+		mongo_append_template(match, wanted ? "{" MONGO_VERBATIM_KEY ": @1}" :
+							  "{$nor: [{" MONGO_VERBATIM_KEY ": @1}]}",
+							  match_document(predicate.relid, constant->constvalue));
 	return true;
 }
 
@@ -933,8 +933,8 @@ mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match)
 	bson_t		members;
 
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-		bson_append_template(match, "{$nor: [@1]}", document);
-	else if (bson_view(&members, document.value.v_doc.data, document.value.v_doc.data_len))
-		bson_concat(match, &members);
+		mongo_append_template(match, "{$nor: [@1]}", document);
+	else if (mongo_bson_view(&members, document.value.v_doc.data, document.value.v_doc.data_len))
+		mongo_concat(match, &members);
 	return MONGO_MATCH_SOME;
 }

@@ -47,9 +47,9 @@ append_string(bson_t *match, const char *path, const char *string, int length)
 		return;
 	}
 	converted = pg_server_to_any(string, length, PG_UTF8);
-	bson_append_condition(match, path, "$eq",
-						  bson_utf8_sized(converted, converted == string ? (size_t) length :
-										  strlen(converted)));
+	mongo_append_condition(match, path, "$eq",
+						   mongo_utf8_sized(converted, converted == string ? (size_t) length :
+											strlen(converted)));
 }
 
 /*
@@ -72,16 +72,16 @@ append_number(bson_t *match, const char *path, Numeric number)
 												DirectFunctionCall2(numeric_trunc, datum,
 																	Int32GetDatum(0))));
 	if (!is_whole)
-		bson_append_condition(match, path, "$eq", bson_double(middle));
+		mongo_append_condition(match, path, "$eq", mongo_double(middle));
 	else
 	{
-		bson_value_t whole = bson_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
+		bson_value_t whole = mongo_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
 
 		if (fabs(middle) < LARGEST_EXACT)
-			bson_append_condition(match, path, "$eq", whole);
+			mongo_append_condition(match, path, "$eq", whole);
 		else
-			bson_append_template(match, "{@1: {$in: [@2, @3]}}", bson_utf8(path), whole,
-								 bson_double(middle));
+			mongo_append_template(match, "{@1: {$in: [@2, @3]}}", mongo_utf8(path), whole,
+								  mongo_double(middle));
 	}
 }
 
@@ -98,7 +98,7 @@ append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 			append_number(match, path, value->val.numeric);
 			break;
 		case jbvBool:
-			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
+			mongo_append_condition(match, path, "$eq", mongo_bool(value->val.boolean));
 			break;
 		default:
 			mongo_append_existence(match, path);
@@ -156,18 +156,18 @@ static void append_contained(BsonArray *conditions, const char *path, JsonbConta
 static void
 append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object, int depth)
 {
-	BsonArray	members = bson_array_create();
+	BsonArray	members = mongo_array_create();
 
 	if (depth < MAX_ELEMENT_DEPTH)
 		append_contained(&members, "", object, depth + 1);
 	if (members.count == 0 || ends_with_index(path))
 		return;
 	if (members.count == 1)
-		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
-								   bson_first(members.bson));
+		mongo_array_append_template(conditions, "{@1: {$elemMatch: @2}}", mongo_utf8(path),
+									mongo_first_value(members.bson));
 	else
-		bson_array_append_template(conditions, "{@1: {$elemMatch: {$and: @2}}}", bson_utf8(path),
-								   bson_array(members.bson));
+		mongo_array_append_template(conditions, "{@1: {$elemMatch: {$and: @2}}}", mongo_utf8(path),
+									mongo_array(members.bson));
 }
 
 /* Appends that one value of an object, or array element, is contained. */
@@ -188,12 +188,12 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 			append_contained_object(conditions, path, value->val.binary.data, depth);
 		return;
 	}
-	bson_array_begin_document(conditions, &condition);
+	mongo_array_begin_document(conditions, &condition);
 	if (token == WJB_ELEM)
 		append_element(&condition, path, value);
 	else
 		append_scalar(&condition, path, value);
-	bson_array_end_document(conditions, &condition);
+	mongo_array_end_document(conditions, &condition);
 }
 
 /*
@@ -234,12 +234,12 @@ static bool
 render_contains(const char *path, Datum value, bool all pg_attribute_unused(), bson_t *match)
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
-	BsonArray	conditions = bson_array_create();
+	BsonArray	conditions = mongo_array_create();
 
 	append_contained(&conditions, path, &jsonb->root, 0);
 	if (conditions.count == 0)
 		return false;
-	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	mongo_append(match, "$and", mongo_array(conditions.bson));
 	return true;
 }
 
@@ -253,7 +253,7 @@ render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bso
 	text	   *packed = DatumGetTextPP(value);
 	JsonbValue	string = {.type = jbvString};
 	StringInfoData field;
-	bson_t	   *element = bson_create_in(CurrentMemoryContext);
+	bson_t	   *element = mongo_bson_create();
 
 	string.val.string.val = VARDATA_ANY(packed);
 	string.val.string.len = VARSIZE_ANY_EXHDR(packed);
@@ -263,8 +263,8 @@ render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bso
 		return false;
 
 	append_element(element, path, &string);
-	bson_append_template(match, "{$or: [{@1: {$not: {$exists: false}}, @2: {$gte: {}}}, @3]}",
-						 bson_utf8(field.data), bson_utf8(path), bson_document(element));
+	mongo_append_template(match, "{$or: [{@1: {$not: {$exists: false}}, @2: {$gte: {}}}, @3]}",
+						  mongo_utf8(field.data), mongo_utf8(path), mongo_document(element));
 	return true;
 }
 
@@ -272,7 +272,7 @@ render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bso
 static bool
 render_exist(const char *path, Datum value, bool all, bson_t *match)
 {
-	BsonArray	conditions = bson_array_create();
+	BsonArray	conditions = mongo_array_create();
 	bool		complete = true;
 	Datum	   *keys;
 	bool	   *isnull;
@@ -280,19 +280,19 @@ render_exist(const char *path, Datum value, bool all, bson_t *match)
 
 	for (int i = 0; i < count; i++)
 	{
-		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+		bson_t	   *condition = mongo_bson_create();
 
 		if (isnull[i])
 			continue;
 		if (render_exists(path, keys[i], all, condition))
-			bson_array_append(&conditions, bson_document(condition));
+			mongo_array_append(&conditions, mongo_document(condition));
 		else
 			complete = false;
 	}
 	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
 		(!all && !complete))
 		return false;
-	BSON_APPEND_ARRAY(match, all ? "$and" : "$or", conditions.bson);
+	mongo_append(match, all ? "$and" : "$or", mongo_array(conditions.bson));
 	return true;
 }
 
@@ -386,37 +386,37 @@ static void
 append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray *conditions)
 {
 	JsonbValue	value = {.type = (enum jbvType) literal->type};
-	bson_value_t least = bson_bool(false);
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-	BsonArray	branches = bson_array_create();
+	bson_value_t least = mongo_bool(false);
+	bson_t	   *match = mongo_bson_create();
+	BsonArray	branches = mongo_array_create();
 	ListCell   *cell;
 
 	if (literal->type == jpiString)
 	{
 		value.val.string.val = jspGetString(literal, &value.val.string.len);
-		least = bson_utf8("");
+		least = mongo_utf8("");
 	}
 	else if (literal->type == jpiNumeric)
 	{
 		value.val.numeric = jspGetNumeric(literal);
-		least = bson_double(-INFINITY);
+		least = mongo_double(-INFINITY);
 	}
 	else
 		value.val.boolean = jspGetBool(literal);
 	append_scalar(match, position->path, &value);
-	bson_array_append(&branches, bson_document(match));
+	mongo_array_append(&branches, mongo_document(match));
 
 	/* an array, seen as a document, has its elements' numbers as keys */
 	foreach(cell, position->nested)
-		bson_array_append_template(&branches, "{@1: {$elemMatch: {@2: null, 0: {$exists: true}}}}",
-								   bson_utf8_sized(position->path, lfirst_int(cell)),
-								   bson_utf8(position->path + lfirst_int(cell) + 1));
+		mongo_array_append_template(&branches, "{@1: {$elemMatch: {@2: null, 0: {$exists: true}}}}",
+									mongo_utf8_sized(position->path, lfirst_int(cell)),
+									mongo_utf8(position->path + lfirst_int(cell) + 1));
 	if (position->levels > 0)
 		mongo_append_within_arrays(&branches, position->path, least);
 	if (branches.count == 1)
-		bson_array_append(conditions, bson_document(match));
+		mongo_array_append(conditions, mongo_document(match));
 	else
-		bson_array_append_template(conditions, "{$or: @1}", bson_array(branches.bson));
+		mongo_array_append_template(conditions, "{$or: @1}", mongo_array(branches.bson));
 }
 
 /* Appends what is necessary for a predicate on paths from 'base', if supported. */
@@ -457,7 +457,7 @@ static bool
 render_path(const char *path, Datum value, bool is_match, bson_t *match)
 {
 	PathPosition position = {.path = path};
-	BsonArray	conditions = bson_array_create();
+	BsonArray	conditions = mongo_array_create();
 	JsonPathItem item;
 
 	/* find does not look into an array that a number in the path leads to */
@@ -470,7 +470,7 @@ render_path(const char *path, Datum value, bool is_match, bson_t *match)
 		append_where(&position, &item, jpiRoot, &conditions);
 	if (conditions.count == 0 || conditions.bson->len > LARGEST_JSON_PATH)
 		return false;
-	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	mongo_append(match, "$and", mongo_array(conditions.bson));
 	return true;
 }
 

@@ -541,18 +541,18 @@ millis_of(TimestampTz instant)
 static void
 append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack, BsonArray *branches)
 {
-	bson_value_t name = bson_utf8(path);
-	bson_value_t from = bson_date(low == BEFORE_ALL ? 0 : millis_of(low) - slack);
-	bson_value_t to = bson_date(high == AFTER_ALL ? 0 : millis_of(high) + slack);
+	bson_value_t name = mongo_utf8(path);
+	bson_value_t from = mongo_date(low == BEFORE_ALL ? 0 : millis_of(low) - slack);
+	bson_value_t to = mongo_date(high == AFTER_ALL ? 0 : millis_of(high) + slack);
 
 	if (low == BEFORE_ALL && high == AFTER_ALL)
-		bson_array_append_template(branches, "{@1: {$type: 'date'}}", name);
+		mongo_array_append_template(branches, "{@1: {$type: 'date'}}", name);
 	else if (low == BEFORE_ALL)
-		bson_array_append_template(branches, "{@1: {$lt: @2}}", name, to);
+		mongo_array_append_template(branches, "{@1: {$lt: @2}}", name, to);
 	else if (high == AFTER_ALL)
-		bson_array_append_template(branches, "{@1: {$gte: @2}}", name, from);
+		mongo_array_append_template(branches, "{@1: {$gte: @2}}", name, from);
 	else if (from.value.v_datetime < to.value.v_datetime)
-		bson_array_append_template(branches, "{@1: {$gte: @2, $lt: @3}}", name, from, to);
+		mongo_array_append_template(branches, "{@1: {$gte: @2, $lt: @3}}", name, from, to);
 }
 
 /* The most by which reading rounds a timestamp of few decimals, in milliseconds. */
@@ -607,7 +607,7 @@ mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *ma
 {
 	int			strategy = predicate->strategy;
 	bool		is_lower = mongo_asks_for_order(strategy) && !mongo_is_upper_bound(strategy);
-	BsonArray	branches = bson_array_create();
+	BsonArray	branches = mongo_array_create();
 	Timestamp	from;
 	Timestamp	after;
 
@@ -628,13 +628,13 @@ mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *ma
 		return mongo_append_nothing(match, predicate->field.path);
 	if (branches.count == 1)
 	{
-		bson_value_t only = bson_first(branches.bson);
+		bson_value_t only = mongo_first_value(branches.bson);
 		bson_t		document;
 
-		bson_view(&document, only.value.v_doc.data, only.value.v_doc.data_len);
-		bson_concat(match, &document);
+		mongo_bson_view(&document, only.value.v_doc.data, only.value.v_doc.data_len);
+		mongo_concat(match, &document);
 	}
 	else
-		BSON_APPEND_ARRAY(match, "$or", branches.bson);
+		mongo_append(match, "$or", mongo_array(branches.bson));
 	return MONGO_MATCH_SOME;
 }

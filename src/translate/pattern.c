@@ -604,12 +604,12 @@ write_pattern(const Pattern *pattern)
 static void
 append_regex_match(const char *path, const char *expression, bool positive, bson_t *match)
 {
-	bson_value_t regex = bson_regex(expression, "s");
+	bson_value_t regex = mongo_regex(expression, "s");
 
 	if (positive)
-		BSON_APPEND_VALUE(match, path, &regex);
+		mongo_append(match, path, regex);
 	else
-		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
+		mongo_append_template(match, "{@1: {$not: @2, $ne: null}}", mongo_utf8(path), regex);
 }
 
 /* Tells whether the first so many characters of a text decide if it matches. */
@@ -723,7 +723,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	const char *expression;
 	bool		positive;
 	bool		reads_objectids;
-	BsonArray	branches = bson_array_create();
+	BsonArray	branches = mongo_array_create();
 	bson_t		string;
 
 	if (row == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
@@ -740,7 +740,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 		return MONGO_NOT_SHIPPABLE;
 	if (!positive && pattern->lossy)
 	{
-		bson_append_condition(match, field->path, "$ne", bson_null());
+		mongo_append_condition(match, field->path, "$ne", mongo_null());
 		return MONGO_SUPERSET;
 	}
 	expression = write_pattern(pattern);
@@ -751,15 +751,15 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 		append_regex_match(field->path, expression, positive, match);
 	else
 	{
-		bson_array_begin_document(&branches, &string);
+		mongo_array_begin_document(&branches, &string);
 		append_regex_match(field->path, expression, true, &string);
-		bson_array_end_document(&branches, &string);
+		mongo_array_end_document(&branches, &string);
 		if (is_json)
 			mongo_append_other_json(&branches, field->path, may_begin, pattern);
 		else
-			bson_array_append_template(&branches, "{@1: {$type: 'objectId'}}",
-									   bson_utf8(field->path));
-		BSON_APPEND_ARRAY(match, "$or", branches.bson);
+			mongo_array_append_template(&branches, "{@1: {$type: 'objectId'}}",
+										mongo_utf8(field->path));
+		mongo_append(match, "$or", mongo_array(branches.bson));
 	}
 	return pattern->lossy || is_json || reads_objectids ? MONGO_SUPERSET : MONGO_EXACT;
 }

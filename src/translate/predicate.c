@@ -151,17 +151,17 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 	bson_t		list;
 	BsonArray	points = {.bson = &list};
 
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->field.path, &operators);
-	BSON_APPEND_ARRAY_BEGIN(&operators, negated ? "$nin" : "$in", &list);
+	mongo_append_document_begin(match, predicate->field.path, &operators);
+	mongo_append_array_begin(&operators, negated ? "$nin" : "$in", &list);
 	for (int i = 0; i < nvalues && list.len <= MONGO_LARGEST_MATCH; i++)
 	{
 		if (isnull == NULL || !isnull[i])
 			comparison->append_points(predicate, values[i], &points);
 	}
 	if (negated)
-		bson_array_append(&points, bson_null());
-	bson_append_array_end(&operators, &list);
-	bson_append_document_end(match, &operators);
+		mongo_array_append(&points, mongo_null());
+	mongo_append_array_end(&operators, &list);
+	mongo_append_document_end(match, &operators);
 
 	return points.count == 0 ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
@@ -174,8 +174,6 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 void
 mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 {
-	bool		appended = false;
-
 	/*
 	 * For {_id: value}, MongoDB fetches the document without planning.  But a
 	 * document or a regular expression has another meaning there.
@@ -193,14 +191,13 @@ mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 			case BSON_TYPE_BOOL:
 			case BSON_TYPE_DATE_TIME:
 			case BSON_TYPE_BINARY:
-				appended = BSON_APPEND_VALUE(match, path, value);
-				break;
+				mongo_append(match, path, *value);
+				return;
 			default:
 				break;
 		}
 	}
-	if (!appended)
-		bson_append_condition(match, path, "$eq", *value);
+	mongo_append_condition(match, path, "$eq", *value);
 }
 
 /* Renders equality, in the short form if there is a single point. */
@@ -208,13 +205,13 @@ static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
 {
-	BsonArray	points = bson_array_create();
+	BsonArray	points = mongo_array_create();
 	bson_value_t point;
 
 	comparison->append_points(predicate, value, &points);
 	if (points.count != 1)
 		return render_points(predicate, comparison, &value, NULL, 1, match);
-	point = bson_first(points.bson);
+	point = mongo_first_value(points.bson);
 	mongo_append_equal(match, predicate->field.path, &point);
 	return MONGO_MATCH_SOME;
 }
@@ -258,18 +255,18 @@ render_array_of_ranges(const MongoPredicate *predicate, const MongoComparison *c
 	bson_t		list;
 	BsonArray	branches = {.bson = &list};
 
-	BSON_APPEND_ARRAY_BEGIN(match, is_any ? "$or" : "$and", &list);
+	mongo_append_array_begin(match, is_any ? "$or" : "$and", &list);
 	for (int i = 0; i < nvalues && list.len <= MONGO_LARGEST_MATCH; i++)
 	{
 		bson_t		branch;
 
 		if (isnull[i])
 			continue;
-		bson_array_begin_document(&branches, &branch);
+		mongo_array_begin_document(&branches, &branch);
 		render_scalar(predicate, comparison, values[i], &branch);
-		bson_array_end_document(&branches, &branch);
+		mongo_array_end_document(&branches, &branch);
 	}
-	bson_append_array_end(match, &list);
+	mongo_append_array_end(match, &list);
 	return MONGO_MATCH_SOME;
 }
 
@@ -329,20 +326,20 @@ least_value(const MongoPredicate *predicate)
 		case MONGO_KIND_INTEGER:
 		case MONGO_KIND_DOUBLE:
 		case MONGO_KIND_NUMERIC:
-			return bson_double(-INFINITY);
+			return mongo_double(-INFINITY);
 		case MONGO_KIND_TEXT:
-			return bson_utf8("");
+			return mongo_utf8("");
 		case MONGO_KIND_BOOLEAN:
-			return bson_bool(false);
+			return mongo_bool(false);
 		case MONGO_KIND_UUID:
-			return bson_binary(BSON_SUBTYPE_BINARY, (const uint8_t *) "", 0);
+			return mongo_binary(BSON_SUBTYPE_BINARY, (const uint8_t *) "", 0);
 		case MONGO_KIND_TIMESTAMP:
 		case MONGO_KIND_TIMESTAMPTZ:
-			return bson_date(PG_INT64_MIN);
+			return mongo_date(PG_INT64_MIN);
 		case MONGO_KIND_OBJECTID:
-			return bson_oid(&first_oid);
+			return mongo_oid(&first_oid);
 		default:
-			return bson_null();
+			return mongo_null();
 	}
 }
 
@@ -352,7 +349,7 @@ static const bson_t *of_single_element(const char *path, const bson_t *condition
 static const bson_t *
 branches_of_single_element(const char *path, const bson_iter_t *logic)
 {
-	BsonArray	branches = bson_array_create();
+	BsonArray	branches = mongo_array_create();
 	bson_iter_t iter;
 
 	if (!bson_iter_recurse(logic, &iter))
@@ -364,12 +361,12 @@ branches_of_single_element(const char *path, const bson_iter_t *logic)
 		bson_t		branch;
 
 		bson_iter_document(&iter, &length, &data);
-		if (!bson_view(&branch, data, length))
+		if (!mongo_bson_view(&branch, data, length))
 			elog(ERROR, "malformed condition");
-		bson_array_append(&branches, bson_document(of_single_element(path, &branch)));
+		mongo_array_append(&branches, mongo_document(of_single_element(path, &branch)));
 	}
-	return bson_from_template("{@1: @2}", bson_utf8(bson_iter_key(logic)),
-							  bson_array(branches.bson));
+	return mongo_from_template("{@1: @2}", mongo_utf8(bson_iter_key(logic)),
+							   mongo_array(branches.bson));
 }
 
 /*
@@ -388,8 +385,8 @@ of_single_element(const char *path, const bson_t *condition)
 	if (bson_iter_init_find(&operators, condition, path) &&
 		bson_iter_recurse(&operators, &operator) && bson_iter_next(&operator) &&
 		(strcmp(bson_iter_key(&operator), "$ne") == 0 || bson_iter_next(&operator)))
-		return bson_from_template("{@1: {$elemMatch: @2}}", bson_utf8(path),
-								  *bson_iter_value(&operators));
+		return mongo_from_template("{@1: {$elemMatch: @2}}", mongo_utf8(path),
+								   *bson_iter_value(&operators));
 	return condition;
 }
 
@@ -398,10 +395,10 @@ static MongoMatch
 append_for_element(const MongoPredicate *predicate, const MongoComparison *comparison,
 				   Datum value, BsonArray *conditions)
 {
-	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = mongo_bson_create();
 	MongoMatch	result = render_unchecked(predicate, comparison, value, condition);
 
-	bson_array_append(conditions, bson_document(of_single_element(predicate->field.path, condition)));
+	mongo_array_append(conditions, mongo_document(of_single_element(predicate->field.path, condition)));
 	return result;
 }
 
@@ -439,8 +436,8 @@ static MongoMatch
 render_element(const MongoPredicate *predicate, const MongoComparison *comparison,
 			   Datum value, bson_t *match)
 {
-	BsonArray	conditions = bson_array_create();
-	BsonArray	branches = bson_array_create();
+	BsonArray	conditions = mongo_array_create();
+	BsonArray	branches = mongo_array_create();
 	MongoPredicate at = *predicate;
 	bson_t		there;
 	MongoMatch	result;
@@ -456,18 +453,18 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 	if (predicate->field.element == MONGO_ANY_ELEMENT)
 	{
 		if (conditions.count == 1)
-			bson_array_append(&branches, bson_first(conditions.bson));
+			mongo_array_append(&branches, mongo_first_value(conditions.bson));
 		else
-			bson_array_append_template(&branches, "{$and: @1}", bson_array(conditions.bson));
+			mongo_array_append_template(&branches, "{$and: @1}", mongo_array(conditions.bson));
 		mongo_append_within_arrays(&branches, predicate->field.path, least_value(predicate));
-		BSON_APPEND_ARRAY(match, "$or", branches.bson);
+		mongo_append(match, "$or", mongo_array(branches.bson));
 		return result;
 	}
 	at.field.path = psprintf("%s.%d", predicate->field.path, predicate->field.element - 1);
-	bson_array_begin_document(&conditions, &there);
+	mongo_array_begin_document(&conditions, &there);
 	render_unchecked(&at, comparison, value, &there);
-	bson_array_end_document(&conditions, &there);
-	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	mongo_array_end_document(&conditions, &there);
+	mongo_append(match, "$and", mongo_array(conditions.bson));
 	return result;
 }
 
@@ -479,14 +476,14 @@ static MongoMatch
 render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	MongoPredicate field = *predicate;
-	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = mongo_bson_create();
 	MongoMatch	result;
 
 	field.field.element = 0;
 	field.field.type_mismatch = MONGO_TYPE_MISMATCH_ERROR;
 	field.tests_fit = false;
 	result = mongo_predicate_render(&field, value, false, condition);
-	bson_concat(match, of_single_element(predicate->field.path, condition));
+	mongo_concat(match, of_single_element(predicate->field.path, condition));
 	return result;
 }
 
@@ -537,18 +534,18 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (!excludes_arrays && !predicate->tests_fit)
 		return render_unchecked(predicate, comparison, value, match);
 
-	condition = bson_create_in(CurrentMemoryContext);
+	condition = mongo_bson_create();
 	result = render_unchecked(predicate, comparison, value, condition);
 	/* "<> ALL" of no values is true of NULL, too */
 	if (bson_empty(condition))
 		return result;
-	conditions = bson_array_create();
-	bson_array_append(&conditions, bson_document(condition));
+	conditions = mongo_array_create();
+	mongo_array_append(&conditions, mongo_document(condition));
 	if (excludes_arrays)
 		mongo_append_no_arrays(&conditions, predicate->field.path);
 	else
 		mongo_append_fit(&conditions, &predicate->field);
-	bson_append_template(match, "{$and: @1}", bson_array(conditions.bson));
+	mongo_append_template(match, "{$and: @1}", mongo_array(conditions.bson));
 	return result;
 }
 

@@ -315,13 +315,13 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 					 errmsg("column \"%s\" cannot be given together with a column inside it",
 							attribute_name(layout, attnum)),
 					 errdetail("The field \"%s\" would be written twice.", field->path)));
-		BSON_APPEND_DOCUMENT_BEGIN(document, field->key, &child);
+		mongo_append_document_begin(document, field->key, &child);
 		foreach(cell, field->children)
 			append_field(layout, lfirst(cell), values, isnull, &child);
-		bson_append_document_end(document, &child);
+		mongo_append_document_end(document, &child);
 	}
 	else if (attnum == 0)
-		BSON_APPEND_NULL(document, field->key);
+		mongo_append(document, field->key, mongo_null());
 	else
 		mongo_append_column_value(document, field->key, field->path, values[attnum - 1],
 								  TupleDescAttr(layout->tuple, attnum - 1),
@@ -379,7 +379,7 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 		}
 	}
 	bson_oid_init(oid, NULL);
-	BSON_APPEND_OID(document, ID_KEY, oid);
+	mongo_append(document, ID_KEY, mongo_oid(oid));
 }
 
 /*
@@ -401,9 +401,9 @@ mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 e
 	memcpy(bytes, &prefix, sizeof(prefix));
 	memcpy(bytes + sizeof(prefix), bson_get_data(source) + start, end - start);
 	bytes[length - 1] = '\0';
-	if (!bson_view(&elements, bytes, length))
+	if (!mongo_bson_view(&elements, bytes, length))
 		elog(ERROR, "malformed document");
-	bson_concat(document, &elements);
+	mongo_concat(document, &elements);
 	pfree(bytes);
 }
 
@@ -421,7 +421,7 @@ static bson_t *
 document_members(const MongoRowLayout *layout, const Datum *values)
 {
 	int			i = layout->document_attribute - 1;
-	bson_t	   *members = bson_create_in(CurrentMemoryContext);
+	bson_t	   *members = mongo_bson_create();
 	ErrorContextCallback callback = {error_context_stack, column_error_context,
 	MONGO_DOCUMENT_COLUMN};
 
@@ -456,8 +456,8 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values, const b
 	if (*generated)
 	{
 		bson_oid_init(oid, NULL);
-		BSON_APPEND_OID(document, ID_KEY, oid);
-		bson_concat(document, wrapped);
+		mongo_append(document, ID_KEY, mongo_oid(oid));
+		mongo_concat(document, wrapped);
 		return;
 	}
 	id_start = bson_iter_offset(&member);
@@ -534,10 +534,10 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 		elog(ERROR, "document has no _id");
 	mongo_append_equal(filter, ID_KEY, bson_iter_value(&iter));
 	check_field_names(document, false);
-	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
+	mongo_append_document_begin(update, "$setOnInsert", &fields);
 	if (bson_iter_next(&iter))
 		mongo_append_part(&fields, document, bson_iter_offset(&iter), document->len - 1);
-	bson_append_document_end(update, &fields);
+	mongo_append_document_end(update, &fields);
 }
 
 static void
@@ -547,9 +547,9 @@ append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 	const char *path = layout->paths[attnum - 1];
 
 	if (isnull && layout->write_null)
-		BSON_APPEND_NULL(operators->set, path);
+		mongo_append(operators->set, path, mongo_null());
 	else if (isnull)
-		BSON_APPEND_BOOL(operators->unset, path, true);
+		mongo_append(operators->unset, path, mongo_bool(true));
 	else
 		mongo_append_column_value(operators->set, path, path, value,
 								  TupleDescAttr(layout->tuple, attnum - 1),
@@ -589,10 +589,10 @@ append_replacement(const MongoRowLayout *layout, const Datum *values,
 				 errmsg("column \"%s\" cannot be set to NULL", MONGO_DOCUMENT_COLUMN),
 				 errhint("DELETE removes the whole document.")));
 	members = document_members(layout, values);
-	bson_append_template(update, bson_has_field(members, ID_KEY) ?
-						 "{0: {$replaceWith: {$literal: @1}}}" :
-						 "{0: {$replaceWith: {$mergeObjects: [{_id: '$_id'}, {$literal: @1}]}}}",
-						 bson_document(members));
+	mongo_append_template(update, bson_has_field(members, ID_KEY) ?
+						  "{0: {$replaceWith: {$literal: @1}}}" :
+						  "{0: {$replaceWith: {$mergeObjects: [{_id: '$_id'}, {$literal: @1}]}}}",
+						  mongo_document(members));
 }
 
 /*
@@ -610,9 +610,9 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 					const Datum *old_values, const bool *old_isnull, bson_t *update)
 {
 	MongoUpdateOperators operators = {
-		bson_create_in(CurrentMemoryContext),
-		bson_create_in(CurrentMemoryContext),
-		bson_create_in(CurrentMemoryContext)
+		mongo_bson_create(),
+		mongo_bson_create(),
+		mongo_bson_create()
 	};
 	ListCell   *cell;
 
@@ -633,11 +633,11 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 			append_assignment(layout, attnum, values[i], isnull[i], &operators);
 	}
 	if (!bson_empty(operators.set))
-		BSON_APPEND_DOCUMENT(update, "$set", operators.set);
+		mongo_append(update, "$set", mongo_document(operators.set));
 	if (!bson_empty(operators.unset))
-		BSON_APPEND_DOCUMENT(update, "$unset", operators.unset);
+		mongo_append(update, "$unset", mongo_document(operators.unset));
 	if (!bson_empty(operators.push))
-		BSON_APPEND_DOCUMENT(update, "$push", operators.push);
+		mongo_append(update, "$push", mongo_document(operators.push));
 }
 
 /* Tells whether the paths are the same, or one is inside the other. */
@@ -678,9 +678,9 @@ mongo_row_replacement(const MongoRowLayout *layout, const List *assigned, const 
 		if (BSON_ITER_HOLDS_DOCUMENT(&id) && bson_iter_recurse(&id, &value) &&
 			bson_iter_find(&value, "$eq"))
 			id = value;
-		bson_append_iter(document, ID_KEY, -1, &id);
+		mongo_append_iter(document, ID_KEY, &id);
 	}
-	bson_concat(document, members);
+	mongo_concat(document, members);
 	return true;
 }
 
@@ -763,7 +763,7 @@ mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_
 					   bson_t *document)
 {
 	const char *path = layout->paths[attnum - 1];
-	bson_t	   *value = bson_create_in(CurrentMemoryContext);
+	bson_t	   *value = mongo_bson_create();
 	bool		is_whole = true;
 
 	if (attnum == layout->document_attribute)
@@ -773,13 +773,13 @@ mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attnum, bool is_
 								  TupleDescAttr(layout->tuple, attnum - 1),
 								  layout->bson_types[attnum - 1]);
 	if (path != NULL)
-		value = mongo_changed_fields(bson_create_in(CurrentMemoryContext),
-									 bson_from_template("{$set: @1}", bson_document(value)), path, &is_whole);
+		value = mongo_changed_fields(mongo_bson_create(),
+									 mongo_from_template("{$set: @1}", mongo_document(value)), path, &is_whole);
 	if (!is_assigned)
 		value = mongo_changed_fields(value, update, path, &is_whole);
 	if (!is_whole && isnull[attnum - 1] && may_hide_part(layout, attnum))
 		refuse_unknown(layout, attnum);
-	bson_concat(document, value);
+	mongo_concat(document, value);
 }
 
 /*
@@ -1081,10 +1081,10 @@ static void
 append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
 {
 	if (key->may_be_array)
-		bson_append_template(filter, "{@1: {$eq: @2, $not: {$elemMatch: {$eq: @2}}}}",
-							 bson_utf8(key->path), value);
+		mongo_append_template(filter, "{@1: {$eq: @2, $not: {$elemMatch: {$eq: @2}}}}",
+							  mongo_utf8(key->path), value);
 	else
-		bson_append_condition(filter, key->path, "$eq", value);
+		mongo_append_condition(filter, key->path, "$eq", value);
 }
 
 static void
@@ -1114,13 +1114,13 @@ append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *
 			  const bson_t *document, bson_t *update)
 {
 	const MongoRowLayout *rows = layout->rows;
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t	   *fields = mongo_bson_create();
 	bson_iter_t id;
 	ListCell   *cell;
 
 	if (!bson_iter_init_find(&id, document, ID_KEY))
 		elog(ERROR, "document has no _id");
-	bson_append_iter(fields, ID_KEY, -1, &id);
+	mongo_append_iter(fields, ID_KEY, &id);
 	foreach(cell, layout->others)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
@@ -1131,7 +1131,7 @@ append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *
 									  TupleDescAttr(rows->tuple, attnum - 1),
 									  rows->bson_types[attnum - 1]);
 	}
-	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
+	mongo_append(update, "$setOnInsert", mongo_document(fields));
 }
 
 /*
@@ -1153,7 +1153,7 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const 
 	if (layout->only_inserts)
 	{
 		check_field_names(document, true);
-		BSON_APPEND_DOCUMENT(update, "$setOnInsert", document);
+		mongo_append(update, "$setOnInsert", mongo_document(document));
 		return;
 	}
 	if (whole != 0 && !isnull[whole - 1])
@@ -1174,7 +1174,7 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const 
 static bson_value_t
 column_placeholder(const char *column)
 {
-	return bson_utf8(mongo_to_utf8(psprintf("<%s>", column)));
+	return mongo_utf8(mongo_to_utf8(psprintf("<%s>", column)));
 }
 
 /*
@@ -1184,7 +1184,7 @@ column_placeholder(const char *column)
 void
 mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *update)
 {
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	bson_t	   *set = mongo_bson_create();
 	ListCell   *cell;
 
 	foreach_ptr(const UpsertKey, key, layout->keys)
@@ -1192,8 +1192,8 @@ mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *u
 		append_key_condition(filter, key, column_placeholder(key->column));
 	}
 	foreach(cell, layout->assigned)
-		bson_append_member(set, layout->rows->paths[lfirst_int(cell) - 1], "@1",
-						   column_placeholder(attribute_name(layout->rows, lfirst_int(cell))));
+		mongo_append_member(set, layout->rows->paths[lfirst_int(cell) - 1], "@1",
+							column_placeholder(attribute_name(layout->rows, lfirst_int(cell))));
 	if (!bson_empty(set))
-		BSON_APPEND_DOCUMENT(update, layout->only_inserts ? "$setOnInsert" : "$set", set);
+		mongo_append(update, layout->only_inserts ? "$setOnInsert" : "$set", mongo_document(set));
 }

@@ -220,16 +220,16 @@ append_changes(const MongoUpdateOperators *operators, const char *path, const bs
 
 		if (!at.has_new && BSON_ITER_HOLDS_ARRAY(new))
 		{
-			bson_append_template(operators->push, "{@1: {$each: [], $slice: @2}}",
-								 bson_utf8(path), bson_int32(atoi(key)));
+			mongo_append_template(operators->push, "{@1: {$each: [], $slice: @2}}",
+								  mongo_utf8(path), mongo_int32(atoi(key)));
 			return true;
 		}
 		if (!at.has_new)
-			BSON_APPEND_BOOL(operators->unset, place, true);
+			mongo_append(operators->unset, place, mongo_bool(true));
 		else if (!at.has_old ||
 				 !append_changes(operators, place, &at.old, &at.new,
 								 type_of_member(new, typid, key), depth + 1))
-			bson_append_iter(operators->set, place, -1, &at.new);
+			mongo_append_iter(operators->set, place, &at.new);
 	}
 	return true;
 }
@@ -248,7 +248,7 @@ bool
 mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old_value,
 					 Datum new_value, Oid typid, int32 typmod)
 {
-	bson_t	   *values = bson_create_in(CurrentMemoryContext);
+	bson_t	   *values = mongo_bson_create();
 	bson_iter_t from;
 	bson_iter_t to;
 
@@ -319,37 +319,37 @@ append_changed(bson_t *result, const bson_t *members, bool is_array, const char 
 
 		CHECK_FOR_INTERRUPTS();
 		pg_ltoa(i, number);
-		BSON_APPEND_NULL(result, number);
+		mongo_append(result, number, mongo_null());
 	}
 	if ((rest != NULL || pushes) && (into_array || (found && BSON_ITER_HOLDS_DOCUMENT(&at))))
 	{
 		length = mongo_iter_descend(&at, &into);
-		if (!bson_view(&inner, into.raw, length))
+		if (!mongo_bson_view(&inner, into.raw, length))
 			elog(ERROR, "malformed document");
 		if (into_array)
-			bson_append_array_begin(result, key, -1, &child);
+			mongo_append_array_begin(result, key, &child);
 		else
-			bson_append_document_begin(result, key, -1, &child);
+			mongo_append_document_begin(result, key, &child);
 		if (rest != NULL)
 			append_changed(&child, &inner, into_array, rest, operator, operand);
 		else if (bson_iter_recurse(operand, &into) && bson_iter_find(&into, "$slice"))
 			mongo_append_part(&child, &inner, sizeof(uint32),
 							  bson_iter_init_find(&at, &inner, psprintf("%d", bson_iter_int32(&into))) ?
 							  bson_iter_offset(&at) : inner.len - 1);
-		bson_append_document_end(result, &child);
+		mongo_append_document_end(result, &child);
 	}
 	else if (rest != NULL && found)
 		mongo_append_part(result, members, start, end); /* MongoDB will refuse */
 	else if (rest != NULL && sets)
 	{
-		bson_append_document_begin(result, key, -1, &child);
-		append_changed(&child, bson_create_in(CurrentMemoryContext), false, rest, operator, operand);
-		bson_append_document_end(result, &child);
+		mongo_append_document_begin(result, key, &child);
+		append_changed(&child, mongo_bson_create(), false, rest, operator, operand);
+		mongo_append_document_end(result, &child);
 	}
 	else if (sets)
-		bson_append_iter(result, key, -1, operand);
+		mongo_append_iter(result, key, operand);
 	else if (found && is_array)
-		BSON_APPEND_NULL(result, key);
+		mongo_append(result, key, mongo_null());
 	mongo_append_part(result, members, end, members->len - 1);
 }
 
@@ -389,7 +389,7 @@ mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path, boo
 			CHECK_FOR_INTERRUPTS();
 			context = AllocSetContextCreate(caller_context, "mongo_fdw changed", ALLOCSET_SMALL_SIZES);
 			MemoryContextSwitchTo(context);
-			next = bson_create_in(context);
+			next = mongo_bson_create_in(context);
 			append_changed(next, fields, false, changed, bson_iter_key(&operator), &operand);
 			MemoryContextSwitchTo(caller_context);
 			fields = next;

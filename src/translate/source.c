@@ -123,7 +123,7 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 
 	if (options->pipeline == NULL)
 		return;
-	holder = bson_create_in(CurrentMemoryContext);
+	holder = mongo_bson_create();
 	mongo_append_kept_json(holder, "pipeline", CStringGetTextDatum(options->pipeline));
 	if (!bson_iter_init_find(&pipeline, holder, "pipeline") ||
 		!BSON_ITER_HOLDS_ARRAY(&pipeline))
@@ -131,7 +131,7 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 	mongo_check_javascript(options, &pipeline, "the option \"pipeline\" of a foreign table");
 	bson_iter_recurse(&pipeline, &stage);
 	while (bson_iter_next(&stage))
-		bson_array_append(stages, *bson_iter_value(&stage));
+		mongo_array_append(stages, *bson_iter_value(&stage));
 }
 
 /*
@@ -152,7 +152,7 @@ mongo_score_meta(const MongoTableOptions *options)
 		{"$vectorSearch", "vectorSearchScore"},
 		{"$geoNear", "geoNearDistance"},
 	};
-	BsonArray	stages = bson_array_create();
+	BsonArray	stages = mongo_array_create();
 	bson_iter_t first;
 	bson_iter_t stage;
 
@@ -178,12 +178,12 @@ mongo_score_meta(const MongoTableOptions *options)
 bson_t *
 mongo_resume_through_matches(const bson_t *command)
 {
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+	bson_t	   *result = mongo_bson_create();
 	bson_iter_t field;
 	bson_iter_t stage;
 	bson_iter_t name;
 	bson_iter_t data;
-	BsonArray	stages = bson_array_create();
+	BsonArray	stages = mongo_array_create();
 
 	if (!bson_iter_init(&field, command) ||
 		!bson_iter_find_descendant(&field, "pipeline.0.$changeStream.startAfter._data", &data) ||
@@ -192,18 +192,18 @@ mongo_resume_through_matches(const bson_t *command)
 	while (bson_iter_next(&stage))
 	{
 		if (bson_iter_recurse(&stage, &name) && bson_iter_find(&name, "$match"))
-			bson_array_append_template(&stages, "{$match: {$or: [{@1: @2}, @3]}}", bson_utf8("_id._data"),
-									   *bson_iter_value(&data), *bson_iter_value(&name));
+			mongo_array_append_template(&stages, "{$match: {$or: [{@1: @2}, @3]}}", mongo_utf8("_id._data"),
+										*bson_iter_value(&data), *bson_iter_value(&name));
 		else
-			bson_array_append(&stages, *bson_iter_value(&stage));
+			mongo_array_append(&stages, *bson_iter_value(&stage));
 	}
 	bson_iter_init(&field, command);
 	while (bson_iter_next(&field))
 	{
 		if (strcmp(bson_iter_key(&field), "pipeline") == 0)
-			BSON_APPEND_ARRAY(result, "pipeline", stages.bson);
+			mongo_append(result, "pipeline", mongo_array(stages.bson));
 		else
-			bson_append_iter(result, NULL, 0, &field);
+			mongo_append_iter(result, NULL, &field);
 	}
 	return result;
 }
@@ -219,8 +219,8 @@ mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
 	bool		is_wide = options->change_stream != NULL &&
 		strcmp(options->change_stream, "collection") != 0;
 
-	return bson_from_template("{aggregate: @1, pipeline: @2}", is_wide ? bson_int32(1) :
-							  bson_utf8(mongo_to_utf8(options->collection)), bson_array(stages));
+	return mongo_from_template("{aggregate: @1, pipeline: @2}", is_wide ? mongo_int32(1) :
+							   mongo_utf8(mongo_to_utf8(options->collection)), mongo_array(stages));
 }
 
 /* ------------------------------- unwinding --------------------------------- */
@@ -262,22 +262,22 @@ mongo_ordinality_fields(const MongoTableOptions *options)
 static const bson_t *
 can_be_unwound(const char *path)
 {
-	return bson_from_template("{$isArray: {$ifNull: [@1, []]}}", bson_field(path));
+	return mongo_from_template("{$isArray: {$ifNull: [@1, []]}}", mongo_field_path(path));
 }
 
 /* Returns the same as can_be_unwound(), but false if the path goes through an array. */
 static const bson_t *
 fits(const char *path)
 {
-	BsonArray	tests = bson_array_create();
+	BsonArray	tests = mongo_array_create();
 
 	for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
-		bson_array_append_template(&tests, "{$not: [{$isArray: @1}]}",
-								   bson_field(pnstrdup(path, dot - path)));
+		mongo_array_append_template(&tests, "{$not: [{$isArray: @1}]}",
+									mongo_field_path(pnstrdup(path, dot - path)));
 	if (tests.count == 0)
 		return can_be_unwound(path);
-	bson_array_append(&tests, bson_document(can_be_unwound(path)));
-	return bson_from_template("{$and: @1}", bson_array(tests.bson));
+	mongo_array_append(&tests, mongo_document(can_be_unwound(path)));
+	return mongo_from_template("{$and: @1}", mongo_array(tests.bson));
 }
 
 /* Returns an expression that always fails, with the message that MONGO_MISMATCH specifies. */
@@ -289,8 +289,8 @@ raising(const char *path, const MongoTableOptions *options)
 								path, mongo_to_utf8(options->database),
 								mongo_to_utf8(options->collection), MONGO_MISMATCH_ARRAY);
 
-	return bson_from_template("{$toInt: {$concat: [{$literal: @1}, {$type: @2}]}}",
-							  bson_utf8(text), bson_field(path));
+	return mongo_from_template("{$toInt: {$concat: [{$literal: @1}, {$type: @2}]}}",
+							   mongo_utf8(text), mongo_field_path(path));
 }
 
 /* Returns the value at 'parent', with a null at the rest of the path. */
@@ -302,13 +302,13 @@ with_null(const char *parent, const char *rest)
 
 	check_stack_depth();
 	if (rest == NULL)
-		return bson_null();
+		return mongo_null();
 	dot = strchr(rest, '.');
 	name = dot == NULL ? rest : pnstrdup(rest, dot - rest);
-	return bson_document(bson_from_template("{$mergeObjects: [@1, {@2: @3}]}",
-											bson_field(parent), bson_utf8(name),
-											with_null(psprintf("%s.%s", parent, name),
-													  dot == NULL ? NULL : dot + 1)));
+	return mongo_document(mongo_from_template("{$mergeObjects: [@1, {@2: @3}]}",
+											  mongo_field_path(parent), mongo_utf8(name),
+											  with_null(psprintf("%s.%s", parent, name),
+														dot == NULL ? NULL : dot + 1)));
 }
 
 /*
@@ -318,8 +318,8 @@ with_null(const char *parent, const char *rest)
 static void
 append_replaced(BsonArray *stages, const char *top, const bson_t *test, bson_value_t otherwise)
 {
-	bson_array_append_template(stages, "{$set: {@1: {$cond: [@2, @3, @4]}}}", bson_utf8(top),
-							   bson_document(test), bson_field(top), otherwise);
+	mongo_array_append_template(stages, "{$set: {@1: {$cond: [@2, @3, @4]}}}", mongo_utf8(top),
+								mongo_document(test), mongo_field_path(top), otherwise);
 }
 
 /* Appends the stage for documents with anything but an array at the path. */
@@ -332,15 +332,15 @@ append_array_test(BsonArray *stages, const MongoTableOptions *options, const cha
 
 	if (no_array == MONGO_NO_ARRAY_RAISES)
 		append_replaced(stages, top, fits(path),
-						bson_document(raising(path, options)));
+						mongo_document(raising(path, options)));
 	else if (!options->unwind_empty)
-		bson_array_append_template(stages, "{$match: {@1: {$type: 'array'}}}", bson_utf8(path));
+		mongo_array_append_template(stages, "{$match: {@1: {$type: 'array'}}}", mongo_utf8(path));
 	else if (no_array == MONGO_NO_ARRAY_IS_NULL)
 		append_replaced(stages, top, can_be_unwound(path),
 						with_null(top, dot == NULL ? NULL : dot + 1));
 	else
-		bson_array_append_template(stages, "{$match: {$expr: @1}}",
-								   bson_document(fits(path)));
+		mongo_array_append_template(stages, "{$match: {$expr: @1}}",
+									mongo_document(fits(path)));
 }
 
 /*
@@ -354,14 +354,14 @@ mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int num
 {
 	const char *path = list_nth(mongo_unwound_paths(options), number);
 	List	   *fields = mongo_ordinality_fields(options);
-	bson_t	   *unwind = bson_from_template("{path: @1}", bson_field(path));
+	bson_t	   *unwind = mongo_from_template("{path: @1}", mongo_field_path(path));
 
 	append_array_test(stages, options, path, no_array);
 	if (number < list_length(fields))
-		BSON_APPEND_UTF8(unwind, "includeArrayIndex", list_nth(fields, number));
+		mongo_append(unwind, "includeArrayIndex", mongo_utf8(list_nth(fields, number)));
 	if (options->unwind_empty)
-		BSON_APPEND_BOOL(unwind, "preserveNullAndEmptyArrays", true);
-	bson_array_append_template(stages, "{$unwind: @1}", bson_document(unwind));
+		mongo_append(unwind, "preserveNullAndEmptyArrays", mongo_bool(true));
+	mongo_array_append_template(stages, "{$unwind: @1}", mongo_document(unwind));
 }
 
 /*
@@ -372,13 +372,13 @@ mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int num
 void
 mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options)
 {
-	bson_t	   *numbers = bson_create_in(CurrentMemoryContext);
+	bson_t	   *numbers = mongo_bson_create();
 	ListCell   *cell;
 
 	foreach(cell, mongo_ordinality_fields(options))
-		bson_append_member(numbers, lfirst(cell), "{$add: [@1, 1]}", bson_field(lfirst(cell)));
+		mongo_append_member(numbers, lfirst(cell), "{$add: [@1, 1]}", mongo_field_path(lfirst(cell)));
 	if (!bson_empty(numbers))
-		bson_array_append_template(stages, "{$set: @1}", bson_document(numbers));
+		mongo_array_append_template(stages, "{$set: @1}", mongo_document(numbers));
 }
 
 /*
@@ -409,13 +409,13 @@ void
 mongo_append_split_pipeline(bson_t *command, const char *collection,
 							const char *field, int sample_size)
 {
-	bson_append_template(command,
-						 "{pipeline: ["
-						 "{$collStats: {storageStats: {}}}, "
-						 "{$limit: 1}, {$project: {storageStats: {capped: 1}}}, "
-						 "{$unionWith: {coll: @1, pipeline: ["
-						 "{$sample: {size: @2}}, {$group: {_id: @3}}, {$sort: {_id: 1}}]}}]}",
-						 bson_utf8(collection), bson_int32(sample_size), bson_field(field));
+	mongo_append_template(command,
+						  "{pipeline: ["
+						  "{$collStats: {storageStats: {}}}, "
+						  "{$limit: 1}, {$project: {storageStats: {capped: 1}}}, "
+						  "{$unionWith: {coll: @1, pipeline: ["
+						  "{$sample: {size: @2}}, {$group: {_id: @3}}, {$sort: {_id: 1}}]}}]}",
+						  mongo_utf8(collection), mongo_int32(sample_size), mongo_field_path(field));
 }
 
 /*
@@ -453,7 +453,7 @@ can_be_point(const bson_iter_t *value)
 static bson_t *
 sampled_values(const bson_iter_t *batch, int *count)
 {
-	BsonArray	values = bson_array_create();
+	BsonArray	values = mongo_array_create();
 	bson_iter_t elements;
 	bson_iter_t value;
 
@@ -466,7 +466,7 @@ sampled_values(const bson_iter_t *batch, int *count)
 		if (!bson_iter_recurse(&elements, &value) || !bson_iter_find(&value, "_id") ||
 			!can_be_point(&value))
 			continue;
-		bson_array_append(&values, *bson_iter_value(&value));
+		mongo_array_append(&values, *bson_iter_value(&value));
 	}
 	*count = values.count;
 	return values.bson;
@@ -476,14 +476,14 @@ sampled_values(const bson_iter_t *batch, int *count)
 static bson_t *
 pick_points(const bson_t *values, int count, int npoints)
 {
-	BsonArray	points = bson_array_create();
+	BsonArray	points = mongo_array_create();
 	bson_iter_t iter;
 
 	bson_iter_init(&iter, values);
 	for (int i = 0; points.count < (uint32) npoints && bson_iter_next(&iter); i++)
 	{
 		if (i >= (int64) (points.count + 1) * count / (npoints + 1))
-			bson_array_append(&points, *bson_iter_value(&iter));
+			mongo_array_append(&points, *bson_iter_value(&iter));
 	}
 	return points.bson;
 }
@@ -526,9 +526,9 @@ mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nrang
 static void
 append_null_range(const char *field, bson_t *match)
 {
-	bson_append_template(match,
-						 "{$or: [{@1: null}, {@1: min}], $nor: [{$expr: {$gt: [@2, null]}}]}",
-						 bson_utf8(field), bson_field(field));
+	mongo_append_template(match,
+						  "{$or: [{@1: null}, {@1: min}], $nor: [{$expr: {$gt: [@2, null]}}]}",
+						  mongo_utf8(field), mongo_field_path(field));
 }
 
 /*
@@ -553,15 +553,15 @@ mongo_append_split_range(const bson_t *points, const char *field, int range,
 		return;
 	}
 
-	conditions = bson_array_create();
+	conditions = mongo_array_create();
 	if (lower >= 0 && bson_iter_init_find(&point, points, psprintf("%d", lower)))
-		bson_array_append_template(&conditions, "{$gte: [@1, {$literal: @2}]}",
-								   bson_field(field), *bson_iter_value(&point));
+		mongo_array_append_template(&conditions, "{$gte: [@1, {$literal: @2}]}",
+									mongo_field_path(field), *bson_iter_value(&point));
 	else if (!is_id(field))
-		bson_array_append_template(&conditions, "{$gt: [@1, null]}", bson_field(field));
+		mongo_array_append_template(&conditions, "{$gt: [@1, null]}", mongo_field_path(field));
 	if (lower + 1 < npoints &&
 		bson_iter_init_find(&point, points, psprintf("%d", lower + 1)))
-		bson_array_append_template(&conditions, "{$lt: [@1, {$literal: @2}]}",
-								   bson_field(field), *bson_iter_value(&point));
-	bson_append_template(match, "{$expr: {$and: @1}}", bson_array(conditions.bson));
+		mongo_array_append_template(&conditions, "{$lt: [@1, {$literal: @2}]}",
+									mongo_field_path(field), *bson_iter_value(&point));
+	mongo_append_template(match, "{$expr: {$and: @1}}", mongo_array(conditions.bson));
 }

@@ -79,10 +79,10 @@ mongo_command_from_const(MemoryContext context, const Const *node)
 	bytea	   *bytes = DatumGetByteaPP(node->constvalue);
 	bson_t		view;
 
-	if (!bson_view(&view, (const uint8_t *) VARDATA_ANY(bytes),
-				   VARSIZE_ANY_EXHDR(bytes)))
+	if (!mongo_bson_view(&view, (const uint8_t *) VARDATA_ANY(bytes),
+						 VARSIZE_ANY_EXHDR(bytes)))
 		elog(ERROR, "malformed command in a plan");
-	return bson_copy_in(context, &view);
+	return mongo_bson_copy_in(context, &view);
 }
 
 /* Appends the expression's text in place of its value. */
@@ -93,8 +93,8 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 
 	if (predicate->form == MONGO_PREDICATE_MATCH)
 	{
-		bson_append_template(match, predicate->strategy == BTEqualStrategyNumber ?
-							 "{$and: [@1]}" : "{$nor: [@1]}", bson_utf8(name));
+		mongo_append_template(match, predicate->strategy == BTEqualStrategyNumber ?
+							  "{$and: [@1]}" : "{$nor: [@1]}", mongo_utf8(name));
 		return;
 	}
 	if (predicate->form == MONGO_PREDICATE_ANY)
@@ -104,7 +104,7 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 	else if (predicate->form == MONGO_PREDICATE_EVERY)
 		operator = "$all";
 
-	bson_append_condition(match, predicate->field.path, operator, bson_utf8(name));
+	mongo_append_condition(match, predicate->field.path, operator, mongo_utf8(name));
 }
 
 /*
@@ -129,14 +129,14 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	list_context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw list of values",
 										 ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(list_context);
-	list = bson_create_in(list_context);
+	list = mongo_bson_create_in(list_context);
 	*result = mongo_predicate_render(predicate, value, false, list);
 	MemoryContextSwitchTo(old_context);
 	if (*binding->size + list->len > MONGO_LARGEST_MATCH)
 		*binding->widened = true;
 	else
 	{
-		bson_concat(match, list);
+		mongo_concat(match, list);
 		*binding->size += list->len;
 	}
 	MemoryContextDelete(list_context);
@@ -322,7 +322,7 @@ append_param(const Stages *stages, const char *name, Context context, const char
 					 errmsg("the pipeline of foreign table \"%s\" has a parameter \"%s\" without a column",
 							stages->table, mongo_printable(name)),
 					 errhint("Give a column of the table the option parameter.")));
-		bson_append_condition(bound, key, MONGO_PARAM_KEY, bson_utf8(name));
+		mongo_append_condition(bound, key, MONGO_PARAM_KEY, mongo_utf8(name));
 		return;
 	}
 	/* a time with a fraction is between two Timestamps of $changeStream */
@@ -330,10 +330,10 @@ append_param(const Stages *stages, const char *name, Context context, const char
 	{
 		int64		seconds = (bson_iter_date_time(&value) + 999) / 1000;
 
-		BSON_APPEND_TIMESTAMP(bound, key, Max(0, Min(seconds, PG_UINT32_MAX)), 1);
+		mongo_append(bound, key, mongo_timestamp((uint64) Max(0, Min(seconds, PG_UINT32_MAX)) << 32 | 1));
 	}
 	else if (context == EXPRESSION)
-		bson_append_condition(bound, key, "$literal", *bson_iter_value(&value));
+		mongo_append_condition(bound, key, "$literal", *bson_iter_value(&value));
 	else if (context != DATA && stages->binding->names == NULL &&
 			 may_be_evaluated(&value, context == FILTER))
 		ereport(ERROR,
@@ -343,7 +343,7 @@ append_param(const Stages *stages, const char *name, Context context, const char
 				 errdetail("Where the pipeline has the parameter, MongoDB might evaluate its value."),
 				 errhint("The pipeline may have it as operand of $eq or another comparison, or within $literal.")));
 	else
-		BSON_APPEND_VALUE(bound, key, bson_iter_value(&value));
+		mongo_append(bound, key, *bson_iter_value(&value));
 	if (stages->binding->size != NULL)
 		add_to_size(stages->binding->size, bound->len - old_length);
 }
@@ -383,17 +383,17 @@ bind_members(const Stages *stages, bson_iter_t *members, Context context, bson_t
 		{
 			bson_iter_recurse(members, &children);
 			if (is_array)
-				BSON_APPEND_ARRAY_BEGIN(bound, key, &nested);
+				mongo_append_array_begin(bound, key, &nested);
 			else
-				BSON_APPEND_DOCUMENT_BEGIN(bound, key, &nested);
+				mongo_append_document_begin(bound, key, &nested);
 			bind_members(stages, &children, within, &nested);
 			if (is_array)
-				bson_append_array_end(bound, &nested);
+				mongo_append_array_end(bound, &nested);
 			else
-				bson_append_document_end(bound, &nested);
+				mongo_append_document_end(bound, &nested);
 		}
 		else
-			bson_append_iter(bound, NULL, 0, members);
+			mongo_append_iter(bound, NULL, members);
 	}
 }
 
@@ -421,7 +421,7 @@ append_start(bson_t *values, const char *name, const MongoField *field, Datum va
 				 errmsg("invalid cluster time: \"%s\"", text),
 				 errhint("A time is like \"1764381605:0000000003\", with ten digits on each side.")));
 	time += strcmp(field->path, MONGO_START_AFTER) == 0;
-	BSON_APPEND_TIMESTAMP(values, name, (uint32) (time >> 32), (uint32) time);
+	mongo_append(values, name, mongo_timestamp(time));
 }
 
 /*
@@ -442,7 +442,7 @@ render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
 		if (number >= binding->template->nparameters)
 			elog(ERROR, "command has no parameter %d", number);
 		if (binding->names != NULL && number >= 0)
-			BSON_APPEND_UTF8(values, name, binding->names[number]);
+			mongo_append(values, name, mongo_utf8(binding->names[number]));
 		else if (number < 0 && binding->names == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_PARAMETER),
@@ -452,7 +452,7 @@ render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
 							 mongo_from_utf8(bson_iter_utf8(numbers, NULL)))));
 		else if (number >= 0 && binding->isnull[number])
 		{
-			BSON_APPEND_NULL(values, name);
+			mongo_append(values, name, mongo_null());
 			result = MONGO_MATCH_NONE;
 		}
 		else if (number >= 0)
@@ -479,7 +479,7 @@ static MongoMatch
 bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *bound)
 {
 	Stages		stages = {.binding = binding};
-	bson_t	   *values = bson_create_in(CurrentMemoryContext);
+	bson_t	   *values = mongo_bson_create();
 	MongoMatch	result = MONGO_MATCH_SOME;
 	bson_iter_t members;
 	bson_iter_t part;
@@ -500,13 +500,13 @@ bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *b
 
 		if (stages.table == NULL)
 		{
-			bson_array_append(bound, *bson_iter_value(&part));
+			mongo_array_append(bound, *bson_iter_value(&part));
 			continue;
 		}
 		bson_iter_recurse(&part, &stage);
-		bson_array_begin_document(bound, &document);
+		mongo_array_begin_document(bound, &document);
 		bind_members(&stages, &stage, STAGE, &document);
-		bson_array_end_document(bound, &document);
+		mongo_array_end_document(bound, &document);
 	}
 	return result;
 }
@@ -582,18 +582,18 @@ mark_ors(const bson_t *filter, bool only_filter, bson_t *marks)
 			(!is_or && strcmp(bson_iter_key(&fields), "$and") != 0))
 			continue;
 		bson_iter_array(&fields, &length, &data);
-		if (!bson_view(&branches, data, length) || !bson_iter_init(&iter, &branches))
+		if (!mongo_bson_view(&branches, data, length) || !bson_iter_init(&iter, &branches))
 			elog(ERROR, "malformed condition");
 		is_single = bson_count_keys(&branches) == 1;
 		if (!is_or || only_filter || is_single)
 		{
-			while (bson_iter_next(&iter) && bson_view_at(&branch, &iter))
+			while (bson_iter_next(&iter) && mongo_bson_view_at(&branch, &iter))
 				mark_ors(&branch, only_filter && (is_or || is_single), marks);
 		}
 		else if ((path = first_path(&fields)) != NULL)
-			bson_append_template(marks, "{@1: {$not: {$size: 2147483647}}}",
-								 bson_utf8(psprintf("%s.%016" PRIx64, path,
-													hash_of(&branches))));
+			mongo_append_template(marks, "{@1: {$not: {$size: 2147483647}}}",
+								  mongo_utf8(psprintf("%s.%016" PRIx64, path,
+													  hash_of(&branches))));
 	}
 }
 
@@ -605,7 +605,7 @@ mark_ors(const bson_t *filter, bool only_filter, bson_t *marks)
 void
 mongo_mark_ors(bson_t *filter, bool only_filter)
 {
-	bson_t	   *marks = bson_create_in(CurrentMemoryContext);
+	bson_t	   *marks = mongo_bson_create();
 
 	mark_ors(filter, only_filter, marks);
 
@@ -615,7 +615,7 @@ mongo_mark_ors(bson_t *filter, bool only_filter)
 		bson_reinit(marks);
 		mark_ors(filter, false, marks);
 	}
-	bson_concat(filter, marks);
+	mongo_concat(filter, marks);
 }
 
 /* The parts of a command that can contain placeholders. */
@@ -720,10 +720,10 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 		else
 		{
 			bson_iter_recurse(&element, &fields);
-			bson_array_begin_document(bound, &document);
+			mongo_array_begin_document(bound, &document);
 			result = bind_document(&below, &fields, place == IN_PIPELINE ? IN_STAGE : IN_MATCH,
 								   &document);
-			bson_array_end_document(bound, &document);
+			mongo_array_end_document(bound, &document);
 		}
 		if (result == MONGO_MATCH_NONE)
 			any_none = true;
@@ -754,31 +754,31 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 	{
 		bson_iter_recurse(field, &fields);
 		while (bson_iter_next(&fields))
-			bson_append_iter(bound, NULL, 0, &fields);
+			mongo_append_iter(bound, NULL, &fields);
 	}
 	else if (within == IN_PIPELINE || within == IN_BRANCHES)
 	{
-		BSON_APPEND_ARRAY_BEGIN(bound, key, &value);
+		mongo_append_array_begin(bound, key, &value);
 		result = bind_array(binding, field, within, &array);
 		if (place == IN_COMMAND && template->skip > 0)
-			bson_array_append_template(&array, "{$skip: @1}", bson_int64(template->skip));
+			mongo_array_append_template(&array, "{$skip: @1}", mongo_int64(template->skip));
 		if (place == IN_COMMAND && template->limit > 0)
-			bson_array_append_template(&array, "{$limit: @1}", bson_int64(template->limit));
-		bson_append_array_end(bound, &value);
+			mongo_array_append_template(&array, "{$limit: @1}", mongo_int64(template->limit));
+		mongo_append_array_end(bound, &value);
 	}
 	else if (within != NOWHERE)
 	{
 		bson_iter_recurse(field, &fields);
-		BSON_APPEND_DOCUMENT_BEGIN(bound, key, &value);
+		mongo_append_document_begin(bound, key, &value);
 		result = bind_document(binding, &fields, within, &value);
 		if (within == IN_MATCH && place != IN_FIELD && binding->names == NULL)
 			mongo_mark_ors(&value, binding->only_filter);
-		bson_append_document_end(bound, &value);
+		mongo_append_document_end(bound, &value);
 	}
 	else if (place == IN_COMMAND && strcmp(key, "cursor") == 0 && template->batch_size > 0)
-		bson_append_condition(bound, key, "batchSize", bson_int32(template->batch_size));
+		mongo_append_condition(bound, key, "batchSize", mongo_int32(template->batch_size));
 	else
-		bson_append_iter(bound, NULL, 0, field);
+		mongo_append_iter(bound, NULL, field);
 
 	/* a $lookup that finds nothing still keeps the outer documents */
 	return place == IN_LOOKUP ? MONGO_MATCH_SOME : result;
@@ -861,8 +861,7 @@ append_variable(const MongoVariable *variable, bson_t *document, const char *key
 		value = DATE_IS_NOEND(DatumGetDateADT(variable->value)) ? DT_NOEND : DT_NOBEGIN;
 
 	if (TIMESTAMP_NOT_FINITE(value))
-		BSON_APPEND_DATE_TIME(document, key,
-							  TIMESTAMP_IS_NOEND(value) ? PG_INT64_MAX : PG_INT64_MIN);
+		mongo_append(document, key, mongo_date(TIMESTAMP_IS_NOEND(value) ? PG_INT64_MAX : PG_INT64_MIN));
 	else
 		mongo_append_datum(document, key, -1, variable->value, variable->isnull,
 						   variable->type, variable->typmod);
@@ -878,17 +877,17 @@ mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *com
 {
 	bson_t		let;
 
-	BSON_APPEND_DOCUMENT_BEGIN(command, "let", &let);
+	mongo_append_document_begin(command, "let", &let);
 	for (int i = 0; i < nvariables; i++)
 	{
 		bson_t		literal;
 
 		/* $literal keeps strings and documents from being evaluated */
-		BSON_APPEND_DOCUMENT_BEGIN(&let, mongo_variable_name(i), &literal);
+		mongo_append_document_begin(&let, mongo_variable_name(i), &literal);
 		append_variable(&variables[i], &literal, "$literal");
-		bson_append_document_end(&let, &literal);
+		mongo_append_document_end(&let, &literal);
 	}
-	bson_append_document_end(command, &let);
+	mongo_append_document_end(command, &let);
 }
 
 /*
@@ -902,8 +901,8 @@ mongo_describe_variables(const char *const *names, int nvariables, bson_t *comma
 
 	if (nvariables == 0)
 		return;
-	BSON_APPEND_DOCUMENT_BEGIN(command, "let", &let);
+	mongo_append_document_begin(command, "let", &let);
 	for (int i = 0; i < nvariables; i++)
-		BSON_APPEND_UTF8(&let, mongo_variable_name(i), names[i]);
-	bson_append_document_end(command, &let);
+		mongo_append(&let, mongo_variable_name(i), mongo_utf8(names[i]));
+	mongo_append_document_end(command, &let);
 }

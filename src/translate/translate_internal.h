@@ -106,7 +106,7 @@ typedef enum MongoDigitRule
 typedef struct MongoExpressionRow
 {
 	Oid			functions[8];	/* terminated by InvalidOid */
-	const char *template;		/* of mongo_expand_template(); or NULL */
+	const char *text;			/* of mongo_expand_template(); or NULL */
 	int			flags;
 	MongoDigitRule digits;
 
@@ -147,10 +147,10 @@ extern void mongo_leave_node(MongoTranslation *translation, int levels, size_t w
 extern bool mongo_bind(const MongoScope *scope, Node *node, MongoLet *let);
 extern bson_t *mongo_let(MongoTranslation *translation, const MongoLet *let, bson_t *expression);
 extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *value);
-extern bson_t *mongo_rescale(const char *template, const MongoValue *number, int scale);
+extern bson_t *mongo_rescale(const char *text, const MongoValue *number, int scale);
 extern bool mongo_literal(const Const *constant, MongoValue *value);
 extern const MongoExpressionRow *mongo_find_row(const MongoExpressionRow *rows, Oid function);
-extern const char *mongo_guard_template(const char *template, const MongoValue *arguments,
+extern const char *mongo_guard_template(const char *text, const MongoValue *arguments,
 										int narguments);
 
 /* ------------------------- expression_compare.c -------------------------- */

@@ -161,9 +161,9 @@ fuzz_json(const uint8_t *data, size_t size)
 {
 	char	   *text;
 	Datum		value;
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
-	bson_t	   *again = bson_create_in(CurrentMemoryContext);
-	bson_t	   *third = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = mongo_bson_create();
+	bson_t	   *again = mongo_bson_create();
+	bson_t	   *third = mongo_bson_create();
 	Oid			type;
 
 	if (size < 1 || !is_text(data + 1, size - 1))
@@ -362,7 +362,7 @@ fuzz_pattern(const uint8_t *data, size_t size)
 		.path = "t", .type = TEXTOID, .typmod = -1, .operator_type = TEXTOID,
 		.bson_type = size > 0 && *data & 4 ? BSON_TYPE_UTF8 : BSON_TYPE_EOD
 	};
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	bson_t	   *match = mongo_bson_create();
 	Node	   *pattern;
 
 	if (size < 1 || !is_text(data + 1, size - 1))
