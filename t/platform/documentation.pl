@@ -406,6 +406,14 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 		return map { lc =~ s/[^\w\- ]//gr =~ tr/ /-/r => 1 } $text =~ /^#+ +(.*)$/mg;
 	}
 
+	# The index by task has every page.
+	my $index = slurp_file('docs/README.md');
+
+	foreach my $page (map { s{^docs/}{}r } grep { $_ ne 'docs/README.md' } glob('docs/*.md docs/*/*.md'))
+	{
+		like($index, qr/\]\(\Q$page\E[)#]/, "docs/README.md links to $page");
+	}
+
 	# Links of all documents.
 	foreach my $document (glob('*.md docs/*.md docs/*/*.md'))
 	{
