@@ -80,6 +80,11 @@ is(counts('errors'), 1, 'is an error');
 $mongod->start;
 $session->ask($point);
 
+# The exporter's query of docs/operations.md, as a role that may only monitor.
+my ($exported) = PostgreSQL::Test::Utils::slurp_file('docs/operations.md') =~ /^## Alerts\n.*?^```sql\n(.*?)^```$/ms;
+$node->safe_psql('postgres', 'CREATE ROLE exporter; GRANT pg_monitor TO exporter');
+like($node->safe_psql('postgres', "SET ROLE exporter; $exported"), qr/^mongodb\|\w+\|\d+\|\d+\|1\|/m, 'an exporter sees the error');
+
 # --- statements ---------------------------------------------------------------------
 # The example of docs/operations.md.
 my ($share) = PostgreSQL::Test::Utils::slurp_file('docs/operations.md') =~ /(SELECT s\.query.*?);/s;
