@@ -10,8 +10,8 @@
  *
  * From the bottom: state.c (what is stored), table.c (tables and their columns), events.c (the
  * change stream), rows.c (reading documents and writing rows), copy.c (the first copy), step.c
- * (a unit of work and its rights), and on top functions.c (SQL), status.c (what the views show),
- * report.c (check and compare) and worker.c.
+ * (a unit of work and its rights), launcher.c (which workers run), and on top functions.c (SQL),
+ * status.c (what the views show), report.c (check and compare) and worker.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -342,10 +342,29 @@ extern uint64 sync_applied_time;
 
 extern SyncUnit sync_oplog_unit;
 
-/* ------------------------------- worker.c --------------------------------- */
+/* ------------------------------ launcher.c -------------------------------- */
 
+/* In milliseconds. */
+#define LOOK_PAUSE			1000	/* between looks at what others do */
+#define RESTART_PAUSE		5000	/* after an error */
+#define LAST_RESORT			3000	/* from the first signal to the second one */
+
+/* A range of a copy has more to do than a step, which takes fewer changes after it was interrupted. */
+#define TIMES_FOR_RANGE		10
+
+extern int	sync_time_limit;
+
+extern bool sync_wake(bool second);
 extern void sync_wake_worker(void);
+extern bool sync_may_run(void);
 extern const char *sync_worker_problem(void);
+extern bool sync_is_database_locked(Oid database);
+extern void sync_read_settings(void);
+extern bool sync_place_enter(Oid database, bool second, int *group);
+extern void sync_place_note_group(int group);
+extern bool sync_place_take_changed(void);
+extern void sync_place_note_known(void);
+extern void sync_place_leave(bool nothing_left, int pause);
 
 /* ------------------------------ functions.c ------------------------------- */
 
