@@ -166,6 +166,8 @@ mongo('{"insert": "orders", "documents": [{"_id": 1, "customer": 1, "total": 7},
 $node->safe_psql('postgres', 'CREATE DATABASE page');
 like($node->safe_psql('page', "$begin SELECT sum(total), count(consistent_at) FROM reports.orders, mongo_sync.status WHERE status.local_table = 'reports.orders'::regclass"),
 	qr/^reports\.customers\|\w+.*^reports\.orders\|.*^12\|2$/ms, 'five minutes');
+my ($exporter) = PostgreSQL::Test::Utils::slurp_file('docs/sync.md') =~ /For an exporter:\n\n```sql\n(.*?)```/s;
+like($node->safe_psql('page', $exporter), qr/^reports\.orders\|\w[\w ]*\|[\d.]+\|[\d.]*\|f$/m, 'the exporter\'s query');
 $node->safe_psql('page', "SELECT mongo_sync.stop(local_table) FROM mongo_sync.status");
 like($node->safe_psql('page', "$leave INSERT INTO app.orders VALUES (3, 1, 9); SELECT 'left', count(*), (SELECT count(*) FROM mongo_sync.status) FROM app.orders"),
 	qr/left\|3\|0$/, 'leaving MongoDB');
