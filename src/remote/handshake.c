@@ -446,7 +446,7 @@ check_code(const bson_iter_t *field)
 static const char *
 check_error(const bson_iter_t *field)
 {
-	static const FieldRule rules[] = {{"code", check_code}, {"errmsg", check_string}, {NULL}};
+	static const FieldRule rules[] = {{"code", check_code}, {"errmsg", check_string}, {0}};
 	const char *violation = check_nested(field);
 	bson_iter_t nested;
 
@@ -514,7 +514,7 @@ check_scram_message(const bson_iter_t *field)
 static const char *
 check_authentication(const bson_iter_t *field)
 {
-	static const FieldRule rules[] = {{"payload", check_scram_message}, {NULL}};
+	static const FieldRule rules[] = {{"payload", check_scram_message}, {0}};
 	bson_iter_t nested;
 
 	if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &nested))
@@ -549,7 +549,7 @@ mongo_reply_check(const uint8 *document, size_t length)
 		{"speculativeAuthenticate", check_authentication},
 		{"writeConcernError", check_error},
 		{"writeErrors", check_errors},
-		{NULL}
+		{0}
 	};
 	bson_iter_t iter;
 

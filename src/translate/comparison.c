@@ -464,18 +464,18 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  */
 static const MongoComparison comparisons[] =
 {
-	[MONGO_KIND_INTEGER] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	[MONGO_KIND_DOUBLE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
-	[MONGO_KIND_NUMERIC] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
-	[MONGO_KIND_TEXT] = {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, text_points, text_range, .is_text = true},
-	[MONGO_KIND_BOOLEAN] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
-	[MONGO_KIND_UUID] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
-	[MONGO_KIND_TIMESTAMP] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
-	[MONGO_KIND_TIMESTAMPTZ] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
-	[MONGO_KIND_DATE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
-	[MONGO_KIND_OBJECTID] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range},
-	[MONGO_KIND_JSONB] = {MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range, .is_text = true},
-	[MONGO_KIND_JSON] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range, .is_text = true},
+	[MONGO_KIND_INTEGER] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range, false},
+	[MONGO_KIND_DOUBLE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range, false},
+	[MONGO_KIND_NUMERIC] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range, false},
+	[MONGO_KIND_TEXT] = {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, text_points, text_range, true},
+	[MONGO_KIND_BOOLEAN] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL, false},
+	[MONGO_KIND_UUID] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL, false},
+	[MONGO_KIND_TIMESTAMP] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range, false},
+	[MONGO_KIND_TIMESTAMPTZ] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range, false},
+	[MONGO_KIND_DATE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range, false},
+	[MONGO_KIND_OBJECTID] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range, false},
+	[MONGO_KIND_JSONB] = {MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range, true},
+	[MONGO_KIND_JSON] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range, true},
 };
 
 static const MongoComparison rounded_timestamp =

@@ -230,7 +230,7 @@ fit_expression(const MongoField *field, const FitRule *rule)
 		mongo_argument(mongo_field_path(field->path)),
 		mongo_argument(rule->first_limit),
 		mongo_argument(rule->second_limit),
-		{NULL}
+		{0}
 	};
 	ListCell   *cell;
 
