@@ -23,22 +23,6 @@ create_server($primary, 'behind_proxy', $mongod, port => $proxy, replica_set => 
 $primary->safe_psql('postgres', q{CREATE FOREIGN TABLE written (_id int, a int) SERVER behind_proxy
 	OPTIONS (database 'db', collection 'written'); CREATE TABLE local AS SELECT 1 AS a; CREATE SCHEMA imported});
 
-# becomes: tells whether a condition is true within ten seconds.
-sub becomes
-{
-	my ($condition) = @_;
-
-	foreach (1 .. 200)
-	{
-		return 1 if $condition->();
-		sleep 0.05;
-	}
-	return 0;
-}
-
-sub open_cursors { return $mongod->command('{"serverStatus": 1}')->{metrics}{cursor}{open}{total} }
-sub open_transactions { return $mongod->command('{"serverStatus": 1}')->{transactions}{currentOpen} + 0 }
-
 # sent_to_proxy: tells whether a command of this name has passed.
 my @passed;
 
@@ -77,7 +61,7 @@ foreach my $how (
 		$session->ask('RESET statement_timeout');
 	}
 	$mongod->unblock_commands;
-	ok(becomes(sub { open_cursors() == 0 }), "$name: its cursor does not stay open") or diag(open_cursors());
+	ok(becomes(sub { $mongod->open_cursors == 0 }), "$name: its cursor does not stay open") or diag($mongod->open_cursors);
 	is($session->ask("$scan WHERE id = 7"), '7', "$name: the session goes on");
 }
 
@@ -87,7 +71,7 @@ $session->ask("SET statement_timeout = '15ms'");
 $session->ask($scan);
 $session->close;
 $mongod->unblock_commands;
-ok(becomes(sub { open_cursors() == 0 }), 'nor after the end of the session');
+ok(becomes(sub { $mongod->open_cursors == 0 }), 'nor after the end of the session');
 
 # a connection whose reply comes soon is used again
 $session = MongoFdwTest::Session->new($primary);
@@ -114,7 +98,7 @@ foreach my $late (0.1, 0.4)
 	$writer->ask('INSERT INTO written VALUES (2, 2)');
 	like($writer->{err}, qr/statement timeout/, "an INSERT that arrives $late s late: cancelled");
 	ok(becomes(sub { sent_to_proxy('insert') && sent_to_proxy('abortTransaction') }), '... and aborted behind it');
-	ok(becomes(sub { open_transactions() == 0 }), '... so no transaction stays open');
+	ok(becomes(sub { $mongod->open_transactions == 0 }), '... so no transaction stays open');
 	$writer->ask('RESET statement_timeout');
 	MongoFdwTest::helper('late', port => $proxy, name => 'insert', seconds => 0);
 	is($writer->ask('SELECT count(*) FROM written'), '1', '... and nothing is written');

@@ -7,31 +7,11 @@ use warnings;
 use MongoFdwTest;
 use Test::More;
 
-my @NAMES = qw(isMaster saslStart saslContinue find getMore aggregate count insert commitTransaction abortTransaction);
 my @SESSION_FIELDS = qw(lsid txnNumber autocommit startTransaction $clusterTime readConcern);
 
 my $node = new_postgres('on_the_wire');
 
-# recorded
-#	The commands that passed since this was last asked.
 my $proxy;
-
-sub recorded { return @{ MongoFdwTest::helper('recorded', port => $proxy) } }
-
-# names
-#	What they are, separated by blanks.  A hash has lost that the name was first.
-sub names
-{
-	my @commands = @_;
-	my @names;
-
-	foreach my $command (@commands)
-	{
-		my ($name) = grep { exists $command->{$_} } @NAMES;
-		push @names, $name // '(' . join(' ', sort keys %$command) . ')';
-	}
-	return "@names";
-}
 
 # session_fields
 #	Those that a command has.
@@ -61,9 +41,9 @@ sub first_query
 	my $session = MongoFdwTest::Session->new($node);
 
 	is($session->ask("SELECT info FROM $name WHERE id = 7"), 'info 7', "$name: a point query");
-	my @first = recorded();
+	my @first = recorded($proxy);
 	$session->ask("SELECT info FROM $name WHERE id = 8");
-	is(names(recorded()), 'find', "$name: the second is one message");
+	is(names_of(recorded($proxy)), 'find', "$name: the second is one message");
 	$session->close;
 	return @first;
 }
@@ -73,12 +53,12 @@ sub first_query
 my $primary = MongoFdwTest::ReplicaSet->new(1)->primary;
 $primary->fill('db', 'points', 1000);
 foreign_table('plain', $primary);
-is(names(first_query('plain')), 'isMaster find', 'a new connection: a greeting, then the query');
+is(names_of(first_query('plain')), 'isMaster find', 'a new connection: a greeting, then the query');
 
 my $session = MongoFdwTest::Session->new($node);
 my $scan = 'SELECT count(*), sum(length(info)) FROM plain';
 $session->ask("PREPARE point (int) AS SELECT info FROM plain WHERE id = \$1; $scan");
-recorded();
+recorded($proxy);
 my %reads = (
 	'a point query' => [ 'SELECT info FROM plain WHERE id = 7', 'find' ],
 	'a scan' => [ $scan, 'find getMore getMore' ],
@@ -92,35 +72,35 @@ foreach my $name (sort keys %reads)
 	my ($sql, $commands) = @{ $reads{$name} };
 
 	$session->ask($sql);
-	my @seen = recorded();
-	is(names(@seen), $commands, "$name: its commands");
+	my @seen = recorded($proxy);
+	is(names_of(@seen), $commands, "$name: its commands");
 	is(join('', map { session_fields($_) } @seen), '', "$name: without fields of a session");
 }
 
 $session->ask("BEGIN; INSERT INTO plain VALUES (2000, 'new')");
 is($session->ask($scan), '1001|7896', 'a transaction sees what it wrote');
 $session->ask('COMMIT');
-my @seen = recorded();
-is(names(@seen), 'insert find getMore getMore commitTransaction', 'with these commands');
+my @seen = recorded($proxy);
+is(names_of(@seen), 'insert find getMore getMore commitTransaction', 'with these commands');
 is(session_fields($seen[0]), 'lsid txnNumber autocommit startTransaction $clusterTime', 'the first begins it');
-is(session_fields($_), 'lsid txnNumber autocommit $clusterTime', names($_) . ' is part of it')
+is(session_fields($_), 'lsid txnNumber autocommit $clusterTime', names_of($_) . ' is part of it')
   foreach @seen[ 1 .. $#seen ];
-is_deeply($_->{lsid}, $seen[0]{lsid}, names($_) . ' has its session') foreach @seen[ 1 .. $#seen ];
-is($_->{txnNumber}, $seen[0]{txnNumber}, names($_) . ' has its number') foreach @seen[ 1 .. $#seen ];
+is_deeply($_->{lsid}, $seen[0]{lsid}, names_of($_) . ' has its session') foreach @seen[ 1 .. $#seen ];
+is($_->{txnNumber}, $seen[0]{txnNumber}, names_of($_) . ' has its number') foreach @seen[ 1 .. $#seen ];
 
 $session->ask('SELECT info FROM plain WHERE id = 7');
-@seen = recorded();
-is(names(@seen), 'find', 'after it a point query is one command');
+@seen = recorded($proxy);
+is(names_of(@seen), 'find', 'after it a point query is one command');
 is(session_fields($seen[0]), '', 'without fields of a session again');
 $session->close;
 
 # A snapshot for several statements is another matter.
 my $repeatable = MongoFdwTest::Session->new($node);
 $repeatable->ask('SELECT info FROM plain WHERE id = 1');
-recorded();
+recorded($proxy);
 $repeatable->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT info FROM plain WHERE id = 3; COMMIT');
-@seen = recorded();
-is(names(@seen), 'find commitTransaction', 'REPEATABLE READ reads in a transaction of MongoDB\'s');
+@seen = recorded($proxy);
+is(names_of(@seen), 'find commitTransaction', 'REPEATABLE READ reads in a transaction of MongoDB\'s');
 is($seen[0]{readConcern}{level}, 'snapshot', 'from a snapshot');
 $repeatable->close;
 
@@ -131,14 +111,14 @@ create_server($node, 'server_patient', $primary, address => undef, port => undef
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE patient (id int, info text) SERVER server_patient OPTIONS (database 'db', collection 'points');
 	BEGIN; INSERT INTO patient VALUES (3000, 'new'); ROLLBACK});
-like(names(recorded()), qr/^isMaster insert abortTransaction\b(?!.*ping)/, 'no ping, though a uri asks for a long interval between two');
+like(names_of(recorded($proxy)), qr/^isMaster insert abortTransaction\b(?!.*ping)/, 'no ping, though a uri asks for a long interval between two');
 
 # SCRAM begins in the greeting, and its last, empty exchange is left out.
 my $guarded = MongoFdwTest::Mongod->new(auth => 1);
 $guarded->fill('db', 'points', 10);
 foreign_table('guarded', $guarded);
 @seen = first_query('guarded');
-is(names(@seen), 'isMaster saslContinue find', 'a password costs one message');
+is(names_of(@seen), 'isMaster saslContinue find', 'a password costs one message');
 is($seen[0]{speculativeAuthenticate}{mechanism}, 'SCRAM-SHA-256', 'since the greeting begins with it');
 
 done_testing();

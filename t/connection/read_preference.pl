@@ -31,11 +31,7 @@ my $session = MongoFdwTest::Session->new($node);
 #	How many a member has been sent since its snapshot.
 sub reads
 {
-	my $commands = shift->changes->{commands};
-	my $reads = 0;
-
-	$reads += $commands->{$_} // 0 foreach qw(find aggregate count);
-	return $reads;
+	return MongoFdwTest::Mongod::reads_in(shift->changes->{commands});
 }
 
 # asks

@@ -20,6 +20,7 @@ use Fcntl;
 use File::Basename qw(dirname);
 use IPC::Open2;
 use JSON::PP;
+use List::Util ();
 use Time::HiRes qw(sleep time);
 
 use PostgreSQL::Test::Cluster;
@@ -28,13 +29,15 @@ use Test::More;
 
 our @EXPORT = qw(
   new_postgres create_server create_point_table
-  raises background_query milliseconds_between make_certificates
+  sql run_sql raises background_query becomes recorded recorded_commands recorded_writes names_of
+  milliseconds_between make_certificates
   run_pgbench sanitized random_amount random_seed
   python run_program run_tests_of start_fake
   clusters_for_upgrade pg_upgrade
 );
 
 my @inherited;    # files
+my $first_node;    # of new_postgres()
 my $helper;    # [pid, reader, writer] of t/lib/mongo.py
 my @fakes;    # [pid, writer] of each t/lib/fake_mongod.py
 
@@ -51,6 +54,19 @@ foreach my $descriptor (map { /(\d+)$/ } glob '/proc/self/fd/*')
 # modules for programs of several folders
 $ENV{PYTHONPATH} = dirname(abs_path(__FILE__));
 
+# A new cluster is a copy of scripts/run_tap.pl's, if its initdb has no arguments of its own.
+if (my $template = $ENV{INITDB_TEMPLATE})
+{
+	no warnings 'redefine';
+	my $original = \&PostgreSQL::Test::Utils::system_or_bail;
+
+	*PostgreSQL::Test::Utils::system_or_bail = sub {
+		my ($program, @arguments) = @_;
+		return $original->(@_) unless $program eq 'initdb' && "@arguments" =~ /^-D (\S+) -A trust -N$/;
+		return $original->('cp', '-RPp', $template, $1);
+	};
+}
+
 # python
 #	Returns a Python program of t/ with its arguments, as a command.
 sub python
@@ -59,13 +75,75 @@ sub python
 	return ($ENV{PYTHON} || 'python3', dirname(__FILE__) . "/../$program", @arguments);
 }
 
+# sql
+#	Runs a script, which must succeed, on the first node of new_postgres(); returns its rows.
+sub sql
+{
+	my ($sql, $database) = @_;
+	return $first_node->safe_psql($database // 'postgres', $sql);
+}
+
+# run_sql
+#	Runs a script there, on after errors unless on_error_stop => 1; returns what psql prints on
+#	standard output and, verbosely, on standard error.
+sub run_sql
+{
+	my ($sql, %parameters) = @_;
+	my (undef, $stdout, $stderr) =
+	  $first_node->psql('postgres', "\\set VERBOSITY verbose\n$sql", on_error_stop => 0, %parameters);
+	return ($stdout, $stderr);
+}
+
 # raises
-#	Tests that a script ends in an error of this SQLSTATE, whose message or further lines match.
+#	Tests that a script there ends in an error of this SQLSTATE, whose message or further lines
+#	match.
 sub raises
 {
-	my ($node, $name, $sql, $sqlstate, $message) = @_;
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	my ($name, $sql, $sqlstate, $message) = @_;
+	my (undef, $stderr) = run_sql($sql, on_error_stop => 1);
 	like($stderr, qr/ERROR:  $sqlstate: .*$message/s, $name);
+}
+
+# becomes
+#	Returns whether a condition becomes true within twenty seconds.
+sub becomes
+{
+	my ($condition) = @_;
+	my $deadline = time + 20;
+
+	while (!$condition->())
+	{
+		return 0 if time > $deadline;
+		sleep 0.02;
+	}
+	return 1;
+}
+
+# recorded, recorded_commands, recorded_writes
+#	Return the messages that passed a recording proxy since this was last asked, those that are
+#	not about connections and sessions, and those that insert, update or delete.
+sub recorded { return @{ helper('recorded', port => $_[0]) } }
+
+sub recorded_commands
+{
+	my %others = map { $_ => 1 } qw(hello isMaster ismaster ping endSessions killSessions);
+	return grep { !grep { $others{$_} } keys %$_ } recorded(@_);
+}
+
+sub recorded_writes
+{
+	return grep { exists $_->{insert} || exists $_->{update} || exists $_->{delete} } recorded(@_);
+}
+
+# names_of
+#	Returns the names of recorded commands, separated by blanks.  A hash has lost that the name
+#	was first.
+my @COMMANDS = qw(isMaster hello ping saslStart saslContinue getMore findAndModify insert update delete find aggregate
+  count killCursors endSessions killSessions commitTransaction abortTransaction);
+
+sub names_of
+{
+	return join(' ', map { my $command = $_; (grep { exists $command->{$_} } @COMMANDS)[0] // 'other' } @_);
 }
 
 # run_program
@@ -167,6 +245,7 @@ sub new_postgres
 			@settings) . "\n");
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION mongo_fdw');
+	$first_node //= $node;
 	return $node;
 }
 
@@ -393,6 +472,14 @@ sub ask
 	return $self->{out} ne '' ? $self->{out} : $self->{err};
 }
 
+# errors
+#	Runs statements one after another; returns their errors and warnings.
+sub errors
+{
+	my ($self, @statements) = @_;
+	return join('', map { $self->ask($_); $self->{err} } @statements);
+}
+
 # pid
 #	Returns the process ID of its backend.
 sub pid { return $_[0]->{pid} //= $_[0]->ask('SELECT pg_backend_pid()') }
@@ -434,8 +521,6 @@ sub new
 #	Runs statements in both.
 sub run { $_[0]->{$_}->ask($_[1]) foreach 'foreigners', 'locals' }
 
-sub examined { return $_[0]->{mongod}->command('{"serverStatus": 1}')->{metrics}{queryExecutor}{scannedObjects} }
-
 # examines
 #	Tests that the statement has the same rows in both, in the same order if that has an ORDER
 #	BY, and that MongoDB examines so many documents at most.
@@ -447,9 +532,9 @@ sub examines
 	# what only reads is measured once more, as the counter is that of the whole server
 	foreach my $attempt (1, 2)
 	{
-		my $before = $self->examined;
+		my $before = $self->{mongod}->documents_examined;
 		%rows = map { $_ => $self->{$_}->ask($sql) } 'foreigners', 'locals';
-		$examined = $self->examined - $before;
+		$examined = $self->{mongod}->documents_examined - $before;
 		last if $examined <= $most || $sql =~ /\b(INSERT|UPDATE|DELETE)\b/i;
 	}
 	my ($after) = $sql =~ /.*ORDER BY(.*)/is;    # of a subquery, if more parentheses end than begin
@@ -622,6 +707,13 @@ sub command
 		command => $command, database => $database // 'admin');
 }
 
+# open_cursors, open_transactions, documents_examined
+#	Return the server's own numbers.
+sub status { return $_[0]->command('{"serverStatus": 1}') }
+sub open_cursors { return $_[0]->status->{metrics}{cursor}{open}{total} + 0 }
+sub open_transactions { return $_[0]->status->{transactions}{currentOpen} + 0 }
+sub documents_examined { return $_[0]->status->{metrics}{queryExecutor}{scannedObjects} + 0 }
+
 # has_version
 #	Does MongoDB have this version, such as "5.1", or a newer one?
 sub has_version
@@ -656,6 +748,21 @@ sub fill
 sub snapshot { return MongoFdwTest::helper('snapshot', port => $_[0]->{port}) }
 sub changes { return MongoFdwTest::helper('changes', port => $_[0]->{port}) }
 sub counters { return MongoFdwTest::helper('counters', port => $_[0]->{port}) }
+
+# asked
+#	Runs a script by sql(), in a schema; returns its rows, how many commands that read MongoDB
+#	got meanwhile, and how many getMores.
+sub asked
+{
+	my ($self, $sql, $schema) = @_;
+
+	$self->snapshot;
+	my $rows = MongoFdwTest::sql(($schema ? "SET search_path = $schema, public; " : '') . $sql);
+	my $commands = $self->changes->{commands};
+	return ($rows, reads_in($commands), $commands->{getMore} // 0);
+}
+
+sub reads_in { my ($commands) = @_; return List::Util::sum0(map { $commands->{$_} // 0 } qw(find aggregate count)) }
 
 # block_commands, unblock_commands
 #	Make MongoDB wait before it replies to these commands, or stop that.

@@ -27,10 +27,8 @@ $node->safe_psql('postgres', q{
 sub asked
 {
 	my ($sql) = @_;
-	$mongod->snapshot;
-	my @lines = split /\n/, $node->safe_psql('postgres', $sql);
-	my $commands = $mongod->changes->{commands};
-	return ($lines[-1], ($commands->{find} // 0) + ($commands->{getMore} // 0));
+	my ($rows, $finds, $get_mores) = $mongod->asked($sql);
+	return ((split /\n/, $rows)[-1], $finds + $get_mores);
 }
 
 # Batched, and with everything made here: the same answer in so many commands.

@@ -26,23 +26,13 @@ $node->safe_psql('postgres', qq{
 	ANALYZE keys});
 $mongod->command('{"createIndexes": "t", "indexes": [{"key": {"k": 1}, "name": "k"}]}', 'db');
 
-# The last line of an answer, and how many commands it took.
-sub asked
-{
-	my ($sql, $schema) = @_;
-	$mongod->snapshot;
-	my $answer = $node->safe_psql('postgres', "SET search_path = $schema, public; $sql");
-	my $commands = $mongod->changes->{commands};
-	return ($answer, ($commands->{find} // 0) + ($commands->{aggregate} // 0) + ($commands->{count} // 0));
-}
-
 # An expression for each of the rows in keys: the local tables' answer, in few commands.
 sub is_hashed
 {
 	my ($name, $expression, $settings) = @_;
 	my $sql = ($settings // '') . "SELECT n, $expression FROM keys ORDER BY n";
-	my ($answer, $commands) = asked($sql, 'foreigners');
-	is($answer, (asked($sql, 'locals'))[0], "$name: the answer");
+	my ($answer, $commands) = $mongod->asked($sql, 'foreigners');
+	is($answer, ($mongod->asked($sql, 'locals'))[0], "$name: the answer");
 	cmp_ok($commands, '<=', 40, "$name: $commands commands");
 }
 
@@ -51,8 +41,8 @@ sub is_not_hashed
 {
 	my ($name, $expression, $settings) = @_;
 	my $sql = ($settings // '') . "SELECT n, $expression FROM keys ORDER BY n";
-	my ($answer, $commands) = asked($sql, 'foreigners');
-	is($answer, (asked($sql, 'locals'))[0], "$name: the answer");
+	my ($answer, $commands) = $mongod->asked($sql, 'foreigners');
+	is($answer, ($mongod->asked($sql, 'locals'))[0], "$name: the answer");
 	cmp_ok($commands, '>', 100, "$name: $commands commands");
 }
 
@@ -87,8 +77,8 @@ is_hashed('a join within', '(SELECT count(*) FROM t a JOIN t b ON a._id = b._id 
 is_hashed('two levels', '(SELECT sum((SELECT count(b._id + n) FROM t b WHERE b.k = keys.k AND b.w = a.w)) FROM t a WHERE a.k = keys.k)');
 is_hashed('only its first values', '(SELECT max(v || n) FROM t WHERE t.k = keys.k % 3)');
 
-my ($answer, $commands) = asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v || n) AS m FROM t WHERE t.k = keys.k) s ORDER BY n', 'foreigners');
-is($answer, (asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v || n) AS m FROM t WHERE t.k = keys.k) s ORDER BY n', 'locals'))[0], 'LATERAL: the answer');
+my ($answer, $commands) = $mongod->asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v || n) AS m FROM t WHERE t.k = keys.k) s ORDER BY n', 'foreigners');
+is($answer, ($mongod->asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v || n) AS m FROM t WHERE t.k = keys.k) s ORDER BY n', 'locals'))[0], 'LATERAL: the answer');
 cmp_ok($commands, '<=', 40, "LATERAL: $commands commands");
 
 # what MongoDB groups, sorts and limits for a value, PostgreSQL does after that
@@ -120,13 +110,13 @@ foreach my $query ('SELECT n, s.* FROM keys, LATERAL (SELECT _id, v FROM t WHERE
 	'SELECT n, s.* FROM keys LEFT JOIN LATERAL (SELECT w, count(*), sum(_id) FROM t WHERE t.k = keys.k GROUP BY w) s ON true ORDER BY n, w',
 	'SELECT n, s.* FROM keys, LATERAL (SELECT count(*), max(_id), sum(x) FROM t WHERE t.k = keys.k) s ORDER BY n')
 {
-	my ($answer, $commands) = asked($push . $query, 'foreigners');
-	is($answer, (asked($query, 'locals'))[0], "LATERAL: the answer of $query");
+	my ($answer, $commands) = $mongod->asked($push . $query, 'foreigners');
+	is($answer, ($mongod->asked($query, 'locals'))[0], "LATERAL: the answer of $query");
 	cmp_ok($commands, '<=', 40, "LATERAL: $commands commands");
 }
 
 # what the statement is said to cost tells when many values are to be expected
-my ($rows, $sent) = asked($push . 'SELECT count((SELECT sum(_id) FROM t WHERE t.k = keys.k)) FROM keys', 'foreigners');
+my ($rows, $sent) = $mongod->asked($push . 'SELECT count((SELECT sum(_id) FROM t WHERE t.k = keys.k)) FROM keys', 'foreigners');
 cmp_ok($sent, '<=', 4, "as early as that: $sent commands");
 like($node->safe_psql('postgres', "SET search_path = foreigners, public; $push EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)"
 	  . ' SELECT count((SELECT sum(_id) FROM t WHERE t.k = keys.k)) FROM keys'),
@@ -154,7 +144,7 @@ $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.t OPTIONS (SET est
 
 is_not_hashed('a file that is too large', '(SELECT max(v || n) FROM t WHERE t.k = keys.k)', "SET temp_file_limit = '100kB';");
 
-is((asked($_, 'foreigners'))[0], (asked($_, 'locals'))[0], 'three files that are too large together')
+is(($mongod->asked($_, 'foreigners'))[0], ($mongod->asked($_, 'locals'))[0], 'three files that are too large together')
   foreach q{SET temp_file_limit = '400kB'; SELECT n, (SELECT max(v || n) FROM t WHERE t.k = keys.k),
 	(SELECT min(v || n) FROM t WHERE t.k = keys.k), (SELECT max(v || n || t.w) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n};
 
@@ -163,7 +153,7 @@ my $session = MongoFdwTest::Session->new($node);
 my $query = 'SELECT sum(n), count((SELECT max(t.v || n) FROM t WHERE t.k = keys.k)) FROM keys';
 $session->ask('SET search_path = foreigners, public');
 $answer = $session->ask($query);
-is($answer, (asked($query, 'locals'))[0], 'before');
+is($answer, ($mongod->asked($query, 'locals'))[0], 'before');
 $mongod->fail_command(1, 96, 'getMore');
 $session->ask("ALTER FOREIGN TABLE t OPTIONS (ADD fetch_size '100')");
 like($session->ask($query), qr/ERROR/, 'an error while all are fetched');
@@ -175,7 +165,7 @@ $mongod->unblock_commands;
 is($session->ask($query), $answer, 'and all is well again');
 $session->ask('PREPARE p (int) AS ' . ($query =~ s/keys\.k\)/keys.k AND t.w < \$1)/r));
 is(join(' ', map { $session->ask("EXECUTE p($_)") } (1 .. 8)),
-	join(' ', map { (asked($query =~ s/keys\.k\)/keys.k AND t.w < $_)/r, 'locals'))[0] } (1 .. 8)), 'prepared');
+	join(' ', map { ($mongod->asked($query =~ s/keys\.k\)/keys.k AND t.w < $_)/r, 'locals'))[0] } (1 .. 8)), 'prepared');
 like($session->ask("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF) $query"),
 	qr/SubPlan (?:1|expr_1)\s+->  Aggregate \(actual rows=1\S* loops=301\)\s+->  Foreign Scan on t \(.*->  Foreign Scan on t \(actual .* documents=3000/s, 'EXPLAIN');
 
@@ -205,7 +195,7 @@ $node->safe_psql('postgres', q{CREATE DOMAIN small AS int CHECK (VALUE < 2);
 		OPTIONS (database 'db', collection 'domains', estimated_rows '3000')});
 $node->safe_psql('postgres', q{SET check_function_bodies = off; CREATE FOREIGN TABLE domains.all (_id int, k int, w int) SERVER mongodb
 	OPTIONS (database 'db', collection 'domains'); INSERT INTO domains.all SELECT g, g, CASE WHEN g < 400 THEN 1 ELSE 2 END FROM generate_series(1, 1000) g});
-is((asked('SELECT count((SELECT max(t.w + n) FROM t WHERE t.k = keys.k)) FROM keys WHERE k < 400', 'domains'))[0],
-	(asked('SELECT count(*) FROM keys WHERE k < 400', 'locals'))[0], 'a domain');
+is(($mongod->asked('SELECT count((SELECT max(t.w + n) FROM t WHERE t.k = keys.k)) FROM keys WHERE k < 400', 'domains'))[0],
+	($mongod->asked('SELECT count(*) FROM keys WHERE k < 400', 'locals'))[0], 'a domain');
 
 done_testing();

@@ -14,18 +14,14 @@ my $node = new_postgres('partitions');
 
 create_server($node, 'mongodb', $mongod);
 
-sub rows { return $node->safe_psql('postgres', shift) }
-
 # finds
-#	How many find and aggregate commands MongoDB sees of a statement.
+#	How many commands that read MongoDB sees of a statement, and its rows.
 sub finds
 {
 	my ($statement) = @_;
 
-	$mongod->snapshot;
-	my $answer = rows($statement);
-	my $commands = $mongod->changes->{commands};
-	return (($commands->{find} // 0) + ($commands->{aggregate} // 0), $answer);
+	my ($answer, $commands) = $mongod->asked($statement);
+	return ($commands, $answer);
 }
 
 # partition
@@ -35,8 +31,8 @@ sub partition
 {
 	my ($name, $columns, $key) = @_;
 
-	rows("CREATE TABLE $name ($columns) PARTITION BY HASH ($key); CREATE TABLE local_$name ($columns)");
-	rows(join(';', map {
+	sql("CREATE TABLE $name ($columns) PARTITION BY HASH ($key); CREATE TABLE local_$name ($columns)");
+	sql(join(';', map {
 				"CREATE FOREIGN TABLE ${name}_$_ PARTITION OF $name FOR VALUES WITH (MODULUS 8, REMAINDER $_)"
 				  . " SERVER mongodb OPTIONS (database 'db', collection '${name}_$_', fetch_size '100')"
 			} 0 .. 7));
@@ -49,7 +45,7 @@ sub same
 	my ($name, $statement, $settings) = @_;
 	(my $local = $statement) =~ s/\b(FROM|JOIN) (orders|items)\b/$1 local_$2/g;
 
-	is(rows(($settings // '') . $statement), rows($local), $name);
+	is(sql(($settings // '') . $statement), sql($local), $name);
 }
 
 partition('orders', '_id int, customer int, total int', '_id');
@@ -58,16 +54,16 @@ partition('items', '_id objectid, "order" int, amount int', '"order"');
 # --- routing ------------------------------------------------------------------
 my $orders = 'SELECT g, g % 50, g * 7 % 1000 FROM generate_series(1, 4000) g';
 my $items = 'SELECT g % 4000 + 1, g % 10 FROM generate_series(1, 8000) g';
-rows("INSERT INTO orders $orders; INSERT INTO local_orders $orders;"
+sql("INSERT INTO orders $orders; INSERT INTO local_orders $orders;"
 	  . " INSERT INTO items (\"order\", amount) $items; INSERT INTO local_items (\"order\", amount) $items");
-is(rows('SELECT count(DISTINCT tableoid), count(*) FROM orders'), '8|4000', 'rows go to all partitions');
-is(rows('SELECT count(*) FROM orders WHERE NOT satisfies_hash_partition(\'orders\'::regclass, 8,'
+is(sql('SELECT count(DISTINCT tableoid), count(*) FROM orders'), '8|4000', 'rows go to all partitions');
+is(sql('SELECT count(*) FROM orders WHERE NOT satisfies_hash_partition(\'orders\'::regclass, 8,'
 		  . ' substring(tableoid::regclass::text FROM \'.$\')::int, _id)'), '0', 'each to its own');
 my $copy = $node->basedir . '/orders.csv';
 PostgreSQL::Test::Utils::append_to_file($copy, join('', map { "$_,1,2\n" } 5001 .. 5100));
-rows("COPY orders FROM '$copy' (FORMAT csv); COPY local_orders FROM '$copy' (FORMAT csv)");
+sql("COPY orders FROM '$copy' (FORMAT csv); COPY local_orders FROM '$copy' (FORMAT csv)");
 same('COPY routes as well', 'SELECT count(*), sum(_id), sum(total) FROM orders');
-rows('ANALYZE orders; ANALYZE items; ANALYZE local_orders; ANALYZE local_items');
+sql('ANALYZE orders; ANALYZE items; ANALYZE local_orders; ANALYZE local_items');
 
 # --- pruning ------------------------------------------------------------------
 my ($commands, $answer) = finds('SELECT total FROM orders WHERE _id = 77');
@@ -88,13 +84,13 @@ foreach my $statement (
 	'DELETE FROM orders WHERE _id BETWEEN 5001 AND 5050')
 {
 	(my $local = $statement) =~ s/\borders\b/local_orders/;
-	rows("$statement; $local");
+	sql("$statement; $local");
 	same($statement, 'SELECT count(*), sum(_id), sum(total) FROM orders');
 }
 
 # --- all at once --------------------------------------------------------------
 my $all = 'SELECT count(*), sum(total) FROM orders';
-like(rows("EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE total > 10"), qr/Append(.*Async Foreign Scan){8}/s,
+like(sql("EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE total > 10"), qr/Append(.*Async Foreign Scan){8}/s,
 	'eight asynchronous scans of one server');
 my $DELAY = 300;
 foreach my $way ([ 'on', 'together', sub { $_[0] < 5 * $DELAY } ], [ 'off', 'one after the other', sub { $_[0] >= 8 * $DELAY } ])
@@ -104,7 +100,7 @@ foreach my $way ([ 'on', 'together', sub { $_[0] < 5 * $DELAY } ], [ 'off', 'one
 
 	$mongod->block_commands($DELAY, 'find');
 	my $start = time;
-	is(rows("SET enable_async_append = $setting; $query"), rows($query =~ s/orders/local_orders/r), "partitions read $how");
+	is(sql("SET enable_async_append = $setting; $query"), sql($query =~ s/orders/local_orders/r), "partitions read $how");
 	my $elapsed = 1000 * (time - $start);
 	$mongod->unblock_commands;
 	ok($check->($elapsed), "take as long as that: $elapsed ms");
@@ -125,14 +121,14 @@ foreach my $name (sort keys %shapes)
 	same($name, $shapes{$name}, $_) foreach @wise;
 	same("$name, pushdown off", $shapes{$name}, "$wise[1] SET mongo_fdw.enable_pushdown = off;");
 }
-like(rows("$wise[1] SET enable_nestloop = off; EXPLAIN (COSTS OFF) $shapes{'a join on the key'}"),
+like(sql("$wise[1] SET enable_nestloop = off; EXPLAIN (COSTS OFF) $shapes{'a join on the key'}"),
 	qr/Append(.*Foreign Scan on items_\d){8}/s, 'the join is made partition by partition');
 
 # --- the same with workers ------------------------------------------------------
 my $parallel = 'SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
   . ' SET max_parallel_workers_per_gather = 3;';
-rows("ALTER SERVER mongodb OPTIONS (ADD remote_parallelism '8', ADD fdw_tuple_cost '100', ADD fdw_startup_cost '0')");
-like(rows("$parallel EXPLAIN (COSTS OFF) $shapes{'groups by something else'}"), qr/Parallel Foreign Scan/,
+sql("ALTER SERVER mongodb OPTIONS (ADD remote_parallelism '8', ADD fdw_tuple_cost '100', ADD fdw_startup_cost '0')");
+like(sql("$parallel EXPLAIN (COSTS OFF) $shapes{'groups by something else'}"), qr/Parallel Foreign Scan/,
 	'workers may share the partitions');
 foreach my $name (sort keys %shapes)
 {
@@ -140,12 +136,12 @@ foreach my $name (sort keys %shapes)
 }
 
 # --- range partitions -------------------------------------------------------------
-rows('CREATE TABLE log (at date, line text) PARTITION BY RANGE (at)');
-rows("CREATE FOREIGN TABLE log_$_ PARTITION OF log FOR VALUES FROM ('$_-01-01') TO ('" . ($_ + 1) . "-01-01')"
+sql('CREATE TABLE log (at date, line text) PARTITION BY RANGE (at)');
+sql("CREATE FOREIGN TABLE log_$_ PARTITION OF log FOR VALUES FROM ('$_-01-01') TO ('" . ($_ + 1) . "-01-01')"
 	  . " SERVER mongodb OPTIONS (database 'db')") foreach 2020 .. 2023;
-rows("CREATE TABLE log_default PARTITION OF log DEFAULT");
-rows("INSERT INTO log SELECT '2019-12-31'::date + g, 'line ' || g FROM generate_series(0, 1500) g");
-is(rows('SELECT tableoid::regclass, count(*), min(at), max(at) FROM log GROUP BY 1 ORDER BY 3'),
+sql("CREATE TABLE log_default PARTITION OF log DEFAULT");
+sql("INSERT INTO log SELECT '2019-12-31'::date + g, 'line ' || g FROM generate_series(0, 1500) g");
+is(sql('SELECT tableoid::regclass, count(*), min(at), max(at) FROM log GROUP BY 1 ORDER BY 3'),
 	join("\n", 'log_default|40|2019-12-31|2024-02-08', 'log_2020|366|2020-01-01|2020-12-31',
 		'log_2021|365|2021-01-01|2021-12-31', 'log_2022|365|2022-01-01|2022-12-31', 'log_2023|365|2023-01-01|2023-12-31'),
 	'rows go to the years they belong to, and to a local table');
@@ -153,11 +149,11 @@ is(rows('SELECT tableoid::regclass, count(*), min(at), max(at) FROM log GROUP BY
 is("$commands|$answer", '2|365', 'two years are asked');
 ($commands, $answer) = finds("SELECT count(*) FROM log WHERE at < '2020-01-01'");
 is("$commands|$answer", '0|1', 'and none where none can have rows');
-rows("UPDATE log SET line = 'moved' WHERE at = '2021-05-05'");
-is(rows("SELECT line FROM log WHERE at = '2021-05-05'"), 'moved', 'UPDATE within a partition');
+sql("UPDATE log SET line = 'moved' WHERE at = '2021-05-05'");
+is(sql("SELECT line FROM log WHERE at = '2021-05-05'"), 'moved', 'UPDATE within a partition');
 
 # --- rows that would leave their partition -------------------------------------------
-my $before = rows('SELECT tableoid::regclass, * FROM log ORDER BY at');
+my $before = sql('SELECT tableoid::regclass, * FROM log ORDER BY at');
 foreach (
 	[ 'by a constant', "UPDATE log SET at = '2022-05-05' WHERE at = '2021-05-05'" ],
 	[ 'by an expression', "UPDATE log SET at = at + 300 WHERE at BETWEEN '2021-03-01' AND '2021-05-05'" ],
@@ -173,12 +169,12 @@ foreach (
 	like($stderr, qr/ERROR:  23514: new row for relation "log_2021" violates partition constraint/,
 		"an UPDATE out of the partition is an error: $name");
 }
-is(rows('SELECT tableoid::regclass, * FROM log ORDER BY at'), $before, 'and changes nothing');
-rows("UPDATE log SET at = '2021-05-06', line = 'elsewhere' WHERE at = '2021-05-05'");
-is(rows("SELECT count(*), max(line) FROM log WHERE at = '2021-05-06'"), '2|line 492', 'UPDATE of the key within the partition');
-rows("UPDATE log SET at = '2023-05-06' WHERE at = '2019-12-31'");
-is(rows("SELECT count(*) FROM log_2023 WHERE at = '2023-05-06'"), '2', 'and from a local partition into a foreign one');
-like(rows("EXPLAIN UPDATE log SET line = 'x' WHERE at = '2021-05-05'"), qr/Foreign Update on log_2021/,
+is(sql('SELECT tableoid::regclass, * FROM log ORDER BY at'), $before, 'and changes nothing');
+sql("UPDATE log SET at = '2021-05-06', line = 'elsewhere' WHERE at = '2021-05-05'");
+is(sql("SELECT count(*), max(line) FROM log WHERE at = '2021-05-06'"), '2|line 492', 'UPDATE of the key within the partition');
+sql("UPDATE log SET at = '2023-05-06' WHERE at = '2019-12-31'");
+is(sql("SELECT count(*) FROM log_2023 WHERE at = '2023-05-06'"), '2', 'and from a local partition into a foreign one');
+like(sql("EXPLAIN UPDATE log SET line = 'x' WHERE at = '2021-05-05'"), qr/Foreign Update on log_2021/,
 	'other columns are set by one command');
 
 done_testing();

@@ -32,24 +32,13 @@ $mongod->command('{"createIndexes": "t", "indexes": [{"key": {"k": 1}, "name": "
 my $bare = join(' ', map { "SET $_ = off;" } qw(enable_hashjoin enable_mergejoin enable_material enable_memoize
 	enable_sort mongo_fdw.enable_batched_joins mongo_fdw.enable_join_pushdown));
 
-# The rows, and how many commands and documents there were.
-sub asked
-{
-	my ($sql, $schema) = @_;
-	$mongod->snapshot;
-	my $rows = $node->safe_psql('postgres', "SET search_path = $schema, public; $sql");
-	my $changes = $mongod->changes;
-	my $commands = $changes->{commands};
-	return ($rows, ($commands->{find} // 0) + ($commands->{aggregate} // 0) + ($commands->{count} // 0), $commands->{getMore} // 0);
-}
-
 # So many commands and getMores, and the local tables' answer.
 sub is_asked
 {
 	my ($name, $sql, $commands, $get_mores, $settings) = @_;
 	my $all = $bare . ($settings // '') . $sql;
-	my ($rows, @sent) = asked($all, 'foreigners');
-	is($rows, (asked($all, 'locals'))[0], "$name: the answer");
+	my ($rows, @sent) = $mongod->asked($all, 'foreigners');
+	is($rows, ($mongod->asked($all, 'locals'))[0], "$name: the answer");
 	is("@sent", "$commands $get_mores", "$name: commands and getMores");
 }
 
@@ -79,8 +68,8 @@ is_asked('a scan without parameters beside one with',
 	'SET enable_sort = on; SET enable_hashjoin = on;');
 
 # more values than work_mem holds: some are asked for again, and the answer is right
-my ($rows) = asked("$bare SET work_mem = '64kB'; SELECT sum((SELECT sum(length(v || n)) FROM t WHERE t.k = g % 90)) FROM generate_series(1, 300) g, small", 'foreigners');
-is($rows, (asked('SELECT sum((SELECT sum(length(v || n)) FROM t WHERE t.k = g % 90)) FROM generate_series(1, 300) g, small', 'locals'))[0],
+my ($rows) = $mongod->asked("$bare SET work_mem = '64kB'; SELECT sum((SELECT sum(length(v || n)) FROM t WHERE t.k = g % 90)) FROM generate_series(1, 300) g, small", 'foreigners');
+is($rows, ($mongod->asked('SELECT sum((SELECT sum(length(v || n)) FROM t WHERE t.k = g % 90)) FROM generate_series(1, 300) g, small', 'locals'))[0],
 	'more values than fit');
 
 # a scan that is begun once keeps nothing: no file, however little work_mem there is
@@ -128,9 +117,9 @@ is($session->ask(q{DO $$
 foreach my $limit (0, 10, 100)
 {
 	$session->ask("SET temp_file_limit = $limit");
-	is($session->ask($loop), (asked("SET work_mem = '64kB'; $bare $loop", 'locals'))[0], "temp_file_limit = $limit");
+	is($session->ask($loop), ($mongod->asked("SET work_mem = '64kB'; $bare $loop", 'locals'))[0], "temp_file_limit = $limit");
 	is($session->ask('SELECT n, (SELECT max(v || n) FROM t WHERE k = n) FROM small WHERE _id = 3'),
-		(asked('SELECT n, (SELECT max(v || n) FROM t WHERE k = n) FROM small WHERE _id = 3', 'locals'))[0], '... by parameter');
+		($mongod->asked('SELECT n, (SELECT max(v || n) FROM t WHERE k = n) FROM small WHERE _id = 3', 'locals'))[0], '... by parameter');
 }
 $session->ask('RESET temp_file_limit');
 $session->ask("SET statement_timeout = '1s'");

@@ -12,12 +12,11 @@ my $mongod = $set->primary;
 my $node = new_postgres('sync_rights', q{shared_preload_libraries = 'mongo_fdw'});
 create_server($node, 'mongodb', $mongod);
 
-sub sql { return $node->safe_psql('postgres', $_[0]) }
 sub as { my ($role, $sql) = @_; return sql("SET ROLE $role; $sql") }
-sub refused
+sub raises_as
 {
 	my ($name, $role, $sql, @expected) = @_;
-	return raises($node, $name, "SET ROLE $role;\n$sql", @expected);
+	return raises($name, "SET ROLE $role;\n$sql", @expected);
 }
 sub insert { $mongod->command("{\"insert\": \"$_[0]\", \"documents\": [{\"_id\": $_[1], \"a\": 1}]}", 'db') }
 
@@ -40,17 +39,17 @@ sql(q{CREATE EXTENSION mongo_sync; CREATE ROLE boss; CREATE ROLE alice; CREATE R
 insert($_, 1) foreach 'a', 'm';
 
 # --- 1, 2, 7: the extension's schema --------------------
-refused('a database\'s owner creates nothing in the schema', 'boss', 'CREATE TABLE mongo_sync.x ()', '42501', 'permission denied');
-refused('nor renames it', 'boss', 'ALTER SCHEMA mongo_sync RENAME TO other', '42501', 'must be owner');
-refused('nor drops it', 'boss', 'DROP EXTENSION mongo_sync', '42501', 'must be owner');
-refused('nor writes its tables', 'boss', "UPDATE mongo_sync.groups SET owner = 10", '42501', 'permission denied');
-refused('nor locks them', 'boss', "BEGIN; LOCK TABLE mongo_sync.members IN ACCESS SHARE MODE", '42501', 'permission denied');
-refused('nor by a view', 'boss', "BEGIN; LOCK TABLE mongo_sync.status IN ROW EXCLUSIVE MODE", '42501', 'permission denied');
-refused('nor has a trigger on them', 'boss', 'CREATE TRIGGER t AFTER INSERT ON mongo_sync.groups EXECUTE FUNCTION evil.trap()', '42501', 'permission denied');
-refused('nor creates the extension', 'boss', 'CREATE EXTENSION mongo_sync SCHEMA evil CASCADE', '42(501|710)', '');
+raises_as('a database\'s owner creates nothing in the schema', 'boss', 'CREATE TABLE mongo_sync.x ()', '42501', 'permission denied');
+raises_as('nor renames it', 'boss', 'ALTER SCHEMA mongo_sync RENAME TO other', '42501', 'must be owner');
+raises_as('nor drops it', 'boss', 'DROP EXTENSION mongo_sync', '42501', 'must be owner');
+raises_as('nor writes its tables', 'boss', "UPDATE mongo_sync.groups SET owner = 10", '42501', 'permission denied');
+raises_as('nor locks them', 'boss', "BEGIN; LOCK TABLE mongo_sync.members IN ACCESS SHARE MODE", '42501', 'permission denied');
+raises_as('nor by a view', 'boss', "BEGIN; LOCK TABLE mongo_sync.status IN ROW EXCLUSIVE MODE", '42501', 'permission denied');
+raises_as('nor has a trigger on them', 'boss', 'CREATE TRIGGER t AFTER INSERT ON mongo_sync.groups EXECUTE FUNCTION evil.trap()', '42501', 'permission denied');
+raises_as('nor creates the extension', 'boss', 'CREATE EXTENSION mongo_sync SCHEMA evil CASCADE', '42(501|710)', '');
 sql('ALTER SCHEMA mongo_sync RENAME TO aside');
 as('boss', q{CREATE SCHEMA mongo_sync; CREATE TABLE mongo_sync.members (target oid, group_id int); CREATE VIEW mongo_sync.active_groups AS SELECT 1 AS id WHERE evil.note()});
-refused('a schema in its place has no effect', 'alice', q{CALL aside.sync('app.f', 'app.l')}, '55000', 'schema mongo_sync');
+raises_as('a schema in its place has no effect', 'alice', q{CALL aside.sync('app.f', 'app.l')}, '55000', 'schema mongo_sync');
 is(victims(), '', 'and nothing in it runs');
 sql('DROP SCHEMA mongo_sync CASCADE; ALTER SCHEMA aside RENAME TO mongo_sync');
 
@@ -64,7 +63,7 @@ is(sql(q{SELECT count(*), min(tableowner) FROM app.l, pg_tables WHERE tablename 
 sql('ALTER FOREIGN TABLE app.f OWNER TO mallory; GRANT USAGE ON SCHEMA app TO mallory');
 as('mallory', q{CREATE DOMAIN evil.d AS int CHECK (evil.note()); ALTER FOREIGN TABLE app.f ALTER COLUMN a TYPE evil.d});
 insert('a', 2);
-refused('a foreign table that was given away', 'alice', q{CALL mongo_sync.sync('app.f', 'app.l')}, '55000', 'belongs to another role');
+raises_as('a foreign table that was given away', 'alice', q{CALL mongo_sync.sync('app.f', 'app.l')}, '55000', 'belongs to another role');
 sql('GRANT SELECT ON app.f TO alice');
 as('alice', q{SELECT FROM mongo_sync.check('app.f', 'app.l')});
 sql(q{SELECT FROM mongo_sync.check('app.f')});
@@ -112,8 +111,8 @@ foreach my $table ('app.l', 'app.part')
 }
 insert('a', 3);
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM mongo_sync.status WHERE state = 'failing' AND last_error ~ 'belongs to another role'}), 'tables and partitions that were given away');
-refused('the old owner', 'alice', q{CALL mongo_sync.sync('app.f', 'app.l')}, '42501', 'must be owner');
-refused('the new one', 'mallory', q{CALL mongo_sync.sync('app.f', 'app.l')}, '55000', 'belongs to another role');
+raises_as('the old owner', 'alice', q{CALL mongo_sync.sync('app.f', 'app.l')}, '42501', 'must be owner');
+raises_as('the new one', 'mallory', q{CALL mongo_sync.sync('app.f', 'app.l')}, '55000', 'belongs to another role');
 is(victims(), '', 'and no trigger runs with the old owner\'s rights');
 as('mallory', "DROP TRIGGER t ON $_") foreach 'app.l', 'app.part';
 sql("ALTER TABLE $_ OWNER TO alice") foreach 'app.l', 'app.part';
@@ -122,7 +121,7 @@ ok($node->poll_query_until('postgres', 'SELECT count(*) = 3 FROM app.parts'), 'g
 # --- 11: what is readable --------------------
 foreach my $object (split /\n/, sql(q{SELECT oid::regclass FROM pg_class WHERE relnamespace = 'mongo_sync'::regnamespace AND relkind IN ('r', 'v', 'S') AND relname !~ '^(status|errors|health)$' ORDER BY 1}))
 {
-	refused("$object is not readable", $_, "SELECT * FROM $object", '42501', 'permission denied') foreach 'mallory';
+	raises_as("$object is not readable", $_, "SELECT * FROM $object", '42501', 'permission denied') foreach 'mallory';
 }
 sql('CREATE ROLE watcher; GRANT pg_monitor TO watcher');
 as('alice', q{CREATE FUNCTION app.fail() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'secret %', NEW._id; END$$;

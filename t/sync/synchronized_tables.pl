@@ -12,17 +12,15 @@ my $mongod = $set->primary;
 my $node = new_postgres('sync', 'wal_level = logical', 'max_wal_senders = 4');
 create_server($node, 'mongodb', $mongod, read_concern => 'majority');
 
-sub sql { return $node->safe_psql('postgres', $_[0]) }
-sub refused { return raises($node, @_) }
 sub mongo { return $mongod->command($_[0], $_[1] // 'db') }
 sub synchronize { sql("CALL mongo_sync.sync('shop.c', 'public.c')") }
 
 # --- the extension --------------------
 sql('CREATE SCHEMA mongo_sync');
-refused('a schema that somebody has made before', 'CREATE EXTENSION mongo_sync', '42P06', 'already exists');
+raises('a schema that somebody has made before', 'CREATE EXTENSION mongo_sync', '42P06', 'already exists');
 sql('DROP SCHEMA mongo_sync; CREATE EXTENSION mongo_sync; CREATE ROLE other; CREATE ROLE keeper; GRANT CREATE ON SCHEMA public TO keeper');
-refused('nobody may create in it', 'SET ROLE other; CREATE TABLE mongo_sync.x ()', '42501', 'permission denied');
-refused('nor write what it stores', 'SET ROLE other; DELETE FROM mongo_sync.groups', '42501', 'permission denied');
+raises('nobody may create in it', 'SET ROLE other; CREATE TABLE mongo_sync.x ()', '42501', 'permission denied');
+raises('nor write what it stores', 'SET ROLE other; DELETE FROM mongo_sync.groups', '42501', 'permission denied');
 
 # --- compare --------------------
 mongo('{"insert": "c", "documents": [' . join(', ', map { "{\"_id\": $_, \"a\": $_, \"lines\": [{\"t\": \"x$_\"}, {\"t\": \"y\"}]}" } 1 .. 50) . ']}');
@@ -52,11 +50,11 @@ is(sql(q{SELECT a FROM c WHERE _id = 7}), 70, 'it goes on');
 is(sql(q{SELECT * FROM mongo_sync.compare('lines') ORDER BY id}), "[3, 2]|missing\n[4, 1]|different", 'elements of an array');
 sql(q{SELECT FROM mongo_sync.compare('lines', true)});
 is(sql(q{SELECT count(*) FROM mongo_sync.compare('lines')}), 0, 'are mended, too');
-refused('a stranger', q{SET ROLE other; SELECT FROM mongo_sync.compare('c')}, '42501', 'must be owner');
-refused('a read-only transaction', q{BEGIN READ ONLY; SELECT FROM mongo_sync.compare('c')}, '25006', '');
-refused('a table that is not synchronized', q{SELECT FROM mongo_sync.compare('noted')}, '55000', 'is not synchronized');
+raises('a stranger', q{SET ROLE other; SELECT FROM mongo_sync.compare('c')}, '42501', 'must be owner');
+raises('a read-only transaction', q{BEGIN READ ONLY; SELECT FROM mongo_sync.compare('c')}, '25006', '');
+raises('a table that is not synchronized', q{SELECT FROM mongo_sync.compare('noted')}, '55000', 'is not synchronized');
 sql(q{ALTER TABLE c ADD CHECK (_id <> 9) NOT VALID; DELETE FROM c WHERE _id IN (8, 9)});
-refused('a constraint', q{SELECT FROM mongo_sync.compare('c', true)}, '23514', 'c__id_check');
+raises('a constraint', q{SELECT FROM mongo_sync.compare('c', true)}, '23514', 'c__id_check');
 is(sql('SELECT count(*) FROM c WHERE _id = 8'), 0, 'nothing was mended');
 is(sql('SELECT mongo_sync.cluster_time() IS NULL, count(*) FROM shop.c'), 't|50', 'and nothing is bound');
 sql(q{ALTER TABLE c DROP CONSTRAINT c__id_check; SELECT FROM mongo_sync.compare('c', true)});
@@ -67,7 +65,7 @@ do
 {
 	mongo('{"update": "c", "updates": [{"q": {"_id": 7}, "u": {"$inc": {"a": 1}}}], "writeConcern": {"w": "majority"}}');
 } until ($node->psql('postgres', q{SELECT FROM mongo_sync.compare('c')}))[0] != 0 || ++$tries > 2000;
-refused('an old position', q{SELECT FROM mongo_sync.compare('c')}, '55000', 'cannot be compared.*no snapshot.*CALL mongo_sync.sync');
+raises('an old position', q{SELECT FROM mongo_sync.compare('c')}, '55000', 'cannot be compared.*no snapshot.*CALL mongo_sync.sync');
 mongo('{"setParameter": 1, "minSnapshotHistoryWindowInSeconds": 300}', 'admin');
 synchronize();
 is(sql(q{SELECT count(*) FROM mongo_sync.compare('c')}), 0, 'and the present');
@@ -96,7 +94,7 @@ $alone->insert('db', 'c', '[{"_id": 1}]');
 create_server($node, 'alone', $alone);
 sql(q{CREATE FOREIGN TABLE shop.alone (_id int) SERVER alone OPTIONS (database 'db', collection 'c')});
 like(check(q{'shop.alone'}), qr/^replica set\|server "alone" is not a replica set.*^reads at a cluster time\|.*^changeStream on the collection\|/ms, 'a server that is no replica set');
-refused('a stranger', q{SET ROLE other; SELECT FROM mongo_sync.check('shop.c', 'c')}, '42501', '');
+raises('a stranger', q{SET ROLE other; SELECT FROM mongo_sync.check('shop.c', 'c')}, '42501', '');
 sql('GRANT USAGE ON SCHEMA shop TO other');
 like(sql(q{SET ROLE other; SELECT item, detail FROM mongo_sync.check('shop.c') WHERE NOT ok}), qr/^SELECT on the foreign table\|role "other"/m, 'a role that may not read');
 

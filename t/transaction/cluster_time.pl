@@ -15,14 +15,12 @@ my $node = new_postgres('times', 'jit = off', 'max_parallel_workers_per_gather =
 create_server($node, 'mongodb', $mongod, fdw_tuple_cost => 100, remote_parallelism => 8);
 create_server($node, 'behind', $secondary, read_preference => 'secondaryPreferred');
 
-sub sql { return $node->safe_psql('postgres', $_[0]) }
-
 sub refused
 {
 	my ($name, $sql, @expected) = @_;
 
 	# as the library is loaded, the setting is checked
-	return raises($node, $name, "SELECT mongo_fdw_version();\n$sql", @expected);
+	return raises($name, "SELECT mongo_fdw_version();\n$sql", @expected);
 }
 
 sub present { return sql(q{SELECT mongo_cluster_time('mongodb')}) }

@@ -18,13 +18,6 @@ $mongod->fill('db', 'others', 2000);
 $node->safe_psql('postgres',
 	"CREATE FOREIGN TABLE others (id int, info text) SERVER mongodb OPTIONS (database 'db')");
 
-# open_cursors
-#	On the server now.
-sub open_cursors
-{
-	return $mongod->command('{"serverStatus": 1}')->{metrics}{cursor}{open}{total} + 0;
-}
-
 # settled
 #	Does it come to so many?  The last kill may still be on its way.
 sub settled
@@ -32,10 +25,10 @@ sub settled
 	my ($count) = @_;
 	foreach (1 .. 50)
 	{
-		return 1 if open_cursors() == $count;
+		return 1 if $mongod->open_cursors == $count;
 		Time::HiRes::sleep(0.1);
 	}
-	diag(open_cursors() . ' cursors are open');
+	diag($mongod->open_cursors . ' cursors are open');
 	return 0;
 }
 
@@ -52,13 +45,13 @@ sub killed
 }
 
 $session->ask("$begin; SELECT count(info) FROM points; COMMIT");
-is(open_cursors(), 0, 'none at the start');
+is($mongod->open_cursors, 0, 'none at the start');
 
 # --- the common case sends nothing ------------------------------------------------
 is(killed($begin, 'SELECT info FROM points WHERE id = 7', 'SELECT count(*) FROM points',
 		'SELECT info FROM points LIMIT 3', 'SELECT sum(length(info)) FROM points', 'COMMIT'), 0,
 	'scans that are read to their end, and limits that MongoDB knows of, send no killCursors');
-is(open_cursors(), 0, 'and leave no cursor');
+is($mongod->open_cursors, 0, 'and leave no cursor');
 
 # --- scans that end early -----------------------------------------------------------
 my $early = 'SELECT count(*) FROM (SELECT info FROM points WHERE id % 2 = length(info) % 2 LIMIT 2) s';
@@ -91,11 +84,11 @@ foreach my $name (sort keys %ways)
 $session->ask($begin);
 $session->ask("DO \$\$ DECLARE n int; BEGIN FOR i IN 1..450 LOOP $early INTO n; END LOOP; END \$\$"
 	  =~ s/SELECT count\(\*\) FROM (.*?) INTO n/SELECT count(*) INTO n FROM $1/r);
-my $open = open_cursors();
+my $open = $mongod->open_cursors;
 cmp_ok($open, '<=', 101, "450 scans of one transaction leave $open at a time");
 $session->ask('DO $$ BEGIN FOR i IN 1..450 LOOP BEGIN PERFORM 1 / (id - 150) FROM points;'
 	  . ' EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END $$');
-$open = open_cursors();
+$open = $mongod->open_cursors;
 cmp_ok($open, '<=', 101, "450 scans that fail in a block leave $open");
 $session->ask('COMMIT');
 ok(settled(0), 'and none after COMMIT');
@@ -103,7 +96,7 @@ ok(settled(0), 'and none after COMMIT');
 # a session that ends in mid-transaction
 my $other = MongoFdwTest::Session->new($node);
 $other->ask($_) foreach $begin, 'DECLARE c CURSOR FOR SELECT * FROM points', 'FETCH 3 FROM c';
-is(open_cursors(), 1, 'a cursor of a session');
+is($mongod->open_cursors, 1, 'a cursor of a session');
 $other->close;
 ok(settled(0), 'goes with it');
 

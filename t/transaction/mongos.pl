@@ -20,44 +20,16 @@ $node->safe_psql('postgres', q{
 $mongod->command('{"create": "t"}', 'db');
 
 my $session = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
-my @COMMANDS = qw(getMore findAndModify insert update delete find aggregate commitTransaction abortTransaction);
-
-# ask: what goes wrong with the statements, one after the other.
-sub ask
-{
-	my $errors = '';
-
-	foreach (@_)
-	{
-		$session->ask($_);
-		$errors .= $session->{err};
-	}
-	return $errors;
-}
-
-# sent: the commands since this was last asked, but for those of connections.
-sub sent
-{
-	return grep { name_of($_) } @{ MongoFdwTest::helper('recorded', port => $mongos) };
-}
-
-sub name_of
-{
-	my ($command) = @_;
-	return (grep { exists $command->{$_} } @COMMANDS)[0];
-}
-
-sub names { return join(' ', map { name_of($_) } @_) }
 
 sub rows { return $node->safe_psql('postgres', q{SELECT string_agg(_id || ':' || a, ' ' ORDER BY _id) FROM u}) }
 
 # ------------------------------- a transaction -----------------------------------
 
-is(ask('BEGIN', 'INSERT INTO t VALUES (1, 1), (2, 2)', 'UPDATE t SET a = 5 WHERE _id = 2',
+is($session->errors('BEGIN', 'INSERT INTO t VALUES (1, 1), (2, 2)', 'UPDATE t SET a = 5 WHERE _id = 2',
 		'INSERT INTO t VALUES (1, 9), (3, 3) ON CONFLICT DO NOTHING', 'DELETE FROM t WHERE _id = 3 RETURNING a', 'COMMIT'),
 	'', 'a transaction');
-my @sent = sent();
-is(names(@sent), 'insert update update findAndModify commitTransaction', '... its commands');
+my @sent = recorded_commands($mongos);
+is(names_of(@sent), 'insert update update findAndModify commitTransaction', '... its commands');
 is(join(' ', map { $_->{startTransaction} ? 1 : 0 } @sent), '1 0 0 0 0', '... of which the first begins it');
 my @tokens = map { $_->{recoveryToken}{number} // 0 } @sent;
 cmp_ok($tokens[-1], '>=', 4, '... the commit has the last token that was told');
@@ -67,47 +39,47 @@ is(rows(), '1:1 2:5', '... all is done');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM t; SELECT DISTINCT server_role FROM mongo_fdw_get_connections()}), "2\nMongos",
 	'a mongos is what it is taken for');
 
-is(ask('BEGIN', 'DELETE FROM t', 'ROLLBACK'), '', 'a rollback');
-@sent = sent();
-is(names(@sent[ -2, -1 ]), 'delete abortTransaction', '... its commands');
+is($session->errors('BEGIN', 'DELETE FROM t', 'ROLLBACK'), '', 'a rollback');
+@sent = recorded_commands($mongos);
+is(names_of(@sent[ -2, -1 ]), 'delete abortTransaction', '... its commands');
 ok($sent[-1]{recoveryToken}, '... the abort has a token');
 is(rows(), '1:1 2:5', '... nothing is done');
 
 # --------------------------- a commit over another one ----------------------------
 
-ask('BEGIN', 'UPDATE t SET a = 6 WHERE _id = 1');
+$session->errors('BEGIN', 'UPDATE t SET a = 6 WHERE _id = 1');
 MongoFdwTest::helper('cut', port => $mongos);
 sleep 0.3;
-sent();
-is(ask('COMMIT'), '', 'a connection lost before COMMIT');
-@sent = sent();
-is(names(@sent), 'commitTransaction', '... is sent once, over another');
+recorded_commands($mongos);
+is($session->errors('COMMIT'), '', 'a connection lost before COMMIT');
+@sent = recorded_commands($mongos);
+is(names_of(@sent), 'commitTransaction', '... is sent once, over another');
 ok($sent[0]{recoveryToken}, '... with the token');
 is(rows(), '1:6 2:5', '... and done');
 
-ask('BEGIN', 'UPDATE t SET a = 7 WHERE _id = 1');
-sent();
+$session->errors('BEGIN', 'UPDATE t SET a = 7 WHERE _id = 1');
+recorded_commands($mongos);
 $mongod->fail_command(1, undef, 'commitTransaction');
-is(ask('COMMIT'), '', 'a connection lost with the commit');
-@sent = sent();
-is(names(@sent), 'commitTransaction commitTransaction', '... is sent again');
+is($session->errors('COMMIT'), '', 'a connection lost with the commit');
+@sent = recorded_commands($mongos);
+is(names_of(@sent), 'commitTransaction commitTransaction', '... is sent again');
 is_deeply($sent[1]{recoveryToken}, $sent[0]{recoveryToken}, '... with the token');
 is_deeply([ @{ $sent[1]{writeConcern} }{qw(w wtimeout)} ], [ 'majority', 10000 ], '... and asks a majority, with a limit of time');
 is(rows(), '1:7 2:5', '... and done');
 
 # ---------------------------- without a transaction -------------------------------
 
-sent();
-is(ask('INSERT INTO u VALUES (4, 4)', 'UPDATE u SET a = 8 WHERE _id = 4 RETURNING a', 'DELETE FROM u WHERE _id = 2'), '',
+recorded_commands($mongos);
+is($session->errors('INSERT INTO u VALUES (4, 4)', 'UPDATE u SET a = 8 WHERE _id = 4 RETURNING a', 'DELETE FROM u WHERE _id = 2'), '',
 	'writes without a transaction');
-@sent = sent();
-is(names(@sent), 'insert findAndModify delete', '... their commands');
+@sent = recorded_commands($mongos);
+is(names_of(@sent), 'insert findAndModify delete', '... their commands');
 is(scalar(grep { $_->{recoveryToken} || exists $_->{autocommit} } @sent), 0, '... of which none is in one');
 is(rows(), '1:7 4:8', '... are done');
-sent();
+recorded_commands($mongos);
 $mongod->fail_command(1, undef, 'insert');
-is(ask('INSERT INTO u VALUES (5, 5)'), '', 'a connection lost with an insert');
-@sent = sent();
+is($session->errors('INSERT INTO u VALUES (5, 5)'), '', 'a connection lost with an insert');
+@sent = recorded_commands($mongos);
 is_deeply([ @{ $sent[1] }{qw(lsid txnNumber)} ], [ @{ $sent[0] }{qw(lsid txnNumber)} ], '... which is repeated as the same write');
 is(rows(), '1:7 4:8 5:5', '... and done once');
 
@@ -117,12 +89,12 @@ is(rows(), '1:7 4:8 5:5', '... and done once');
 foreach my $statement (q{UPDATE u SET a = 9 WHERE _id = 4 RETURNING a}, q{DELETE FROM t WHERE _id = 4 RETURNING a})
 {
 	$mongod->fail_command(1, 61, 'findAndModify');
-	my $error = ask($statement);
+	my $error = $session->errors($statement);
 	like($error, qr/ERROR:  0A000: .*\nDETAIL:  MongoDB error 61 \(ShardKeyNotFound\).*\nHINT:  The collection is sharded, .*Add a condition on the shard key, .*leave out RETURNING/,
 		"without the shard key: $statement");
 	unlike($error, qr/WARNING/, '... which changes nothing, and warns of nothing');
 }
-is(ask(q{UPDATE u SET a = 9 WHERE _id = 4}, q{DELETE FROM u WHERE _id = 1}), '', 'and without RETURNING');
+is($session->errors(q{UPDATE u SET a = 9 WHERE _id = 4}, q{DELETE FROM u WHERE _id = 1}), '', 'and without RETURNING');
 is(rows(), '4:9 5:5', '... they are done');
 
 # ------------------------------ two of them --------------------------------------
@@ -137,7 +109,7 @@ my %proxies = (first => $mongos, second => $second);
 # sent_by: what each of them has got since this was last asked
 sub sent_by
 {
-	return map { my @commands = grep { name_of($_) } @{ MongoFdwTest::helper('recorded', port => $proxies{$_}) }; ($_ => \@commands) }
+	return map { my @commands = recorded_commands($proxies{$_}); ($_ => \@commands) }
 	  sort keys %proxies;
 }
 
@@ -151,7 +123,7 @@ foreach my $number (1 .. 12)
 	my %commands = sent_by();
 	my @used = grep { @{ $commands{$_} } } sort keys %commands;
 	is(scalar(@used), 1, "transaction $number uses one mongos");
-	is(names(@{ $commands{ $used[0] } }) =~ s/findAndModify/update/r, 'insert update find commitTransaction', '... for all its commands');
+	is(names_of(@{ $commands{ $used[0] } }) =~ s/findAndModify/update/r, 'insert update find commitTransaction', '... for all its commands');
 	$one->close;
 }
 is($node->safe_psql('postgres', 'SELECT count(*), min(a), max(a) FROM p WHERE _id > 100'), '12|2|2', '... and all are done');
@@ -167,7 +139,7 @@ MongoFdwTest::helper('end', port => $proxies{$pinned});
 $last->ask('COMMIT');
 is($last->{err}, '', 'the mongos of a transaction dies before COMMIT');
 %commands = sent_by();
-like(names(@{ $commands{$rest} }), qr/^commitTransaction( commitTransaction)?$/, '... another one gets the commit');
+like(names_of(@{ $commands{$rest} }), qr/^commitTransaction( commitTransaction)?$/, '... another one gets the commit');
 ok($commands{$rest}[0]{recoveryToken}, '... with the token');
 is($mongod->command('{"count": "t", "query": {"_id": 200, "a": 2}}', 'db')->{n}, 1, '... and the transaction is done');
 

@@ -22,50 +22,19 @@ $node->safe_psql('postgres', q{INSERT INTO t SELECT i, 0 FROM generate_series(1,
 
 my $session = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
 
-# sent: the commands that passed the proxy since this was last asked.
-sub sent
-{
-	my %greetings = map { $_ => 1 } qw(hello isMaster ismaster ping endSessions killSessions);
-	return grep { !grep { $greetings{$_} } keys %$_ } @{ MongoFdwTest::helper('recorded', port => $proxy) };
-}
-
-# name_of: a command's.
-my @COMMANDS = qw(getMore findAndModify insert update delete find aggregate killCursors commitTransaction abortTransaction);
-
-sub name_of
-{
-	my ($command) = @_;
-	return (grep { exists $command->{$_} } @COMMANDS)[0] // 'other';
-}
-
-sub names { return join(' ', map { name_of($_) } @_) }
-
-# ask: what goes wrong with the statements, one after the other.
-sub ask
-{
-	my $errors = '';
-
-	foreach (@_)
-	{
-		$session->ask($_);
-		$errors .= $session->{err};
-	}
-	return $errors;
-}
-
 sub rows { return $node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT _id), sum(a) FROM t') }
 
 my @sent;
 
 # --------------------------------- their fields ----------------------------------
 
-sent();
-is(ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'SELECT count(a) FROM t', 'INSERT INTO t VALUES (101, 1), (102, 1)',
+recorded_commands($proxy);
+is($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'SELECT count(a) FROM t', 'INSERT INTO t VALUES (101, 1), (102, 1)',
 		'UPDATE t SET a = 2 WHERE _id > 100', 'DELETE FROM t WHERE _id = 102',
 		'INSERT INTO t VALUES (101, 5), (103, 1) ON CONFLICT DO NOTHING',
 		q{UPDATE t SET b = 'x' WHERE _id = 103 RETURNING a}, 'COMMIT'), '', 'a transaction');
-@sent = sent();
-is(names(@sent), 'update find getMore getMore getMore getMore getMore getMore getMore getMore getMore getMore '
+@sent = recorded_commands($proxy);
+is(names_of(@sent), 'update find getMore getMore getMore getMore getMore getMore getMore getMore getMore getMore '
 	  . 'insert update delete update findAndModify commitTransaction', '... its commands')
   or diag(explain(\@sent));
 is(scalar(grep { $_->{startTransaction} } @sent), 1, '... one of which begins it');
@@ -84,10 +53,10 @@ is(join(' ', sort keys %{ $sent[1] }), '$clusterTime $db autocommit batchSize fi
 is(rows(), '102|102|4', 'all of it was done');
 
 # numbers grow, the session stays
-sent();
-ask('BEGIN', 'DELETE FROM t WHERE _id = 101', 'DELETE FROM t WHERE _id = 103', 'COMMIT');
-my @more = sent();
-is(names(@more), 'delete delete commitTransaction', 'another transaction');
+recorded_commands($proxy);
+$session->errors('BEGIN', 'DELETE FROM t WHERE _id = 101', 'DELETE FROM t WHERE _id = 103', 'COMMIT');
+my @more = recorded_commands($proxy);
+is(names_of(@more), 'delete delete commitTransaction', 'another transaction');
 is_deeply($more[1]{lsid}, $sent[0]{lsid}, '... in the same session');
 cmp_ok($more[1]{txnNumber}, '>', $sent[0]{txnNumber}, '... with a greater number');
 is($more[1]{txnNumber}, $more[0]{txnNumber}, '... in its second command');
@@ -107,24 +76,24 @@ sub whose
 }
 
 whose();
-ask('BEGIN', 'DELETE FROM t WHERE _id = -1', 'SELECT a FROM t WHERE _id <= 15', 'UPDATE t SET a = 0 WHERE _id = 1',
+$session->errors('BEGIN', 'DELETE FROM t WHERE _id = -1', 'SELECT a FROM t WHERE _id <= 15', 'UPDATE t SET a = 0 WHERE _id = 1',
 	'UPDATE t SET a = a + 0 WHERE _id = 1', 'INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING',
 	'DELETE FROM t WHERE _id = -1 RETURNING a', 'COMMIT');
 is(whose(), 'our delete our find our getMore our update our update our update our findAndModify '
 	  . 'our commitTransaction', 'all are ours, the first and the last, too');
 
 # a snapshot is asked for once
-ask('BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT a FROM t WHERE _id = 1', 'SELECT a FROM t WHERE _id = 2',
+$session->errors('BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT a FROM t WHERE _id = 1', 'SELECT a FROM t WHERE _id = 2',
 	'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT');
-@sent = sent();
-is(names(@sent), 'find find update commitTransaction', 'REPEATABLE READ');
+@sent = recorded_commands($proxy);
+is(names_of(@sent), 'find find update commitTransaction', 'REPEATABLE READ');
 is_deeply([ map { $_->{readConcern}{level} } @sent ], [ 'snapshot', undef, undef, undef ], '... one snapshot');
 is($sent[0]{txnNumber}, $_->{txnNumber}, '... in one transaction') foreach @sent;
 
 # the comment
 $node->safe_psql('postgres', q{ALTER SERVER behind_proxy OPTIONS (ADD comment 'of the test')});
-ask('BEGIN', 'UPDATE t SET a = 0 WHERE _id = 1', 'SELECT a FROM t WHERE _id = 2', 'DELETE FROM t WHERE _id = -1', 'COMMIT');
-is(join(' / ', map { $_->{comment} // 'none' } grep { !exists $_->{commitTransaction} } sent()),
+$session->errors('BEGIN', 'UPDATE t SET a = 0 WHERE _id = 1', 'SELECT a FROM t WHERE _id = 2', 'DELETE FROM t WHERE _id = -1', 'COMMIT');
+is(join(' / ', map { $_->{comment} // 'none' } grep { !exists $_->{commitTransaction} } recorded_commands($proxy)),
 	'of the test / of the test / of the test', 'the comment goes along');
 $node->safe_psql('postgres', q{ALTER SERVER behind_proxy OPTIONS (DROP comment)});
 is(rows(), '100|100|0', 'as before');
@@ -132,15 +101,15 @@ is(rows(), '100|100|0', 'as before');
 # ----------------------------- many, and large ones -------------------------------
 
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE t OPTIONS (SET batch_size '100000')});
-sent();
-is(ask('BEGIN', q{INSERT INTO t SELECT i, 1, 'there' FROM generate_series(1001, 1010) i},
+recorded_commands($proxy);
+is($session->errors('BEGIN', q{INSERT INTO t SELECT i, 1, 'there' FROM generate_series(1001, 1010) i},
 		q{INSERT INTO t SELECT i, 2, repeat('x', 60000) FROM generate_series(1001, 2000) i ON CONFLICT DO NOTHING},
 		'SELECT length(b) FROM t WHERE _id BETWEEN 1001 AND 1400', 'COMMIT'), '', 'a batch of 60 MB');
-@sent = sent();
-is(names(grep { name_of($_) ne 'getMore' } @sent), 'insert update update find commitTransaction', '... leaves in two messages');
+@sent = recorded_commands($proxy);
+is(names_of(grep { names_of($_) ne 'getMore' } @sent), 'insert update update find commitTransaction', '... leaves in two messages');
 is(scalar(map { @{ $_->{updates} // [] } } @sent), 1000, '... with all of its documents');
 is(rows(), '1100|1100|1990', '... of which those are passed over that are there');
-ask('BEGIN', 'DELETE FROM t WHERE _id = -1', 'DELETE FROM t WHERE _id > 100', 'COMMIT');
+$session->errors('BEGIN', 'DELETE FROM t WHERE _id = -1', 'DELETE FROM t WHERE _id > 100', 'COMMIT');
 is(rows(), '100|100|0', 'as before');
 
 # --------------------------------- what fails ------------------------------------
@@ -161,18 +130,12 @@ my %FAILURES = (
 	'one closed in a getMore' => [ 'SELECT a FROM t', qr/ERROR:  40001: could not read/, 'getMore', '"closeConnection": true' ],
 );
 
-# open_transactions: that MongoDB has.
-sub open_transactions
-{
-	return $mongod->command('{"serverStatus": 1}')->{transactions}{currentOpen} + 0;
-}
-
 # none_open: is that so soon?
 sub none_open
 {
 	foreach (1 .. 50)
 	{
-		return 1 if open_transactions() == 0;
+		return 1 if $mongod->open_transactions == 0;
 		sleep 0.1;
 	}
 	return 0;
@@ -186,31 +149,31 @@ foreach my $what (sort keys %FAILURES)
 	{
 		my $name = $savepoint ? "$what, in a savepoint" : $what;
 
-		is(ask('BEGIN', 'UPDATE t SET a = 8 WHERE _id = 2', 'INSERT INTO local VALUES (1)', 'DELETE FROM t WHERE _id = 4'), '',
+		is($session->errors('BEGIN', 'UPDATE t SET a = 8 WHERE _id = 2', 'INSERT INTO local VALUES (1)', 'DELETE FROM t WHERE _id = 4'), '',
 			"$name: begun");
-		ask($savepoint) if $savepoint;
+		$session->errors($savepoint) if $savepoint;
 		$mongod->command("{\"configureFailPoint\": \"failCommand\", \"mode\": {\"times\": 1}, "
 			  . "\"data\": {\"failCommands\": [\"$command\"], $how}}") if $command;
-		sent();
-		like(ask($sql), $error, "$name: the error");
-		is(scalar(grep { name_of($_) eq ($command // 'insert') } sent()), 1, "$name: sent once");
+		recorded_commands($proxy);
+		like($session->errors($sql), $error, "$name: the error");
+		is(scalar(grep { names_of($_) eq ($command // 'insert') } recorded_commands($proxy)), 1, "$name: sent once");
 		if ($savepoint)
 		{
-			ask('ROLLBACK TO s');
-			like(ask('SELECT a FROM t WHERE _id = 1'), qr/ERROR:  0A000|ERROR:  25P02/, "$name: nothing more can be read")
+			$session->errors('ROLLBACK TO s');
+			like($session->errors('SELECT a FROM t WHERE _id = 1'), qr/ERROR:  0A000|ERROR:  25P02/, "$name: nothing more can be read")
 			  if $sql !~ /^(DELETE|UPDATE|INSERT)/;
-			ask('ROLLBACK TO s');
-			like(ask('COMMIT'), qr/ERROR:  0A000: cannot commit/, "$name: nor committed");
+			$session->errors('ROLLBACK TO s');
+			like($session->errors('COMMIT'), qr/ERROR:  0A000: cannot commit/, "$name: nor committed");
 		}
 		else
 		{
-			like(ask('SELECT 1'), qr/ERROR:  25P02/, "$name: PostgreSQL's transaction has failed");
-			is(ask('ROLLBACK'), '', "$name: ROLLBACK");
+			like($session->errors('SELECT 1'), qr/ERROR:  25P02/, "$name: PostgreSQL's transaction has failed");
+			is($session->errors('ROLLBACK'), '', "$name: ROLLBACK");
 		}
 		ok(none_open(), "$name: MongoDB has no transaction any more");
 		$mongod->unblock_commands;
 		is(rows(), '100|100|0', "$name: nothing has been done");
-		is(ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT'), '', "$name: the next one");
+		is($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT'), '', "$name: the next one");
 	}
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM local'), '0', 'nor has PostgreSQL kept anything');
@@ -218,40 +181,40 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM local'), '0', 'nor has Pos
 # ------------------------- a connection cut between two ---------------------------
 
 # soon: the command is lost, or never left; nothing is done twice
-ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
+$session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
 MongoFdwTest::helper('cut', port => $proxy);
-my $cut = ask('UPDATE t SET a = a + 1 WHERE _id = 2');
+my $cut = $session->errors('UPDATE t SET a = a + 1 WHERE _id = 2');
 like($cut, qr/^$|ERROR:  40001/, 'a connection cut: a transient error, if any');
-is(ask('COMMIT'), '', '... and an end');
+is($session->errors('COMMIT'), '', '... and an end');
 ok(none_open(), '... in MongoDB, too');
 is(rows(), $cut eq '' ? '100|100|3' : '100|100|0', '... with all or nothing done');
-ask('UPDATE t SET a = 0 WHERE a <> 0');
+$session->errors('UPDATE t SET a = 0 WHERE a <> 0');
 
 # later: it is seen, and the transaction goes on over another, being MongoDB's
 foreach my $next ('UPDATE t SET a = a + 1 WHERE _id = 2', 'SELECT a FROM t WHERE _id = 1')
 {
-	ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
+	$session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
 	MongoFdwTest::helper('cut', port => $proxy);
 	sleep 1.3;
-	sent();
-	is(ask($next, 'UPDATE t SET a = a + 1 WHERE _id = 3', 'COMMIT'), '', "cut a second before $next");
-	@sent = sent();
+	recorded_commands($proxy);
+	is($session->errors($next, 'UPDATE t SET a = a + 1 WHERE _id = 3', 'COMMIT'), '', "cut a second before $next");
+	@sent = recorded_commands($proxy);
 	is(scalar(grep { $_->{startTransaction} } @sent), 0, '... goes on in the same transaction');
 	is(rows(), $next =~ /^U/ ? '100|100|4' : '100|100|3', '... each once');
-	ask('UPDATE t SET a = 0 WHERE a <> 0');
+	$session->errors('UPDATE t SET a = 0 WHERE a <> 0');
 }
 
 # a rollback after it
-ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
+$session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
 MongoFdwTest::helper('cut', port => $proxy);
-ask('ROLLBACK');
+$session->errors('ROLLBACK');
 ok(none_open(), 'cut before ROLLBACK: MongoDB has no transaction any more');
 is(rows(), '100|100|0', '... and nothing is done');
 
 # with it
-ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1');
+$session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1');
 $mongod->fail_command(1, undef, 'abortTransaction');
-is(ask('ROLLBACK'), '', 'a connection closed in place of a reply to ROLLBACK: no warning');
+is($session->errors('ROLLBACK'), '', 'a connection closed in place of a reply to ROLLBACK: no warning');
 ok(none_open(), '... and MongoDB has no transaction any more');
 
 # ------------------------------- what is cancelled --------------------------------
@@ -266,17 +229,17 @@ foreach my $long (@LONG)
 {
 	my ($command, $sql) = @$long;
 
-	ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'DELETE FROM t WHERE _id = 2');
+	$session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'DELETE FROM t WHERE _id = 2');
 	$mongod->block_commands(20_000, $command);
-	ask(q{SET LOCAL statement_timeout = '300ms'});
+	$session->errors(q{SET LOCAL statement_timeout = '300ms'});
 	my $start = time;
-	like(ask($sql), qr/ERROR:  57014/, "$sql: cancelled");
+	like($session->errors($sql), qr/ERROR:  57014/, "$sql: cancelled");
 	cmp_ok(time - $start, '<', 5, '... at once');
-	ask('ROLLBACK');
+	$session->errors('ROLLBACK');
 	ok(none_open(), '... and MongoDB has ended the transaction');
 	$mongod->unblock_commands;
 	is(rows(), '100|100|0', '... with all that it did');
-	is(ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT'), '', '... the next one');
+	is($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT'), '', '... the next one');
 }
 
 # killed: MongoDB is told by the backend that goes
@@ -289,26 +252,26 @@ is(rows(), '100|100|0', '... with all that it did');
 
 # -------------------------------- what stays as it was ----------------------------
 
-like(ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2', q{PREPARE TRANSACTION 'x'}),
+like($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2', q{PREPARE TRANSACTION 'x'}),
 	qr/ERROR:  0A000: cannot PREPARE/, 'PREPARE TRANSACTION is refused');
-ask('ROLLBACK');
+$session->errors('ROLLBACK');
 is(rows(), '100|100|0', '... and nothing is done');
 
 # two transactions that want the same
 my $other = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
-ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
+$session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2');
 $other->ask($_) foreach 'BEGIN', 'UPDATE t SET a = 3 WHERE _id = 3', 'UPDATE t SET a = 3 WHERE _id = 2';
 like($other->{err}, qr/ERROR:  40001: could not update/, 'a write conflict in a second command');
 $other->ask('ROLLBACK');
-is(ask('COMMIT'), '', '... lets the other one commit');
+is($session->errors('COMMIT'), '', '... lets the other one commit');
 is(rows(), '100|100|2', '... and it alone');
 $other->close;
-ask('UPDATE t SET a = 0 WHERE a <> 0');
+$session->errors('UPDATE t SET a = 0 WHERE a <> 0');
 
 # compressed messages
 create_server($node, 'compressed', $mongod, replica_set => 'rs', compressors => 'zlib');
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE c (_id int, a int) SERVER compressed OPTIONS (database 'db', collection 't')});
-is(ask('BEGIN', 'UPDATE c SET a = 1 WHERE _id = 1', 'UPDATE c SET a = 1 WHERE _id = 2', 'SELECT sum(a) FROM c', 'COMMIT'), '',
+is($session->errors('BEGIN', 'UPDATE c SET a = 1 WHERE _id = 1', 'UPDATE c SET a = 1 WHERE _id = 2', 'SELECT sum(a) FROM c', 'COMMIT'), '',
 	'with compression');
 is(rows(), '100|100|2', '... all is done');
 

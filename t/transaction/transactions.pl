@@ -15,26 +15,12 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE here (n int);
 	INSERT INTO accounts SELECT g, 100 FROM generate_series(1, 10) g});
 
-sub run_sql
-{
-	my ($sql) = @_;
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return ($stdout, $stderr);
-}
-
 sub balance
 {
 	my ($id) = @_;
 	my $reply = $set->primary->command("{\"find\": \"accounts\", \"filter\": {\"_id\": $id}}", 'db');
 	my $document = $reply->{cursor}{firstBatch}[0];
 	return defined $document ? $document->{balance} : undef;
-}
-
-# open_transactions: those that MongoDB keeps for somebody
-sub open_transactions
-{
-	my $status = $set->primary->command('{"serverStatus": 1}');
-	return $status->{transactions}{currentOpen};
 }
 
 my ($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = balance - 10 WHERE _id = 1;
@@ -52,7 +38,7 @@ like($stderr, qr/23505: could not insert into foreign table "accounts", row 3/, 
 is(balance(20), undef, '... and nothing of the statement stays');
 ($stdout, $stderr) = run_sql(q{BEGIN; DELETE FROM accounts; INSERT INTO here VALUES ('x'); COMMIT});
 is(balance(1), 90, 'an error elsewhere undoes the writes');
-is(open_transactions(), 0, 'no transaction is left open');
+is($set->primary->open_transactions, 0, 'no transaction is left open');
 
 # ON CONFLICT does not end the transaction
 is($node->safe_psql('postgres', q{BEGIN; INSERT INTO accounts VALUES (1, 5), (30, 5), (30, 6) ON CONFLICT DO NOTHING;
@@ -139,14 +125,12 @@ is(balance(3), 2, '... rolls back');
 	COMMIT});
 is($stdout, 100, 'REPEATABLE READ');
 {
-	my $reader = background_query($node, q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(balance) FROM accounts;
-		SELECT pg_sleep(2); SELECT sum(balance) FROM accounts; COMMIT; SELECT sum(balance) FROM accounts});
-	sleep 1;
-	$node->safe_psql('postgres', 'UPDATE accounts SET balance = balance + 1000 WHERE _id = 5');
-	my ($status, $out) = $reader->finish;
-	my @sums = grep { /^\d+$/ } split /\n/, $out;
-	is($sums[1], $sums[0], 'REPEATABLE READ reads one snapshot');
-	is($sums[2], $sums[0] + 1000, '... until it ends');
+	my $reader = MongoFdwTest::Session->new($node);
+	my $sum = $reader->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(balance) FROM accounts');
+	sql('UPDATE accounts SET balance = balance + 1000 WHERE _id = 5');
+	is($reader->ask('SELECT sum(balance) FROM accounts'), $sum, 'REPEATABLE READ reads one snapshot');
+	is($reader->ask('COMMIT; SELECT sum(balance) FROM accounts'), $sum + 1000, '... until it ends');
+	$reader->close;
 }
 
 # conflicts
@@ -161,21 +145,22 @@ is($stdout, 100, 'REPEATABLE READ');
 	($stdout, $stderr) = run_sql(q{SET statement_timeout = 300; UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
 	like($stderr, qr/57014/, '... or until it is cancelled');
 	my $second = background_query($node, q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6 RETURNING balance});
-	sleep 1;
+	becomes(sub { sql(q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'UPDATE % RETURNING balance'}) });
 	$first->ask('COMMIT');
 	(undef, $stdout, $stderr) = $second->finish;
 	is($stdout . $stderr, "102\n", '... or until the other has ended');
 	is(balance(6), 102, '... and changes what that left');
-	is(open_transactions(), 0, 'no attempt stays open');
+	is($set->primary->open_transactions, 0, 'no attempt stays open');
 }
 {
-	my $first = background_query($node, q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; SELECT pg_sleep(14); ROLLBACK});
-	sleep 1;
+	my $first = MongoFdwTest::Session->new($node);
+	$first->ask('BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6');
 	my $started = time;
 	($stdout, $stderr) = run_sql(q{DELETE FROM accounts WHERE _id = 6});
 	like($stderr, qr/40001: could not delete from/, 'nothing waits for long, as MongoDB sees no deadlocks');
-	cmp_ok(abs(time - $started - 10), '<', 2, '... but ten seconds');
-	$first->finish;
+	my $waited = time - $started;
+	ok($waited > 9 && $waited < 15, '... but ten seconds') or diag("waited $waited s");
+	$first->close;
 }
 
 # a cancelled statement, a killed backend: MongoDB's transaction ends with it
@@ -190,12 +175,11 @@ is($stdout, 100, 'REPEATABLE READ');
 	$primary->unblock_commands;
 	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = balance + 5 WHERE _id = 7; SELECT balance FROM accounts WHERE _id = 7'),
 		105, '... and leaves no lock behind');
-	is(open_transactions(), 0, '... and no transaction');
+	is($set->primary->open_transactions, 0, '... and no transaction');
 
-	my $victim = background_query($node, q{BEGIN; UPDATE accounts SET balance = 0 WHERE _id = 8; SELECT pg_sleep(60)});
-	sleep 1;
-	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()});
-	$victim->finish;
+	my $victim = MongoFdwTest::Session->new($node);
+	$victim->ask('BEGIN; UPDATE accounts SET balance = 0 WHERE _id = 8');
+	is(sql("SELECT pg_terminate_backend(@{[ $victim->pid ]}, 60000)"), 't', 'a backend is terminated');
 	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = balance + 5 WHERE _id = 8; SELECT balance FROM accounts WHERE _id = 8'),
 		105, 'a terminated backend aborts its transaction');
 }
@@ -225,12 +209,10 @@ is($stdout, 100, 'REPEATABLE READ');
 
 # an election in the middle
 {
-	my $writer = background_query($node, q{\set VERBOSITY verbose
-		BEGIN; UPDATE accounts SET balance = 0 WHERE _id = 10; SELECT pg_sleep(4); UPDATE accounts SET balance = 0 WHERE _id = 3; COMMIT});
-	sleep 1.5;
+	my $writer = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
+	$writer->ask('BEGIN; UPDATE accounts SET balance = 0 WHERE _id = 10');
 	$set->step_down;
-	my ($status, $out, $error) = $writer->finish;
-	like($error, qr/40001/, 'a transaction that an election ended is a serialization failure');
+	like($writer->errors('UPDATE accounts SET balance = 0 WHERE _id = 3; COMMIT'), qr/40001/, 'a transaction that an election ended is a serialization failure');
 	is(balance(10), 100, '... and has left nothing');
 	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = 5 WHERE _id = 10; SELECT balance FROM accounts WHERE _id = 10'), 5, 'the next one reaches the new primary');
 }

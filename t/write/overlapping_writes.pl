@@ -34,28 +34,14 @@ $node->safe_psql('postgres', q{CREATE SEQUENCE made;
 	CREATE FUNCTION stops(i bigint, at bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS
 		'BEGIN IF i = at THEN RAISE division_by_zero; END IF; RETURN i; END'});
 
-sub run_sql
-{
-	my ($sql) = @_;
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", on_error_stop => 0);
-	return ($stdout, $stderr);
-}
-
 sub rows { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT _id) FROM $_[0].things") }
-
-sub sent
-{
-	my ($server) = @_;
-	return grep { exists $_->{insert} || exists $_->{update} || exists $_->{delete} }
-		@{ MongoFdwTest::helper('recorded', port => $proxies{$server}) };
-}
 
 sub begin_anew
 {
 	$alone->unblock_commands;
 	$member->unblock_commands;
 	$node->safe_psql('postgres', q{TRUNCATE alone.things; TRUNCATE off.things; TRUNCATE alone.others; ALTER SEQUENCE made RESTART});
-	sent($_) foreach keys %proxies;
+	recorded_writes($_) foreach values %proxies;
 }
 
 sub made { return $node->safe_psql('postgres', 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM made') }
@@ -69,12 +55,12 @@ my $deadline = time + 10;
 sleep 0.02 until made() >= 20 || time > $deadline;
 sleep 0.3;
 is(made(), 20, 'a second batch is made while the first is on its way, and no third');
-is(scalar(sent('alone')), 1, '... which is one message');
+is(scalar(recorded_writes($proxies{alone})), 1, '... which is one message');
 $alone->unblock_commands;
 my (undef, undef, $stderr) = $insert->finish;
 is($stderr, '', 'the statement ends well');
 is(rows('alone'), '45|45', '... with all of its rows');
-is(join(' ', map { scalar @{ $_->{documents} } } sent('alone')), '10 10 10 5', '... in batches');
+is(join(' ', map { scalar @{ $_->{documents} } } recorded_writes($proxies{alone})), '10 10 10 5', '... in batches');
 
 # COPY, UPDATE and DELETE by rows
 begin_anew();
@@ -82,7 +68,7 @@ $node->safe_psql('postgres', q{COPY alone.things (_id) FROM PROGRAM 'seq 1 45'})
 is(rows('alone'), '45|45', 'COPY');
 $node->safe_psql('postgres', q{UPDATE alone.things SET n = _id + length(md5(_id::text)) - 32});
 is($node->safe_psql('postgres', 'SELECT count(*), sum(n), sum(_id) FROM alone.things'), '45|1035|1035', 'UPDATE by rows');
-is(scalar(sent('alone')), 10, '... in batches');
+is(scalar(recorded_writes($proxies{alone})), 10, '... in batches');
 $node->safe_psql('postgres', q{DELETE FROM alone.things WHERE length(md5(_id::text)) = 32 AND _id > 20});
 is(rows('alone'), '20|20', 'DELETE by rows');
 
@@ -127,7 +113,7 @@ my ($out, $err) = run_sql('INSERT INTO alone.things SELECT CASE i WHEN 13 THEN 1
 like($err, qr/ERROR:  23505: could not insert into foreign table "things", row 13\n.*rows of this statement already written: 12/s,
 	'an error in a batch names its row');
 like($err, qr/12 documents had been written/, '... and the WARNING tells what stays');
-is(scalar(sent('alone')), 2, '... and nothing is sent after it');
+is(scalar(recorded_writes($proxies{alone})), 2, '... and nothing is sent after it');
 is(rows('alone'), '12|12', '... nor written');
 
 begin_anew();
@@ -138,7 +124,7 @@ is(rows('alone'), '2|2', '... and nothing follows');
 begin_anew();
 ($out, $err) = run_sql('INSERT INTO parts SELECT i % 2, CASE i WHEN 1004 THEN 1002 ELSE i END, i FROM generate_series(1001, 1095) i');
 like($err, qr/ERROR:  23505: could not insert into foreign table "part_1", row 2\n/, 'nor do partitions hide it');
-is(join(' ', map { $_->{insert} } sent('alone')), 'part_2 part_1', '... whose batches are not sent any more');
+is(join(' ', map { $_->{insert} } recorded_writes($proxies{alone})), 'part_2 part_1', '... whose batches are not sent any more');
 
 # ... nor do its words go to who may read the other partition only
 begin_anew();

@@ -26,22 +26,6 @@ sub table
 		  . "OPTIONS (database 'db', collection '$name', batch_size '10')");
 }
 
-# sent: the writes that passed the proxy since this was last asked.
-sub sent
-{
-	my $port = shift // $proxy;
-	return grep { exists $_->{insert} || exists $_->{update} || exists $_->{delete} }
-		@{ MongoFdwTest::helper('recorded', port => $port) };
-}
-
-# run_sql: what psql says.
-sub run_sql
-{
-	my ($sql) = @_;
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", on_error_stop => 0);
-	return ($stdout, $stderr);
-}
-
 sub rows { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT _id), sum(a) FROM $_[0]") }
 
 # ------------------------------- what is sent ----------------------------------
@@ -52,7 +36,7 @@ my $to_member = $proxy;
 my @sent;
 
 $node->safe_psql('postgres', 'INSERT INTO member SELECT i, 1 FROM generate_series(1, 25) i');
-@sent = sent();
+@sent = recorded_writes($proxy);
 is(scalar(@sent), 3, 'a message a batch');
 is(join(' ', map { scalar @{ $_->{documents} } } @sent), '10 10 5', '... with its documents');
 is(join(' ', sort keys %{ $sent[0] }), '$db documents insert lsid ordered txnNumber', '... and no other field');
@@ -62,7 +46,7 @@ is_deeply($sent[2]{lsid}, $sent[0]{lsid}, '... in one session');
 $node->safe_psql('postgres', q{SELECT count(*) FROM member; INSERT INTO member VALUES (26, 1);
 	UPDATE member SET a = a + 1 WHERE _id = 26; UPDATE member SET b = 'x' WHERE a = 1; UPDATE member SET b = b || 'y' WHERE _id < 3;
 	DELETE FROM member WHERE _id = 26; DELETE FROM member WHERE b = 'z'});
-@sent = sent();
+@sent = recorded_writes($proxy);
 is(join(' ', map { $_->{txnNumber} // 'none' } @sent), '1 2 none 3 4 none',
 	'numbers where MongoDB can recognize a repetition') or diag(explain(\@sent));
 is_deeply($_->{lsid}, $sent[0]{lsid}, '... in one session') foreach @sent[ 1 .. 5 ];
@@ -72,12 +56,12 @@ is(rows('member'), '25|25|25', 'all of it was done');
 table('alone', $alone);
 my $to_alone = $proxy;
 $node->safe_psql('postgres', q{INSERT INTO alone SELECT i, 1 FROM generate_series(1, 3) i});
-@sent = sent();
+@sent = recorded_writes($proxy);
 is(join(' ', sort keys %{ $sent[0] }), '$db documents insert lsid ordered', 'a standalone server has no numbers');
 
 $node->safe_psql('postgres', q{ALTER SERVER server_alone OPTIONS (ADD write_concern '1', ADD comment 'of the test')});
 $node->safe_psql('postgres', 'INSERT INTO alone VALUES (4, 1)');
-@sent = sent();
+@sent = recorded_writes($proxy);
 is_deeply($sent[0]{writeConcern}, { w => 1 }, 'the write concern goes along');
 is($sent[0]{comment}, 'of the test', '... and the comment');
 $node->safe_psql('postgres', q{ALTER SERVER server_alone OPTIONS (DROP write_concern, DROP comment)});
@@ -122,10 +106,10 @@ foreach my $fault (@FAULTS)
 		my $name = "MongoDB $what: $sql";
 		my $has_begun = $how !~ /10107/;
 
-		sent($to_member);
+		recorded_writes($to_member);
 		fail($primary, $command, $how, 1);
 		my ($out, $err) = run_sql($sql);
-		@sent = grep { exists $_->{$command} } sent($to_member);
+		@sent = grep { exists $_->{$command} } recorded_writes($to_member);
 		if ($many && $has_begun)
 		{
 			like($err, qr/ERROR/, "$name: an error, as it may not be repeated");
@@ -206,13 +190,13 @@ $session->close;
 
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE alone OPTIONS (SET batch_size '1000')});
 $node->safe_psql('postgres', 'TRUNCATE alone');
-sent($to_alone);
+recorded_writes($to_alone);
 is($node->safe_psql('postgres', q{WITH i AS (INSERT INTO alone SELECT i, 1, repeat('x', 60000) FROM generate_series(1, 1000) i
 	ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) FROM i}), '1000', 'RETURNING row by row');
 $node->safe_psql('postgres', 'DELETE FROM alone WHERE _id % 10 <> 3');
-sent($to_alone);
+recorded_writes($to_alone);
 $node->safe_psql('postgres', q{INSERT INTO alone SELECT i, 2, repeat('x', 60000) FROM generate_series(1, 1000) i ON CONFLICT DO NOTHING});
-@sent = sent($to_alone);
+@sent = recorded_writes($to_alone);
 is(scalar(@sent), 2, 'a batch of 60 MB leaves in two messages');
 is(scalar(map { @{ $_->{documents} } } @sent), 1000, '... with all of its documents');
 is(rows('alone'), '1000|1000|1900', '... of which those are passed over that are there');
