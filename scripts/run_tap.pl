@@ -7,9 +7,9 @@
 # fails also its failing assertions, their diagnostics and the path of the whole output.
 # Writes "passed failed" to the file named by the first argument.
 #
-# $TEST_JOBS files run at a time, by default as many as there are processors.
-# Each has its own servers.  Files that measure time run after the others, one
-# after another.
+# $TEST_JOBS files run at a time.  Most wait more than they compute, so by default these are
+# one and a half for each processor.  Each has its own servers.  Files that measure time run
+# after the others, one after another.
 
 use strict;
 use warnings;
@@ -22,13 +22,18 @@ use TAP::Parser;
 use Time::HiRes qw(time);
 
 my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 1800;    # seconds a file may take, on a busy machine, too
-my $JOBS = $ENV{TEST_JOBS} || `nproc` || 1;
+my $JOBS = $ENV{TEST_JOBS} || int(1.5 * (`nproc` || 1) + 0.5);
 
-# Files that compare durations, or must run undisturbed.
-my %ALONE = map { $_ => 1 } qw(cancel append parallel partitions batched_joins_interrupted);
+# Files that run undisturbed, because they compare durations.
+my %ALONE = (
+	cancel => 'a cancel within 100 ms',
+	append => 'scans that wait at the same time, against one after another',
+	parallel => 'with workers, against without',
+	partitions => 'partitions that wait at the same time, against one after another',
+	batched_joins_interrupted => 'a batch that is cancelled meanwhile');
 
-# Files that take minutes; they start first, so that they are not the last to end.
-my %FIRST = map { $_ => 1 } qw(random fuzz);
+# Files that take longest; they start first, so that they are not the last to end.
+my @LONGEST = qw(random fuzz tpch row_security commit_outcomes order_of_writes parameters bank_transfer);
 
 # Folders of "t" whose tests have targets of their own, or that have none.
 my %APART = map { $_ => 1 } qw(t/lib t/faults t/moment t/soak);
@@ -40,10 +45,28 @@ sub find_tests
 	my ($name) = @_;
 
 	return $name unless -d $name;
-	return map { find_tests($_) } grep { -d && !$APART{$_} } sort glob 't/*' if $name eq 't';
+	if ($name eq 't')
+	{
+		die "a test is in no folder\n" if glob 't/*.*';
+		return map { find_tests($_) } grep { !$APART{$_} } sort glob 't/*';
+	}
 	chomp(my @programs = `$^X t/lib/launch.pl`);
 	my %program = map { $_ => 1 } @programs;
 	return grep { /\.pl$/ || $program{$_} } sort glob "$name/*.p[ly]";
+}
+
+# make_template
+#	Makes the cluster of which the clusters of tests are copies, since initdb takes longer than
+#	a short test.  PostgreSQL::Test does that since PostgreSQL 17, MongoFdwTest.pm before.
+sub make_template
+{
+	my $folder = getcwd . '/tmp_check/template';
+
+	# as PostgreSQL::Test calls it
+	local $ENV{LC_MESSAGES} = 'C';
+	system("initdb -D $folder -A trust -N >tmp_check/log/initdb 2>&1") == 0
+	  or die "initdb failed, see tmp_check/log/initdb\n";
+	return $folder;
 }
 
 # run_file
@@ -184,10 +207,14 @@ foreach my $file (@files)
 	# PostgreSQL::Test names a test's folders and logs after it, without its folder
 	die "two tests are named $name" if $seen{$name}++;
 	if ($ALONE{$name}) { push @alone, $file; }
-	elsif ($FIRST{$name}) { unshift @together, $file; }
 	else { push @together, $file; }
 }
+foreach my $name (reverse @LONGEST)
+{
+	@together = sort { ($b =~ m{/$name\.}) <=> ($a =~ m{/$name\.}) } @together;
+}
 make_path('tmp_check/log');
+$ENV{INITDB_TEMPLATE} = make_template();
 
 my ($passed, $failed) = run_files($JOBS, $width, @together);
 my ($passed_alone, $failed_alone) = run_files(1, $width, @alone);
