@@ -4,7 +4,7 @@
 #	make, make install, make installcheck, make clean
 # From a clean clone on Debian 12 the laboratory goals set up everything
 # themselves, in .lab/:
-#	make demo, make test, make lint, make indent, make sanitize, make faults,
+#	make demo, make test, make check, make lint, make indent, make sanitize, make faults,
 #	make valgrind, make soak, make moment, make suites, make smith, make sysbench, make bench,
 #	make lab,
 #	make lab-stop
@@ -17,14 +17,14 @@ ifeq ($(origin SECONDS),environment)
 SECONDS =
 endif
 
-LAB_GOALS = demo test lint indent sanitize faults valgrind soak moment suites smith sysbench lab lab-stop lab-clean bench \
+LAB_GOALS = demo test check lint indent sanitize faults valgrind soak moment suites smith sysbench lab lab-stop lab-clean bench \
 	matrix packages roots-clean dist
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
 
 .PHONY: $(LAB_GOALS)
 
-demo test lint indent sanitize faults valgrind suites smith sysbench lab matrix packages:
+demo test check lint indent sanitize faults valgrind suites smith sysbench lab matrix packages:
 	@bash scripts/$@.sh
 
 # SCALE=0.1 for a tenth of the documents, ROUNDS=, SECONDS= a round, ONLY=name
