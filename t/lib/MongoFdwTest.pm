@@ -758,11 +758,16 @@ sub asked
 
 	$self->snapshot;
 	my $rows = MongoFdwTest::sql(($schema ? "SET search_path = $schema, public; " : '') . $sql);
-	my $commands = $self->changes->{commands};
-	return ($rows, reads_in($commands), $commands->{getMore} // 0);
+	return ($rows, $self->reads);
 }
 
-sub reads_in { my ($commands) = @_; return List::Util::sum0(map { $commands->{$_} // 0 } qw(find aggregate count)) }
+# reads
+#	Returns how many commands that read MongoDB got since snapshot(), and how many getMores.
+sub reads
+{
+	my $commands = shift->changes->{commands};
+	return (List::Util::sum0(map { $commands->{$_} // 0 } qw(find aggregate count)), $commands->{getMore} // 0);
+}
 
 # block_commands, unblock_commands
 #	Make MongoDB wait before it replies to these commands, or stop that.
