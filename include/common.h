@@ -258,19 +258,19 @@ typedef struct BsonArray
 	mongo_array_append_template_values(array, text, MONGO_VALUES(__VA_ARGS__))
 
 extern void mongo_append_template_values(bson_t *document, const char *text,
-										const BsonValue *values, int nvalues);
-extern void mongo_append_member_values(bson_t *document, const char *key, const char *text,
-									  const BsonValue *values, int nvalues);
-extern bson_t *mongo_from_template_values(const char *text,
 										 const BsonValue *values, int nvalues);
+extern void mongo_append_member_values(bson_t *document, const char *key, const char *text,
+									   const BsonValue *values, int nvalues);
+extern bson_t *mongo_from_template_values(const char *text,
+										  const BsonValue *values, int nvalues);
 extern void mongo_append_condition(bson_t *document, const char *path,
-								  const char *operator_name, bson_value_t value);
+								   const char *operator_name, bson_value_t value);
 extern bson_value_t mongo_field_path(const char *path);
 extern bson_value_t mongo_first_value(const bson_t *document);
 extern BsonArray mongo_array_create(void);
 extern void mongo_array_append(BsonArray *array, bson_value_t value);
 extern void mongo_array_append_template_values(BsonArray *array, const char *text,
-											  const BsonValue *values, int nvalues);
+											   const BsonValue *values, int nvalues);
 extern void mongo_array_begin_document(BsonArray *array, bson_t *document);
 extern void mongo_array_end_document(BsonArray *array, bson_t *document);
 

@@ -446,12 +446,12 @@ count_values(UserMapping *user, const MongoTableOptions *options, const MongoInd
 	mongo_array_append_template(&stages, "{$group: {_id: @1}}", mongo_field_path(index->keys[0].path));
 	mongo_array_append_template(&stages, "{$limit: @1}", mongo_int32(MOST_VALUES));
 	mongo_array_append_template(&stages,
-							   "{$group: {_id: null, all: {$sum: 1},"
-							   " read: {$sum: {$cond: [{$in: [{$type: '$_id'}, @1]}, 1, 0]}}}}",
-							   mongo_array(aliases.bson));
+								"{$group: {_id: null, all: {$sum: 1},"
+								" read: {$sum: {$cond: [{$in: [{$type: '$_id'}, @1]}, 1, 0]}}}}",
+								mongo_array(aliases.bson));
 	command = mongo_aggregate_command(options, stages.bson);
 	mongo_append_template(command, "{hint: @1, maxTimeMS: @2, cursor: {}}",
-						 mongo_utf8(index->name), mongo_int32(COUNTING_MS));
+						  mongo_utf8(index->name), mongo_int32(COUNTING_MS));
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(options->database),
 							  command, NULL);
 	if (!bson_iter_init(&iter, reply) ||

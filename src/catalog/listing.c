@@ -300,8 +300,8 @@ mongo_list_indexes(UserMapping *user, const char *database, const char *collecti
 				   MongoStatistics *indexes, const char **refusal)
 {
 	const bson_t *command = mongo_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
-											   mongo_utf8(mongo_to_utf8(collection)),
-											   mongo_int32(BATCH_SIZE));
+												mongo_utf8(mongo_to_utf8(collection)),
+												mongo_int32(BATCH_SIZE));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
 											mongo_to_utf8(database), command, NULL);
 	bson_iter_t iter;

@@ -36,7 +36,7 @@ mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 	/* $sample sorts if the sample is a large part of the collection */
 	command = mongo_aggregate_command(options, pipeline.bson);
 	mongo_append_template(command, batch > 0 ? "{allowDiskUse: true, cursor: {batchSize: @1}}" :
-						 "{allowDiskUse: true, cursor: {}}", mongo_int32(batch));
+						  "{allowDiskUse: true, cursor: {}}", mongo_int32(batch));
 	return mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
 		.user = user,
 		.database = mongo_to_utf8(options->database),
@@ -118,7 +118,7 @@ mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options)
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	bson_t	   *command = mongo_from_template("{count: @1, readConcern: {level: 'local'}}",
-											 mongo_utf8(mongo_to_utf8(options->collection)));
+											  mongo_utf8(mongo_to_utf8(options->collection)));
 	const bson_t *reply;
 	bson_iter_t iter;
 	bson_iter_t count;

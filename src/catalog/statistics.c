@@ -70,7 +70,7 @@ fetch_multikey(UserMapping *user, const char *database, const char *collection,
 {
 	const bson_t *command =
 		mongo_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
-						   mongo_utf8(mongo_to_utf8(collection)), mongo_utf8(utf8_name));
+							mongo_utf8(mongo_to_utf8(collection)), mongo_utf8(utf8_name));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
 											mongo_to_utf8(database), command, NULL);
 	bson_iter_t iter;
