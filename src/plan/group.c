@@ -30,14 +30,12 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_type_d.h"
 #include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /* ----- Aggregate functions: their accumulators, and results from these ------ */
 

@@ -216,13 +216,6 @@ mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 	" {$cond: [{$regexMatch: {input: @1, regex: @2}}, [@1, {$toObjectId: @1}], @1]}]}]}}"
 #define OBJECTID_PATTERN	"^[0-9a-f]{24}\\z"
 
-/* A stage that is held until after consecutive lookups. */
-typedef struct HeldStage
-{
-	const char *name;
-	const bson_t *specification;
-} HeldStage;
-
 /*
  * Returns a query filter for outer keys that are not null.  It is an expression, which uses no
  * index: with {$ne: null}, MongoDB would read the whole collection through an index on the key, if
@@ -244,34 +237,10 @@ static void
 hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
 			   const bson_t *specification)
 {
-	HeldStage  *stage;
-
-	if (join->form != MONGO_LOOKUP_PLAIN)
-	{
+	if (join->form == MONGO_LOOKUP_PLAIN)
+		mongo_pipeline_hold(pipeline, name, specification);
+	else
 		mongo_pipeline_append(pipeline, name, specification);
-		return;
-	}
-	stage = palloc(sizeof(HeldStage));
-	stage->name = name;
-	stage->specification = specification;
-	pipeline->held = lappend(pipeline->held, stage);
-}
-
-/*
- * mongo_settle_lookups
- *		Appends the stages that were held so that lookups stand in a row.
- *
- * Called before anything else is appended to the pipeline of a join.
- */
-void
-mongo_settle_lookups(MongoPipeline *pipeline)
-{
-	foreach_ptr(HeldStage, stage, pipeline->held)
-	{
-		mongo_pipeline_append(pipeline, stage->name, stage->specification);
-	}
-	pipeline->held = NIL;
-	pipeline->arrays = NIL;
 }
 
 /* Appends a stage for clauses; returns false if one of them is not exact. */
@@ -526,7 +495,7 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 	bson_t	   *lookup;
 
 	if (!is_plain || needs_unwinding(join, pipeline))
-		mongo_settle_lookups(pipeline);
+		mongo_pipeline_settle(pipeline);
 	if (!is_plain && !is_pipeline)
 		mongo_pipeline_append(pipeline, "$match", key_not_null(join));
 	if (join->form == MONGO_LOOKUP_PARENT)
@@ -802,7 +771,7 @@ make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *claus
 		 mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)))
 		return false;
 	settled = mongo_pipeline_copy(&join->pipeline);
-	mongo_settle_lookups(&settled);
+	mongo_pipeline_settle(&settled);
 	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
 }
 

@@ -5,7 +5,8 @@
  *
  * Considers a scan of the whole table, scans for each outer row by an index, scans in an order
  * that MongoDB has, and scans that parallel processes share.  relation.c has estimated the table
- * before; index.c knows what indexes find, order.c which orders MongoDB has.
+ * before; index.c knows what indexes find, order.c which orders MongoDB has, and cost.c what a scan
+ * costs.
  *
  * The callback mongo_get_foreign_paths() is at the end, below the parts that add these paths.
  *
@@ -25,7 +26,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
-/* ------------ Paths over one foreign table, and what they cost ------------ */
+/* ------------- A scan for each outer row, or value of a parameter ------------ */
 
 /* A way to parameterize a scan of the table. */
 typedef struct Parameterization
@@ -37,41 +38,6 @@ typedef struct Parameterization
 	List	   *clauses;		/* RestrictInfo *, if the pipeline's
 								 * parameters have no value without outer rows */
 } Parameterization;
-
-/*
- * mongo_foreign_path
- *		Returns a ForeignPath of 'rel' with this target, or with the relation's own if that is
- *		NULL.
- *
- * 'private' is fdw_private, which is one of: NIL; an IntList if LIMIT and OFFSET are pushed down;
- * a List of one List, of the RestrictInfos by which rows are hashed (see second_plan.c); or the
- * conditions on a batched join's keys, Expr *.  'outer_path' is the second plan, or NULL.
- */
-Path *
-mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
-				   List *pathkeys, Relids required_outer, Path *outer_path, List *fdw_private)
-{
-	return (Path *)
-		(IS_SIMPLE_REL(rel) ?
-		 create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-								 estimate.startup_cost, estimate.total_cost, pathkeys,
-								 required_outer, outer_path, MONGO_NO_RESTRICTINFO fdw_private) :
-		 create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-								   estimate.startup_cost, estimate.total_cost, pathkeys,
-								   outer_path, MONGO_NO_RESTRICTINFO fdw_private));
-}
-
-/*
- * mongo_estimate_plain_scan
- *		Returns the estimate of a scan with nothing but the relation's own restrictions.
- */
-MongoEstimate
-mongo_estimate_plain_scan(RelOptInfo *baserel)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows);
-}
 
 /* Returns the parameterization by these relations; appends it to *found if it is not there. */
 static Parameterization *
@@ -406,24 +372,6 @@ mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
 									RangeTblEntry *rte pg_attribute_unused())
 {
 	return !IsolationUsesXactSnapshot();
-}
-
-/*
- * mongo_keep_out_of_workers
- *		Marks the relation's foreign paths that are not partial as not parallel safe.
- *
- * An Append is asynchronous only if it is not parallel safe, and each worker would run the whole
- * scan.  Called after paths were added: they compete as parallel safe, so that they win where
- * costs are equal.
- */
-void
-mongo_keep_out_of_workers(RelOptInfo *rel)
-{
-	foreach_ptr(Path, path, rel->pathlist)
-	{
-		if (IsA(path, ForeignPath))
-			path->parallel_safe = false;
-	}
 }
 
 static void

@@ -5,10 +5,11 @@
  *
  * A MongoPipeline is a list of stages, and the columns and values that expressions after the last
  * stage can use.  This file appends single stages, makes the rows of a pipeline table from its
- * options, and tests conditions at the first stage where their columns are.  relation.c (tables),
- * join.c and upper.c decide which pipeline is made.
+ * options, and tests conditions at the first stage where their columns are.  join.c and upper.c
+ * append to the pipeline of a table or a join.
  *
- * Building stands first, then conditions on array elements, then the rows of one table.
+ * Building stands first, then conditions on array elements, then the rows of one table, and the
+ * pipeline of a relation.
  * mongo_score(), which needs a stage or a projection of its own, is at the end.
  *
  *-------------------------------------------------------------------------
@@ -60,6 +61,42 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name, const bson_t *s
 		specification : NULL;
 	mongo_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), name,
 						   mongo_document(specification));
+}
+
+/* A stage that is held until after consecutive lookups. */
+typedef struct HeldStage
+{
+	const char *name;
+	const bson_t *specification;
+} HeldStage;
+
+/*
+ * mongo_pipeline_hold
+ *		Has mongo_pipeline_settle() append the stage, so that lookups stand in a row.
+ */
+void
+mongo_pipeline_hold(MongoPipeline *pipeline, const char *name, const bson_t *specification)
+{
+	HeldStage  *stage = palloc(sizeof(HeldStage));
+
+	*stage = (HeldStage) {name, specification};
+	pipeline->held = lappend(pipeline->held, stage);
+}
+
+/*
+ * mongo_pipeline_settle
+ *		Appends the stages that were held.  Called before anything but a lookup is appended to the
+ *		pipeline of a join.
+ */
+void
+mongo_pipeline_settle(MongoPipeline *pipeline)
+{
+	foreach_ptr(HeldStage, stage, pipeline->held)
+	{
+		mongo_pipeline_append(pipeline, stage->name, stage->specification);
+	}
+	pipeline->held = NIL;
+	pipeline->arrays = NIL;
 }
 
 /*
@@ -116,28 +153,6 @@ mongo_has_pseudoconstant(const List *rinfos)
 			return true;
 	}
 	return false;
-}
-
-/*
- * mongo_pipeline_of
- *		Returns the stages of a foreign table or a join to which others may be appended, or NULL.
- *
- * NULL if the relation is lateral, or if PostgreSQL has to test any of its conditions.  The result
- * is the relation's; mongo_pipeline_copy() makes one to append to.
- */
-const MongoPipeline *
-mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
-{
-	MongoRelation *relation = rel->fdw_private;
-
-	if (!mongo_enable_pushdown || relation == NULL)
-		return NULL;
-	if (rel->reloptkind == RELOPT_JOINREL)
-		return relation->pipeline;
-	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) || relation->matches_outer ||
-		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
-		return NULL;
-	return mongo_exact_pipeline(rel);
 }
 
 /*-------------------------------------------------------------------------
@@ -489,6 +504,62 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		append_verbatim(pipeline, &stages);
 		append_matches(pipeline, at_depth[i + 1]);
 	}
+}
+
+/*
+ * mongo_exact_pipeline
+ *		Returns the stages that make the rows of a foreign table and test all restrictions; NULL if
+ *		PostgreSQL has to test one, or if the rows are a change stream's.
+ *
+ * They are made once, in the relation's memory context, and are not to be changed.  Raises what
+ * mongo_pipeline_make_rows() raises.
+ */
+const MongoPipeline *
+mongo_exact_pipeline(RelOptInfo *rel)
+{
+	MongoRelation *relation = rel->fdw_private;
+	MongoPipeline pipeline = {.translation = mongo_translation_of(relation)};
+	MongoScanClauses clauses;
+	MemoryContext old_context;
+
+	if (!mongo_enable_pushdown || relation->asked_for_pipeline || relation->skips_locally ||
+		relation->unbound || relation->options->change_stream != NULL)
+		return relation->pipeline;
+	relation->asked_for_pipeline = true;
+	old_context = mongo_enter_planning(rel);
+	pipeline.translation.need_exact = true;
+	pipeline.stages = mongo_bson_create();
+	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, &clauses);
+	if (clauses.local == NIL)
+	{
+		mongo_pipeline_make_rows(&pipeline, relation, &clauses);
+		pipeline.translation.skips = true;
+		relation->pipeline = memcpy(palloc(sizeof(pipeline)), &pipeline, sizeof(pipeline));
+	}
+	MemoryContextSwitchTo(old_context);
+	return relation->pipeline;
+}
+
+/*
+ * mongo_pipeline_of
+ *		Returns the stages of a foreign table or a join to which others may be appended, or NULL.
+ *
+ * NULL if the relation is lateral, or if PostgreSQL has to test any of its conditions.  The result
+ * is the relation's; mongo_pipeline_copy() makes one to append to.
+ */
+const MongoPipeline *
+mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
+{
+	MongoRelation *relation = rel->fdw_private;
+
+	if (!mongo_enable_pushdown || relation == NULL)
+		return NULL;
+	if (rel->reloptkind == RELOPT_JOINREL)
+		return relation->pipeline;
+	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) || relation->matches_outer ||
+		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
+		return NULL;
+	return mongo_exact_pipeline(rel);
 }
 
 /*-------------------------------------------------------------------------

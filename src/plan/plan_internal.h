@@ -126,26 +126,32 @@ typedef struct MongoScanClauses
 	bson_t	   *filter;			/* ... as one filter; empty: none */
 } MongoScanClauses;
 
+extern void mongo_refuse_returned_system_columns(List *returning, Index target,
+												 Oid foreigntableid);
+
+/* -------------------------------- clauses.c --------------------------------- */
+
+extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
+										 const bson_t *match);
+extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
+								 List *clauses, const bson_t *stages);
+extern int	mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns,
+									   List *quals, bool use_expressions);
 extern bool mongo_keeps_collation(const MongoRelation *relation);
 extern MongoTranslation mongo_translation_of(const MongoRelation *relation);
+extern bool mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum);
 extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 												  RelOptInfo *baserel,
 												  RestrictInfo *rinfo, bson_t *match);
+extern bool mongo_is_binding(const List *bindings, const RestrictInfo *rinfo);
+extern List *mongo_find_bindings(const MongoRelation *relation, const List *rinfos);
 extern bool mongo_binds_parameters(const MongoRelation *relation, const List *rinfos);
-extern const struct MongoPipeline *mongo_exact_pipeline(RelOptInfo *rel);
-extern void mongo_refuse_returned_system_columns(List *returning, Index target,
-												 Oid foreigntableid);
-extern bool mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum);
 extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
 										bson_t *match);
 extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, MongoScanClauses *clauses);
 extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
-extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
-										 const bson_t *match);
-extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
-								 List *clauses, const bson_t *stages);
 
 /* -------------------------------- pipeline.c -------------------------------- */
 
@@ -162,21 +168,25 @@ typedef struct MongoPipeline
 	const bson_t *only_match;	/* the filter, if all is one $match; or NULL */
 	bool		may_need_disk;	/* a stage may hold more than 100 MB */
 
-	/* only for join.c; see mongo_settle_lookups() */
+	/* only for join.c; see mongo_pipeline_hold() */
 	List	   *held;			/* stages to come after lookups in a row */
 	List	   *arrays;			/* prefixes under which several documents are */
 } MongoPipeline;
 
 extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 								  const bson_t *specification);
+extern void mongo_pipeline_hold(MongoPipeline *pipeline, const char *name,
+								const bson_t *specification);
+extern void mongo_pipeline_settle(MongoPipeline *pipeline);
 extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
 extern MongoPipeline mongo_pipeline_copy(const MongoPipeline *source);
 extern bool mongo_has_pseudoconstant(const List *rinfos);
-extern const MongoPipeline *mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel);
 extern int	mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns,
 								Node *expression);
 extern void mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 									 const MongoScanClauses *clauses);
+extern const MongoPipeline *mongo_exact_pipeline(RelOptInfo *rel);
+extern const MongoPipeline *mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel);
 extern Expr *mongo_reads_score(PlannerInfo *root, const RelOptInfo *baserel);
 extern void mongo_note_score(PlannerInfo *root, RelOptInfo *baserel);
 extern bool mongo_is_score_order(const MongoRelation *relation, const List *pathkeys);
@@ -297,8 +307,6 @@ extern bool mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *or
 extern bool mongo_needs_all_parts(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys);
 extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int part,
 							   bson_t *match, bson_t *sort);
-extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
-								   RelOptInfo *ordered_rel);
 
 /* --------------------------------- index.c ---------------------------------- */
 
@@ -400,6 +408,9 @@ extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *cond
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 								   const MongoOrder *order, double *examined_rows);
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
+
+/* ---------------------------------- cost.c ---------------------------------- */
+
 extern Cost mongo_command_cost(const MongoRelation *relation);
 extern bool mongo_is_compressed(const MongoRelation *relation);
 extern Cost mongo_transfer_cost(const MongoRelation *relation, double rows,
@@ -407,6 +418,7 @@ extern Cost mongo_transfer_cost(const MongoRelation *relation, double rows,
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
 extern MongoEstimate mongo_estimate_scan(RelOptInfo *rel, double remote_rows,
 										 double examined_rows);
+extern MongoEstimate mongo_estimate_plain_scan(RelOptInfo *rel);
 extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order,
 												 double indexed_rows);
 extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shares);
@@ -477,7 +489,6 @@ extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
 									 const List *restrictlist, List **clauses, List **filters);
 extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,
 											  RelOptInfo *inner, RestrictInfo *key);
-extern void mongo_settle_lookups(MongoPipeline *pipeline);
 
 /* ------------------------------ second_plan.c ------------------------------- */
 
@@ -506,19 +517,16 @@ extern Path *mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *exp
 extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
 								 const ForeignScan *scan, MongoScanPlan *plan);
 
-/* --------------------------------- paths.c ---------------------------------- */
+/* ---------------------------------- path.c ---------------------------------- */
 
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
 								Path *outer_path, List *fdw_private);
-extern MongoEstimate mongo_estimate_plain_scan(RelOptInfo *rel);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
 /* --------------------------------- modify.c --------------------------------- */
 
 extern bool mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 									Bitmapset **attributes);
-extern int	mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns,
-									   List *quals, bool use_expressions);
 
 #endif							/* MONGO_FDW_PLAN_INTERNAL_H */

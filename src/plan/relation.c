@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * relation.c
- *		Estimates a foreign table, and classifies its restrictions.
+ *		Estimates a foreign table.
  *
- * Decides for each table of a query how many documents MongoDB examines and returns; which
- * restrictions MongoDB tests, exactly or as a superset, and which PostgreSQL tests; and which of
- * them may be tested early although others hide rows.  Assumes that src/translate translates one
- * condition correctly, and that index.c knows which documents an index finds.
+ * Decides for each table of a query how many documents MongoDB examines and returns, and collects
+ * in its MongoRelation what later steps need.  clauses.c classifies the restrictions, and index.c
+ * knows which documents an index finds.
  *
- * The rules of security come first, then what mongo_get_foreign_rel_size(), the callback, needs.
- * The clauses of a scan, which other files of this folder use, are at the end.
+ * The parts of mongo_get_foreign_rel_size(), the callback at the end, come in its order, but for
+ * system columns, which are refused before all else.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,113 +20,14 @@
 #include "translate.h"
 #include "catalog.h"
 
-#include "access/htup_details.h"
 #include "access/sysattr.h"
-#include "access/table.h"
 #include "catalog/heap.h"
-#include "catalog/pg_type_d.h"
-#include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/restrictinfo.h"
-#include "parser/parse_coerce.h"
-#include "parser/parsetree.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
-
-/*-------------------------------------------------------------------------
- * Row-level security and security barriers: which conditions may be tested early?
- *
- * A condition of the query must not see rows that a policy, or a security-barrier view, hides,
- * if it can reveal them: by an error or in any other way.  MongoDB tests a command's conditions
- * in an order of its own.  So every condition in a command is tested early, as an index's
- * conditions are in PostgreSQL, and PostgreSQL's rule applies: a condition that is pushed down
- * is leakproof, or of no higher security level than any condition on the same table
- * ("Security-level constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
- * must not fail where PostgreSQL's leakproof functions do not.
- *
- * Nor may an error reveal a document that does not fit its columns, if a restriction hides it
- * or cannot be tested.  Conditions that MongoDB tests have type checks, which exclude such
- * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan.c.
- *-------------------------------------------------------------------------
- */
-
-/* Tells whether a query around this one is below a security barrier. */
-static bool
-is_below_barrier(const PlannerInfo *root)
-{
-	for (root = root->parent_root; root != NULL; root = root->parent_root)
-	{
-		foreach_node(RangeTblEntry, entry, root->parse->rtable)
-		{
-			if (entry->rtekind == RTE_SUBQUERY && entry->security_barrier)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Tells whether this restriction hides rows from conditions of the query, or of one above it. */
-static bool
-mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return relation->has_barrier &&
-		(relation->below_barrier || rinfo->security_level < relation->query_level) &&
-		bms_is_subset(rinfo->clause_relids, baserel->relids);
-}
-
-/*
- * mongo_is_securely_promotable
- *		Tells whether MongoDB may test this restriction, whose translation is 'match', early.
- */
-bool
-mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo, const bson_t *match)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return !relation->has_barrier ||
-		(restriction_is_securely_promotable(rinfo, baserel) && mongo_cannot_fail(match));
-}
-
-/*
- * mongo_join_is_secure
- *		Tells whether MongoDB may test a join's clauses early.
- *
- * 'stages' test these RestrictInfos in addition to the restrictions of its tables.
- */
-bool
-mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel, List *clauses, const bson_t *stages)
-{
-	bool		has_barrier = false;
-	int			relid = -1;
-
-	while ((relid = bms_next_member(joinrel->relids, relid)) >= 0)
-	{
-		RelOptInfo *baserel = root->simple_rel_array[relid];
-		ListCell   *cell;
-
-		/* the number of an outer join is not a table */
-		if (baserel == NULL || !((MongoRelation *) baserel->fdw_private)->has_barrier)
-			continue;
-		has_barrier = true;
-		foreach(cell, clauses)
-		{
-			if (!restriction_is_securely_promotable(lfirst_node(RestrictInfo, cell), baserel))
-				return false;
-		}
-	}
-	return !has_barrier || mongo_cannot_fail(stages);
-}
 
 /* -- A foreign table at planning: its size, and the restrictions that MongoDB can test -- */
 
@@ -239,49 +139,6 @@ create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 }
 
 /*
- * mongo_keeps_collation
- *		Tells whether commands for this table must not specify a collation.
- *
- * A collation applies to all of a command.  What the user wrote, in the option pipeline or for
- * mongo_match(), is compared by the collection's default collation, which is the simple one if
- * ANALYZE has seen the index of _id without a collation.  Change streams have the simple one.
- *
- * By the simple one, MongoDB 6.0.5 loses documents of a clustered collection that has another one:
- * it searches the keys, which are made by that, for the plain text.
- */
-bool
-mongo_keeps_collation(const MongoRelation *relation)
-{
-	const MongoTableOptions *options = relation->options;
-	const MongoIndex *id = mongo_id_index(relation->columns->statistics);
-	bool		by_user = relation->names_match ||
-		(options->pipeline != NULL && options->change_stream == NULL);
-
-	return mongo_feature_enabled(options, MONGO_FEATURE_COLLATION) &&
-		(id == NULL ? by_user : id->collated && (by_user || id->clustered));
-}
-
-/*
- * mongo_translation_of
- *		Returns an empty translation over this table, with what its options allow.
- *
- * It points to lists of the relation, and lives as long as this.
- */
-MongoTranslation
-mongo_translation_of(const MongoRelation *relation)
-{
-	MongoTranslation translation = {.columns = relation->columns};
-
-	translation.use_expressions = mongo_feature_enabled(relation->options,
-														MONGO_FEATURE_EXPR);
-	translation.disabled = relation->options->pushdown_disable;
-	translation.keeps_collation = mongo_keeps_collation(relation);
-	translation.known_conditions = relation->restrictions;
-	translation.subplans = relation->subplans;
-	return translation;
-}
-
-/*
  * Returns the number of documents in the collection, or of rows that its pipeline makes.
  *
  * The option use_remote_estimate takes precedence, then the result of ANALYZE, of which pg_upgrade
@@ -305,81 +162,19 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	return DEFAULT_ROWS;
 }
 
-/* Adds checks of its columns to a row-hiding restriction; returns false if that is not possible. */
+/* Tells whether a query around this one is below a security barrier. */
 static bool
-add_type_checks(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *match)
+is_below_barrier(const PlannerInfo *root)
 {
-	bson_t	   *conditions = mongo_bson_create();
-	int			count;
-
-	mongo_append(conditions, "0", mongo_document(match));
-	count = mongo_append_column_checks(conditions, 1, relation->columns,
-									   list_make1(rinfo->clause),
-									   mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
-	if (count > 1)
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
 	{
-		bson_reinit(match);
-		mongo_append(match, "$and", mongo_array(conditions));
-	}
-	return count > 0;
-}
-
-/* Tells whether the restriction reads a column that is made of a change stream's tokens. */
-static bool
-reads_token(const MongoRelation *relation, RelOptInfo *baserel, const RestrictInfo *rinfo)
-{
-	Bitmapset  *read = NULL;
-	ListCell   *cell;
-
-	if (relation->options->change_stream == NULL)
-		return false;
-	pull_varattnos((Node *) rinfo->clause, baserel->relid, &read);
-	foreach(cell, mongo_column_facts(relation->relid)->parameters)
-	{
-		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, read) &&
-			strcmp(mongo_column_options(relation->relid, lfirst_int(cell))->parameter,
-				   MONGO_STREAM_TIME) != 0)
-			return true;
+		foreach_node(RangeTblEntry, entry, root->parse->rtable)
+		{
+			if (entry->rtekind == RTE_SUBQUERY && entry->security_barrier)
+				return true;
+		}
 	}
 	return false;
-}
-
-/*
- * mongo_translate_restriction
- *		Translates a restriction of the table, or a clause that a scan is parameterized by, like
- *		mongo_translate_condition().
- *
- * Appends to the empty 'match'.  A clause that MongoDB must not test early, or that reads a change
- * stream's token, is not shippable; 'translation' is then as before, and 'match' in any state.
- * One that hides rows gets type checks; it is a superset if there are none.
- */
-MongoCondition
-mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
-							RestrictInfo *rinfo, bson_t *match)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	MongoMark	before = mongo_mark(translation);
-	MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
-	bool		promotable;
-
-	if (reads_token(relation, baserel, rinfo))
-		return condition;
-	condition = mongo_translate_condition(translation, rinfo->clause, match);
-	promotable = condition.exactness == MONGO_NOT_SHIPPABLE ||
-		mongo_is_securely_promotable(baserel, rinfo, match);
-	if (promotable && condition.exactness == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
-		!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL) &&
-		!add_type_checks(relation, rinfo, match))
-	{
-		/* PostgreSQL then tests the documents returned too */
-		condition.exactness = MONGO_SUPERSET;
-		promotable = !translation->need_exact;
-	}
-	if (promotable)
-		return condition;
-
-	mongo_return_to(translation, before);
-	return (MongoCondition) {.exactness = MONGO_NOT_SHIPPABLE};
 }
 
 /* Tells whether any of these RestrictInfos matches the table's row by mongo_match(). */
@@ -396,170 +191,6 @@ clauses_name_match(const List *rinfos, RelOptInfo *baserel)
 	return false;
 }
 
-/* --------- The values that conditions give to a pipeline's parameters -------- */
-
-static Node *value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber attnum,
-							 const Bitmapset *visited, RestrictInfo **rinfo);
-
-/*
- * Tells whether "column operator value" gives the column its value.  A change stream's start is
- * given by "__token > value", "__time >= value", and either for __cluster_time.
- */
-static bool
-gives_value(const MongoRelation *relation, AttrNumber attnum, Oid operator, const MongoField *field)
-{
-	const char *parameter = mongo_column_options(relation->relid, attnum)->parameter;
-	int			strategy = mongo_default_strategy(operator, field->operator_type);
-
-	if (relation->options->change_stream == NULL || parameter == NULL)
-		/* points have no order, and ~= in place of = */
-		return strategy == BTEqualStrategyNumber || get_opcode(operator) == F_POINT_EQ;
-	return (strategy == BTGreaterStrategyNumber && strcmp(parameter, MONGO_STREAM_TIME) != 0) ||
-		(strategy == BTGreaterEqualStrategyNumber && strcmp(parameter, MONGO_STREAM_TOKEN) != 0);
-}
-
-/*
- * Returns what "column = value" gives to the column, or what 'rinfos' give to the other one of two
- * equal columns, if it is not among the visited ones; or NULL.  Clears *same if the value is
- * converted so that it may differ afterwards, or is not the clause's own.
- */
-static Node *
-clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, const List *rinfos,
-			 const Bitmapset *visited, bool *same)
-{
-	MongoTranslation translation = {.columns = relation->columns};
-	bool		is_not = is_notclause(clause);
-	Node	   *tested = is_not ? (Node *) get_notclausearg(clause) : (Node *) clause;
-	const OpExpr *operation = (const OpExpr *) clause;
-	MongoField	field;
-	const Var  *column = mongo_column_of_node(relation->columns, tested, &field);
-
-	/* PostgreSQL simplifies "column = true" */
-	if (column != NULL && column->varattno == attnum)
-		return makeBoolConst(!is_not, false);
-	if (!IsA(clause, OpExpr) || list_length(operation->args) != 2)
-		return NULL;
-	for (int side = 0; side < 2; side++)
-	{
-		Oid			operator = side == 0 ? operation->opno : get_commutator(operation->opno);
-		Node	   *value = list_nth(operation->args, 1 - side);
-		RestrictInfo *ignored;
-		Oid			source;
-		Oid			target;
-
-		column = mongo_column_of_node(relation->columns, list_nth(operation->args, side), &field);
-		if (column == NULL || column->varattno != attnum || !OidIsValid(operator) ||
-			!gives_value(relation, attnum, operator, &field))
-			continue;
-		if (!mongo_is_local_value(&translation, value))
-		{
-			*same = false;
-			column = mongo_column_of_node(relation->columns, value, &(MongoField) {0});
-			value = column == NULL || bms_is_member(column->varattno, visited) ? NULL :
-				value_of_column(relation, rinfos, column->varattno, visited, &ignored);
-			if (value == NULL)
-				continue;
-		}
-		source = exprType(value);
-		target = getBaseType(field.type);
-		if (source == target && field.typmod < 0)
-			return value;
-		*same &= field.typmod < 0 && can_coerce_type(1, &source, &target, COERCION_IMPLICIT);
-		return eval_const_expressions(NULL,
-									  coerce_to_target_type(NULL, copyObject(value), source, target,
-															field.typmod, COERCION_EXPLICIT,
-															COERCE_EXPLICIT_CAST, -1));
-	}
-	return NULL;
-}
-
-/*
- * Returns what the clauses give to the column, or NULL.  Of several values, that of a policy or a
- * security barrier counts.  *rinfo is the clause that need not be tested; NULL if there is none.
- */
-static Node *
-value_of_column(const MongoRelation *relation, const List *rinfos, AttrNumber attnum,
-				const Bitmapset *visited, RestrictInfo **rinfo)
-{
-	Bitmapset  *more = bms_add_member(bms_copy(visited), attnum);
-	Node	   *found = NULL;
-	Index		level = 0;
-
-	/* by way of another column only if no clause gives it a value itself */
-	for (int way = 0; way < 2 && found == NULL; way++)
-	{
-		foreach_node(RestrictInfo, next, rinfos)
-		{
-			bool		same = true;
-			Node	   *value = clause_value(relation, next->clause, attnum, way == 0 ? NIL : rinfos,
-											 more, &same);
-
-			if (value == NULL || (found != NULL && level <= next->security_level))
-				continue;
-			found = value;
-			level = next->security_level;
-			*rinfo = same ? next : NULL;
-		}
-	}
-	return found;
-}
-
-/* Tells whether the clause is that of one of the bindings. */
-static bool
-is_binding(const List *bindings, const RestrictInfo *rinfo)
-{
-	ListCell   *cell;
-
-	foreach(cell, bindings)
-	{
-		if (((MongoBinding *) lfirst(cell))->rinfo == rinfo)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Returns a MongoBinding for each parameter of the table's pipeline.  A change stream has one
- * start: the first one with a value, if there is one.
- */
-static List *
-find_bindings(const MongoRelation *relation, const List *rinfos)
-{
-	List	   *bindings = NIL;
-	ListCell   *cell;
-
-	foreach(cell, mongo_column_facts(relation->relid)->parameters)
-	{
-		MongoBinding *binding = palloc0(sizeof(MongoBinding));
-
-		binding->attnum = lfirst_int(cell);
-		binding->value = value_of_column(relation, rinfos, binding->attnum, NULL, &binding->rinfo);
-		if (binding->value != NULL && relation->options->change_stream != NULL)
-			return list_make1(binding);
-		bindings = lappend(bindings, binding);
-	}
-	return bindings;
-}
-
-/*
- * mongo_binds_parameters
- *		Tells whether these RestrictInfos give each parameter of the table's pipeline a value.
- *
- * For a change stream, one parameter with a value is enough.
- */
-bool
-mongo_binds_parameters(const MongoRelation *relation, const List *rinfos)
-{
-	ListCell   *cell;
-
-	foreach(cell, find_bindings(relation, rinfos))
-	{
-		if (((MongoBinding *) lfirst(cell))->value == NULL)
-			return false;
-	}
-	return true;
-}
-
 /*
  * Binds parameters by the restrictions, which then do not narrow the rows of the pipeline.  Raises
  * 22023 if the table has a parameter but no pipeline.
@@ -570,7 +201,7 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 	List	   *others = NIL;
 	ListCell   *cell;
 
-	relation->bindings = find_bindings(relation, baserel->baserestrictinfo);
+	relation->bindings = mongo_find_bindings(relation, baserel->baserestrictinfo);
 	relation->unbound = !mongo_binds_parameters(relation, baserel->baserestrictinfo);
 	if (relation->bindings == NIL)
 		return;
@@ -582,7 +213,7 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 										  ((MongoBinding *) linitial(relation->bindings))->attnum))));
 	foreach(cell, baserel->baserestrictinfo)
 	{
-		if (!is_binding(relation->bindings, lfirst(cell)))
+		if (!mongo_is_binding(relation->bindings, lfirst(cell)))
 			others = lappend(others, lfirst(cell));
 	}
 	baserel->rows = clamp_row_est(baserel->tuples *
@@ -617,7 +248,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 		bson_t	   *match = mongo_bson_create();
 		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
-		if (is_binding(relation->bindings, rinfo))
+		if (mongo_is_binding(relation->bindings, rinfo))
 			continue;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
@@ -645,40 +276,6 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 		mongo_examined_rows(root, baserel, relation->indexable);
 	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
-}
-
-/*
- * mongo_exact_pipeline
- *		Returns the stages that make the rows of a foreign table and test all restrictions; NULL if
- *		PostgreSQL has to test one, or if the rows are a change stream's.
- *
- * They are made once, in the relation's memory context, and are not to be changed.  Raises what
- * mongo_pipeline_make_rows() raises.
- */
-const MongoPipeline *
-mongo_exact_pipeline(RelOptInfo *rel)
-{
-	MongoRelation *relation = rel->fdw_private;
-	MongoPipeline pipeline = {.translation = mongo_translation_of(relation)};
-	MongoScanClauses clauses;
-	MemoryContext old_context;
-
-	if (!mongo_enable_pushdown || relation->asked_for_pipeline || relation->skips_locally ||
-		relation->unbound || relation->options->change_stream != NULL)
-		return relation->pipeline;
-	relation->asked_for_pipeline = true;
-	old_context = mongo_enter_planning(rel);
-	pipeline.translation.need_exact = true;
-	pipeline.stages = mongo_bson_create();
-	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, &clauses);
-	if (clauses.local == NIL)
-	{
-		mongo_pipeline_make_rows(&pipeline, relation, &clauses);
-		pipeline.translation.skips = true;
-		relation->pipeline = memcpy(palloc(sizeof(pipeline)), &pipeline, sizeof(pipeline));
-	}
-	MemoryContextSwitchTo(old_context);
-	return relation->pipeline;
 }
 
 /* The system column to search for in a query. */
@@ -807,147 +404,4 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreignta
 	classify_restrictions(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
-}
-
-/*
- * mongo_is_declared_not_null
- *		Tells whether the column is declared NOT NULL, and the query does not read fields that do
- *		not fit it as NULL.
- *
- * A foreign table's declaration is trusted, as by PostgreSQL.
- */
-bool
-mongo_is_declared_not_null(MongoColumns *columns, AttrNumber attnum)
-{
-	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
-										Int16GetDatum(attnum));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
-	ReleaseSysCache(tuple);
-	return result && mongo_column_mismatch(columns, attnum) != MONGO_TYPE_MISMATCH_NULL;
-}
-
-/* ---------- The clauses of a scan, classified by who tests them ----------- */
-
-/*
- * mongo_clause_create
- *		Returns a MongoClause with a copy of 'condition', palloc'd in the current memory context.
- *
- * 'rinfo' and 'match' may be NULL, and are not copied.
- */
-MongoClause *
-mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition, bson_t *match)
-{
-	MongoClause *result = palloc(sizeof(MongoClause));
-
-	result->rinfo = rinfo;
-	result->condition = *condition;
-	result->match = match;
-	return result;
-}
-
-/*
- * mongo_known_clause
- *		Returns the clause's entry in MongoRelation.known, or NULL.
- */
-const MongoClause *
-mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo)
-{
-	ListCell   *cell;
-
-	foreach(cell, ((const MongoRelation *) baserel->fdw_private)->known)
-	{
-		if (((MongoClause *) lfirst(cell))->rinfo == rinfo)
-			return lfirst(cell);
-	}
-	return NULL;
-}
-
-/*
- * mongo_classify_clauses
- *		Sets *clauses to these RestrictInfos, by who tests them.
- *
- * They are clauses of 'baserel' or, if that is NULL, of a join for which mongo_join_is_secure() is
- * called too.  Parameters are collected in 'translation'.  Pseudoconstant clauses are left out,
- * because PostgreSQL tests them above the scan.  The result is in the current memory context, and
- * points to translations of MongoRelation.known.
- */
-void
-mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
-					   MongoScanClauses *clauses)
-{
-	List	   *conjuncts = NIL;
-	bool		is_stream = false;
-
-	memset(clauses, 0, sizeof(*clauses));
-	if (baserel != NULL)
-	{
-		const MongoRelation *relation = baserel->fdw_private;
-
-		clauses->bindings = find_bindings(relation, scan_clauses);
-		is_stream = relation->options->change_stream != NULL;
-		if (clauses->bindings != NIL || is_stream)
-			pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &clauses->read);
-	}
-	foreach_node(RestrictInfo, rinfo, scan_clauses)
-	{
-		const MongoClause *clause = baserel == NULL ? NULL : mongo_known_clause(baserel, rinfo);
-
-		/* pseudoconstants become a gating Result node */
-		if (rinfo->pseudoconstant)
-			continue;
-		if (is_binding(clauses->bindings, rinfo))
-		{
-			clauses->bound = lappend(clauses->bound, rinfo->clause);
-			continue;
-		}
-		if (clauses->bindings != NIL || is_stream)
-			pull_varattnos((Node *) rinfo->clause, baserel->relid, &clauses->read);
-		if (clause == NULL || (clause->condition.exactness != MONGO_EXACT && translation->need_exact))
-		{
-			bson_t	   *filter = mongo_bson_create();
-			MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
-
-			if (mongo_enable_pushdown)
-				condition = baserel != NULL ?
-					mongo_translate_restriction(translation, baserel, rinfo, filter) :
-					mongo_translate_condition(translation, rinfo->clause, filter);
-			clause = mongo_clause_create(rinfo, &condition, filter);
-		}
-		if (clause->condition.exactness != MONGO_NOT_SHIPPABLE && !bson_empty(clause->match))
-		{
-			conjuncts = lappend(conjuncts, clause->match);
-			clauses->sent = lappend(clauses->sent, unconstify(MongoClause *, clause));
-		}
-		if (clause->condition.exactness == MONGO_EXACT && !is_stream)
-		{
-			clauses->exact = lappend(clauses->exact, rinfo->clause);
-			continue;
-		}
-		if (baserel != NULL && mongo_hides_rows(baserel, rinfo))
-			clauses->hiding = lappend_int(clauses->hiding, list_length(clauses->local));
-		clauses->local = lappend(clauses->local, rinfo->clause);
-	}
-
-	if (baserel != NULL && ((MongoRelation *) baserel->fdw_private)->fit != NULL)
-		conjuncts = lappend(conjuncts,
-							unconstify(bson_t *, ((MongoRelation *) baserel->fdw_private)->fit));
-	clauses->filter = mongo_bson_create();
-	mongo_append_conjuncts(clauses->filter, conjuncts);
-}
-
-/*
- * mongo_append_conjuncts
- *		Appends the conjunction of these filters, bson_t *, to the empty 'filter'; nothing for NIL.
- */
-void
-mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
-{
-	if (list_length(conjuncts) == 1)
-		mongo_concat(filter, linitial(conjuncts));
-	if (list_length(conjuncts) > 1)
-		mongo_append_branches(filter, conjuncts, true);
 }

@@ -744,7 +744,7 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 	MongoPipeline pipeline = mongo_pipeline_copy(upper == NULL ? relation->pipeline :
 												 &upper->pipeline);
 
-	mongo_settle_lookups(&pipeline);
+	mongo_pipeline_settle(&pipeline);
 	plan->is_pipeline = true;
 	if (upper != NULL)
 	{

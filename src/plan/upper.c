@@ -6,10 +6,10 @@
  * That is GROUP BY, DISTINCT, ORDER BY and LIMIT.  Each upper relation of PostgreSQL that MongoDB
  * can compute has a MongoUpperRelation, which is made from the one below by adding stages.
  * PostgreSQL calls mongo_get_foreign_upper_paths() for each step, from the lowest one; costs
- * decide whether MongoDB or PostgreSQL does it.  group.c makes the stages of a group, order.c
- * those of a sort.
+ * decide whether MongoDB or PostgreSQL does it.  group.c makes the stages of a group.
  *
- * Groups come first, then limits, then the callbacks, and last a planner hook for OFFSET $1.
+ * Groups come first, then sorts, then limits, then the callbacks, and last a planner hook for
+ * OFFSET $1.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planner.h"
-#include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
@@ -72,7 +71,7 @@ mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 											  ((MongoRelation *) rel->fdw_private)->examined_rows);
 	}
 	upper->pipeline = mongo_pipeline_copy(pipeline);
-	mongo_settle_lookups(&upper->pipeline);
+	mongo_pipeline_settle(&upper->pipeline);
 	return upper;
 }
 
@@ -422,6 +421,196 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct
 	mongo_upper_add_path(root, distinct_rel, upper, target, NIL);
 }
 
+/*-------------------------------------------------------------------------
+ * ORDER BY as a $sort stage.
+ *
+ * It is used above groups and joins, for expressions, and if an index could not have the order of
+ * a scan (order.c) anyway.
+ *-------------------------------------------------------------------------
+ */
+
+/* The $sort in the making, and the $set before it. */
+typedef struct SortStage
+{
+	bson_t	   *fields;			/* of the $set */
+	bson_t	   *sort;
+	MongoColumns *columns;		/* whose fields are named otherwise, or NULL */
+	int			nkeys;			/* of the $sort */
+	double		cost;			/* of the expressions, for each row */
+} SortStage;
+
+static void
+append_sort_key(SortStage *stage, const char *path, bool ascending)
+{
+	bson_iter_t earlier;
+
+	/* the same field once more adds nothing to the order */
+	if (bson_iter_init_find(&earlier, stage->sort, path))
+		return;
+	mongo_append(stage->sort, path, mongo_int32(ascending ? 1 : -1));
+	stage->nkeys++;
+}
+
+/* Returns the path of a field with the value, which the $set computes unless it is a field. */
+static const char *
+value_path(SortStage *stage, const MongoValue *value, int number)
+{
+	bson_iter_t top;
+	const char *path;
+
+	if (bson_iter_init(&top, value->expression) && bson_iter_next(&top) &&
+		BSON_ITER_HOLDS_UTF8(&top) && strncmp(bson_iter_utf8(&top, NULL), "$$", 2) != 0)
+		return pstrdup(bson_iter_utf8(&top, NULL) + 1);
+
+	path = mongo_unused_field(stage->columns, psprintf("s%d", number));
+	mongo_append_expression(stage->fields, path, value->expression);
+	stage->cost += mongo_expression_cost(value->expression);
+	return path;
+}
+
+/* Appends a rank for NULLs and NaNs that MongoDB has in another place. */
+static void
+append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, int number)
+{
+	/* by NaN, ascending and NULLS FIRST */
+	static const char *const ranks[2][2][2] = {
+		{{"{$lte: [@1, null]}", "{$gt: [@1, null]}"}, {"{$lte: [@1, null]}", "{$gt: [@1, null]}"}},
+		{{"{$cond: [{$eq: [@1, NaN]}, 0, {$cond: [{$gt: [@1, null]}, 1, 2]}]}",
+		"{$cond: [{$eq: [@1, NaN]}, 1, {$cond: [{$gt: [@1, null]}, 2, 0]}]}"},
+		{"{$cond: [{$eq: [@1, NaN]}, 1, {$cond: [{$gt: [@1, null]}, 0, 2]}]}",
+		"{$cond: [{$eq: [@1, NaN]}, 2, {$cond: [{$gt: [@1, null]}, 1, 0]}]}"}},
+	};
+	bool		ascending = mongo_pathkey_is_ascending(pathkey);
+	bool		null_in_place = !value->nullable || pathkey->pk_nulls_first == ascending;
+	bson_t	   *rank;
+	const char *path;
+
+	if (null_in_place && !value->nan)
+		return;
+	rank = mongo_expand_template(ranks[value->nan][ascending][pathkey->pk_nulls_first],
+								 value, 1);
+	path = mongo_unused_field(stage->columns, psprintf("sr%d", number));
+	mongo_append_expression(stage->fields, path, rank);
+	stage->cost += mongo_expression_cost(rank);
+	append_sort_key(stage, path, true);
+}
+
+/* Finds a value of the pathkey's class that MongoDB can compute; returns false if there is none. */
+static bool
+find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
+{
+	EquivalenceClass *class = pathkey->pk_eclass;
+	MongoScope	scope = {.translation = &upper->pipeline.translation};
+	MongoMembers members;
+	EquivalenceMember *member;
+
+	if (class->ec_has_volatile)
+		return false;
+	mongo_members_begin(&members, class, upper->input->relids);
+	while ((member = mongo_members_next(&members)) != NULL)
+	{
+		Node	   *node = (Node *) member->em_expr;
+
+		if (member->em_is_const || member->em_is_child ||
+			!bms_is_subset(member->em_relids, upper->input->relids) ||
+			!mongo_upper_has_values(upper, list_make1(node)))
+			continue;
+		if (mongo_default_opfamily(exprType(node)) == pathkey->pk_opfamily &&
+			mongo_group_value(&scope, node, true, value))
+			return true;
+	}
+	return false;
+}
+
+/* Appends the stages; returns false if a key has no translation. */
+static bool
+add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
+{
+	SortStage	stage = {
+		.fields = mongo_bson_create(),
+		.sort = mongo_bson_create(),
+		.columns = upper->pipeline.translation.columns
+	};
+	ListCell   *cell;
+
+	foreach(cell, pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, cell);
+		int			number = foreach_current_index(cell);
+		MongoValue	value;
+		MongoValue	sorted;
+		const char *path;
+
+		if (!find_sort_value(upper, pathkey, &value))
+			return false;
+		sorted = value;
+
+		/*
+		 * where other keys follow, an undefined, which is sorted before a
+		 * null, is made one
+		 */
+		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
+			sorted.expression = mongo_expand_template("{$ifNull: [@1, null]}", &value, 1);
+		path = value_path(&stage, &sorted, number);
+		append_rank(&stage, pathkey, &value, number);
+		append_sort_key(&stage, path, mongo_pathkey_is_ascending(pathkey));
+	}
+	if (stage.nkeys > MONGO_MAX_SORT_KEYS)
+		return false;
+	if (!bson_empty(stage.fields))
+	{
+		mongo_pipeline_append(&upper->pipeline, "$set", stage.fields);
+		stage.cost += MONGO_COST_SET;
+	}
+	if (pathkeys != NIL)
+		mongo_pipeline_append(&upper->pipeline, "$sort", stage.sort);
+	*cost = stage.cost;
+	return true;
+}
+
+/* Tells whether a scan in this order reads nothing twice, as several parts without an index do. */
+static bool
+has_sorted_scan(PlannerInfo *root, RelOptInfo *input_rel)
+{
+	MongoOrder	order;
+	double		examined_rows;
+
+	return input_rel->reloptkind == RELOPT_BASEREL && input_rel->fdw_private != NULL &&
+		mongo_find_order(input_rel, root->sort_pathkeys, &order) &&
+		(order.nparts == 1 || mongo_order_is_indexed(root, input_rel, &order, &examined_rows));
+}
+
+/* Adds a path that sorts by a $sort, if that is shippable and not better left to a scan. */
+static void
+add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	Query	   *parse = root->parse;
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+	MongoUpperRelation *upper;
+	MongoEstimate *estimate;
+	double		cost;
+
+	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL || parse->hasTargetSRFs ||
+		has_sorted_scan(root, input_rel))
+		return;
+	upper = mongo_upper_begin(root, input_rel);
+	if (upper == NULL ||
+		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
+		!mongo_upper_has_values(upper, target->exprs) ||
+		!add_sort(upper, root->sort_pathkeys, &cost))
+		return;
+
+	estimate = &upper->estimate;
+	upper->sorted_rows = estimate->rows;
+	estimate->total_cost += estimate->rows * MONGO_COST_UNIT * cost +
+		mongo_sort_stage_cost(estimate->rows, -1);
+	estimate->startup_cost = estimate->total_cost;
+	upper->local = upper->grouped ?
+		mongo_local_above(root, ordered_rel, upper->local, root->sort_pathkeys, false) :
+		mongo_local_order(root, upper->input, target->exprs, root->sort_pathkeys, false);
+	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
+}
+
 /* ---- LIMIT and OFFSET in MongoDB, with or without ORDER BY below them ---- */
 
 /* Tells whether a limit is the same for the whole scan, so that it can be evaluated before it. */
@@ -580,7 +769,7 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOpt
 			add_distinct_path(root, input_rel, output_rel);
 			break;
 		case UPPERREL_ORDERED:
-			mongo_add_ordered_path(root, input_rel, output_rel);
+			add_ordered_path(root, input_rel, output_rel);
 			break;
 		case UPPERREL_FINAL:
 			add_limited_path(root, input_rel, output_rel, extra);

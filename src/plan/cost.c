@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * cost.c
+ *		What commands, their results and MongoDB's work cost.
+ *
+ * The constants are in plan_internal.h.  Assumes that index.c, or an estimate of PostgreSQL's, has
+ * found how many documents MongoDB examines and returns.
+ *
+ * Commands and transfer come first, then scans, then the stages of pipelines, then the keys of
+ * batched joins.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan_internal.h"
+#include "translate.h"
+
+#include <math.h>
+
+#include "optimizer/optimizer.h"
+#include "utils/selfuncs.h"
+
+/* Returns the cost of waiting for a reply's first byte, as far as that is more than locally. */
+static Cost
+round_trip_cost(const MongoRelation *relation)
+{
+	return Max(relation->round_trip_time - MONGO_LOCAL_ROUND_TRIP, 0) * MONGO_COST_MILLISECOND;
+}
+
+/*
+ * mongo_command_cost
+ *		Returns the cost of a command: fdw_startup_cost, and a round trip.
+ */
+Cost
+mongo_command_cost(const MongoRelation *relation)
+{
+	return relation->options->fdw_startup_cost + round_trip_cost(relation);
+}
+
+/*
+ * mongo_is_compressed
+ *		Tells whether MongoDB compresses what it sends, if it can: the network is slow.
+ */
+bool
+mongo_is_compressed(const MongoRelation *relation)
+{
+	return relation->bandwidth < MONGO_COMPRESSED_BANDWIDTH;
+}
+
+/* Returns the cost of sending so many rows, and of waiting for further batches of them. */
+static Cost
+bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
+{
+	double		bytes = rows * (MONGO_DOCUMENT_BYTES + target->width +
+								list_length(target->exprs) * MONGO_FIELD_BYTES);
+
+	if (mongo_is_compressed(relation))
+		bytes /= MONGO_COMPRESSION;
+	return bytes * 1000 / relation->bandwidth * MONGO_COST_MILLISECOND +
+		floor(bytes / MONGO_BATCH_BYTES) * round_trip_cost(relation);
+}
+
+/*
+ * mongo_transfer_cost
+ *		Returns the cost of sending so many rows of these columns to PostgreSQL.
+ */
+Cost
+mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget *target)
+{
+	return rows * relation->options->fdw_tuple_cost + bytes_cost(relation, rows, target);
+}
+
+/*
+ * mongo_examined_cost
+ *		Returns MongoDB's cost of finding that many documents of a table.
+ */
+Cost
+mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
+{
+	bool		scans_all = examined_rows >= baserel->tuples;
+
+	return examined_rows * MONGO_COST_UNIT *
+		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
+}
+
+/* Returns the estimate of a scan in which finding the rows costs 'examined_cost'. */
+static MongoEstimate
+estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
+{
+	const MongoRelation *relation = rel->fdw_private;
+	MongoEstimate estimate = {.rows = rel->rows};
+
+	estimate.startup_cost = mongo_command_cost(relation) + rel->baserestrictcost.startup +
+		rel->reltarget->cost.startup;
+	if (relation->join != NULL)
+		estimate.startup_cost += relation->join->setup_cost;
+	estimate.total_cost = estimate.startup_cost + examined_cost +
+		mongo_transfer_cost(relation, remote_rows, rel->reltarget) + remote_rows * cpu_tuple_cost +
+		(relation->all_exact ? 0 : remote_rows * rel->baserestrictcost.per_tuple) +
+		rel->rows * rel->reltarget->cost.per_tuple;
+	return estimate;
+}
+
+/*
+ * mongo_estimate_scan
+ *		Returns the estimate of a scan of 'rel' in which MongoDB examines 'examined_rows' documents
+ *		and sends 'remote_rows' of them.
+ *
+ * For a join that is pushed down, its MongoJoin has the cost of finding the rows, and
+ * 'examined_rows' is not used.
+ */
+MongoEstimate
+mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
+{
+	const MongoRelation *relation = rel->fdw_private;
+
+	return estimate_scan(rel, remote_rows,
+						 relation->join != NULL ? relation->join->cost :
+						 mongo_examined_cost(rel, examined_rows));
+}
+
+/*
+ * mongo_estimate_plain_scan
+ *		Returns the estimate of a scan with nothing but the relation's own restrictions.
+ */
+MongoEstimate
+mongo_estimate_plain_scan(RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows);
+}
+
+/*
+ * mongo_estimate_ordered_scan
+ *		Returns the estimate of a scan of a table in an order.
+ *
+ * It comes from an index, by which MongoDB examines 'indexed_rows' documents, or, if that is
+ * negative, from sorting.
+ */
+MongoEstimate
+mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double indexed_rows)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	bool		sorts = indexed_rows < 0;
+	int			more_parts = order->nparts - 1;
+
+	/* they are sent together, or not needed */
+	Cost		parts_cost = more_parts * relation->options->fdw_startup_cost;
+	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
+		indexed_rows * MONGO_COST_UNIT * MONGO_COST_INDEXED;
+	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost);
+
+	/*
+	 * each part looks at all that were examined, and tests them for null and
+	 * NaN
+	 */
+	if (sorts)
+		parts_cost += mongo_sort_stage_cost(relation->remote_rows, -1) +
+			more_parts * examined_cost;
+	if (sorts && more_parts > 0)
+		parts_cost += order->nparts * relation->examined_rows * MONGO_COST_UNIT *
+			MONGO_COST_PART_TEST;
+	estimate.total_cost += parts_cost;
+	/* sorting returns nothing before all has been examined */
+	if (sorts)
+		estimate.startup_cost += parts_cost + examined_cost;
+	return estimate;
+}
+
+/*
+ * mongo_estimate_shared_scan
+ *		Returns the estimate of what one of several processes does that share a scan.
+ *
+ * 'shares' is their number, in which the leader counts less than one.  The work on rows in
+ * PostgreSQL is shared; MongoDB's work is not, unless the option remote_parallelism specifies that
+ * it has CPUs to spare.
+ */
+MongoEstimate
+mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+	double		remote_shares = Max(Min(options->remote_parallelism, shares), 1);
+	Cost		remote_cost = relation->remote_rows * options->fdw_tuple_cost +
+		MONGO_COST_UNIT * relation->examined_rows * (MONGO_COST_EXAMINED + MONGO_COST_RANGE);
+	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
+		(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
+		baserel->rows * baserel->reltarget->cost.per_tuple;
+	MongoEstimate estimate = {.rows = clamp_row_est(baserel->rows / shares)};
+
+	estimate.startup_cost = mongo_command_cost(relation) + MONGO_COST_SPLIT * MONGO_COST_UNIT +
+		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
+	estimate.total_cost = estimate.startup_cost +
+		(MONGO_RANGES_PER_PARTICIPANT - 1) * mongo_command_cost(relation) +
+		remote_cost / remote_shares + local_cost / shares +
+		bytes_cost(relation, relation->remote_rows, baserel->reltarget);
+	return estimate;
+}
+
+/*
+ * mongo_sort_stage_cost
+ *		Returns the cost of a $sort, which is what PostgreSQL charges for a sort of its own.
+ *
+ * Only the first 'wanted' rows are kept, unless that is negative.
+ */
+Cost
+mongo_sort_stage_cost(double rows, double wanted)
+{
+	double		kept = wanted > 0 && wanted < rows ? Min(rows, 2 * wanted) : rows;
+
+	return 2 * cpu_operator_cost * Max(rows, 2) * log2(Max(kept, 2));
+}
+
+/* Returns the cost of one operator of an expression, by its name, in the unit T. */
+static double
+operator_cost(const char *name)
+{
+	static const char *const tests[] = {
+		"$and", "$cond", "$eq", "$gt", "$gte", "$ifNull", "$lt", "$lte", "$ne", "$not", "$or"
+	};
+
+	for (size_t i = 0; i < lengthof(tests); i++)
+	{
+		if (strcmp(tests[i], name) == 0)
+			return MONGO_COST_TEST;
+	}
+	return MONGO_COST_OPERATOR;
+}
+
+/* Returns the cost of all operators within: of the keys that begin with a dollar sign. */
+static double
+operators_cost(const bson_iter_t *parent)
+{
+	bson_iter_t child;
+	double		cost = 0;
+
+	if ((!BSON_ITER_HOLDS_DOCUMENT(parent) && !BSON_ITER_HOLDS_ARRAY(parent)) ||
+		!bson_iter_recurse(parent, &child))
+		return 0;
+	while (bson_iter_next(&child))
+	{
+		const char *key = bson_iter_key(&child);
+
+		if (strcmp(key, "$literal") == 0)
+			continue;
+		if (key[0] == '$')
+			cost += operator_cost(key);
+		cost += operators_cost(&child);
+	}
+	return cost;
+}
+
+/*
+ * mongo_expression_cost
+ *		Returns the cost of an expression for each document, in the unit T.
+ */
+double
+mongo_expression_cost(const bson_t *expression)
+{
+	bson_iter_t top;
+
+	if (!bson_iter_init(&top, expression) || !bson_iter_next(&top))
+		return 0;
+	return operators_cost(&top);
+}
+
+/* Tells whether this is a number, as the 1 of a count is. */
+static bool
+is_constant(const bson_t *expression)
+{
+	bson_iter_t top;
+
+	return bson_iter_init(&top, expression) && bson_iter_next(&top) &&
+		BSON_ITER_HOLDS_INT32(&top);
+}
+
+/*
+ * mongo_group_cost
+ *		Returns the cost of a group's stages for each row, in the unit T, if so many groups come.
+ */
+double
+mongo_group_cost(const MongoGroup *group, double groups)
+{
+	double		cost = MONGO_COST_GROUP + MONGO_COST_TENFOLD_GROUPS * log10(Max(groups, 1));
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+		cost += MONGO_COST_KEY +
+		mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
+	foreach(cell, group->accumulators)
+	{
+		const bson_t *operand = ((MongoAccumulator *) lfirst(cell))->operand;
+
+		cost += MONGO_COST_ACCUMULATOR + mongo_expression_cost(operand);
+		if (!is_constant(operand))
+			cost += MONGO_COST_OPERAND;
+	}
+	if (group->distinct != NULL)
+		cost += MONGO_COST_KEY;
+	return cost;
+}
+
+/*
+ * mongo_batched_keys
+ *		Returns the number of keys that a batched join requests for so many outer rows, in all
+ *		batches.
+ *
+ * Each batch has the distinct values of the expression over its rows; if nothing is known of
+ * these, each row has a key of its own.
+ */
+double
+mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows, double batches)
+{
+	VariableStatData variable;
+	bool		is_default;
+	double		distinct;
+
+	examine_variable(root, (Node *) outer_key, 0, &variable);
+	(void) get_variable_numdistinct(&variable, &is_default);
+	ReleaseVariableStats(variable);
+	if (is_default)
+		return rows;
+
+	/* those of some of the rows, as estimate_num_groups() has it */
+	distinct = estimate_num_groups(root, list_make1(outer_key), rows, NULL, NULL);
+	return batches * distinct * (1 - pow(1 - 1 / batches, rows / distinct));
+}
