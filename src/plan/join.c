@@ -863,7 +863,7 @@ offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	joinrel->fdw_private = relation;
 
 	add_path(joinrel, mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel),
-										 NIL, NULL, NULL, NIL));
+										 NIL, NULL, NULL, NULL));
 }
 
 /*

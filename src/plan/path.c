@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * path.c
- *		Makes ForeignPaths, for whatever relation.
+ *		Makes ForeignPaths of tables, joins and upper relations.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,19 +12,38 @@
 
 #include "optimizer/pathnode.h"
 
+static const MongoStructField details_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoPathDetails, limited, limited),
+	MONGO_STRUCT_FIELD(MongoPathDetails, NODE, hash_clauses),
+	MONGO_STRUCT_FIELD(MongoPathDetails, NODE, batch_keys),
+};
+static const MongoStructType details_type = MONGO_STRUCT_TYPE(MongoPathDetails, details_fields);
+
+/*
+ * mongo_path_details
+ *		Returns the path's details, in which lists are shared with it.
+ */
+MongoPathDetails
+mongo_path_details(const ForeignPath *path)
+{
+	return path->fdw_private == NIL ? (MongoPathDetails) {0} :
+		*(MongoPathDetails *) mongo_struct_from_list(&details_type, path->fdw_private);
+}
+
 /*
  * mongo_foreign_path
  *		Returns a ForeignPath of 'rel' with this target, or with the relation's own if that is
  *		NULL.
  *
- * 'private' is fdw_private, which is one of: NIL; an IntList if LIMIT and OFFSET are pushed down;
- * a List of one List, of the RestrictInfos by which rows are hashed (see second_plan.c); or the
- * conditions on a batched join's keys, Expr *.  'outer_path' is the second plan, or NULL.
+ * 'outer_path' is the second plan, or NULL.  'details' may be NULL, and is copied.
  */
 Path *
 mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
-				   List *pathkeys, Relids required_outer, Path *outer_path, List *fdw_private)
+				   List *pathkeys, Relids required_outer, Path *outer_path,
+				   const MongoPathDetails *details)
 {
+	List	   *fdw_private = details == NULL ? NIL : mongo_struct_to_list(&details_type, details);
+
 	return (Path *)
 		(IS_SIMPLE_REL(rel) ?
 		 create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES

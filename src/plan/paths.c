@@ -199,7 +199,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	estimate.startup_cost += clauses.startup;
 	estimate.total_cost += clauses.startup + remote_rows * clauses.per_tuple;
 	add_path(baserel, mongo_foreign_path(root, baserel, NULL, estimate, NIL, info->ppi_req_outer,
-										 NULL, NIL));
+										 NULL, NULL));
 }
 
 /* So many combinations of outer relations are tried for a pipeline's parameters. */
@@ -249,7 +249,7 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 	List	   *parameterizations = combine(find_parameterizations(root, baserel));
 	bool		is_served = false;
 	Path	   *path = mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
-										  NIL, baserel->lateral_relids, NULL, NIL);
+										  NIL, baserel->lateral_relids, NULL, NULL);
 
 	foreach_ptr(Parameterization, parameterization, parameterizations)
 	{
@@ -278,7 +278,7 @@ add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 										 pathkeys, baserel->lateral_relids,
 										 mongo_local_order(root, baserel,
 														   baserel->reltarget->exprs, pathkeys,
-														   false), NIL));
+														   false), NULL));
 }
 
 /* Adds a path in this order by an index; returns false if no index has it. */
@@ -381,7 +381,7 @@ add_shared_path(PlannerInfo *root, RelOptInfo *baserel, int workers, List *pathk
 	double		participants = workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
 	Path	   *path = mongo_foreign_path(root, baserel, NULL,
 										  mongo_estimate_shared_scan(baserel, participants),
-										  pathkeys, NULL, NULL, NIL);
+										  pathkeys, NULL, NULL, NULL);
 
 	path->parallel_aware = true;
 	path->parallel_workers = workers;
@@ -449,7 +449,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	path = mongo_foreign_path(root, baserel, NULL, plain, NIL, baserel->lateral_relids,
 							  mongo_enable_pushdown ?
 							  mongo_local_order(root, baserel, baserel->reltarget->exprs,
-												NIL, false) : NULL, NIL);
+												NIL, false) : NULL, NULL);
 	/* only the row of the other table lets MongoDB test mongo_match() */
 	if (relation->matches_outer)
 		mongo_disable_path(path);

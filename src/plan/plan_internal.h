@@ -503,7 +503,6 @@ typedef struct MongoEquality
 
 extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
 								 const Bitmapset *outer_relids, MongoEquality *equality);
-extern List *mongo_hashed_keys(const Path *path);
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
 extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 								  ForeignScan *scan, MongoScanPlan *plan);
@@ -519,9 +518,20 @@ extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
 
 /* ---------------------------------- path.c ---------------------------------- */
 
+/* What a ForeignPath has decided in addition to its relation: its fdw_private. */
+typedef struct MongoPathDetails
+{
+	bool		limited;		/* LIMIT and OFFSET are pushed down */
+	List	   *hash_clauses;	/* RestrictInfo *, by which a hashed scan hashes
+								 * rows, and which it does not send */
+	List	   *batch_keys;		/* Expr *, the conditions on a batched join's
+								 * keys */
+} MongoPathDetails;
+
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
-								Path *outer_path, List *fdw_private);
+								Path *outer_path, const MongoPathDetails *details);
+extern MongoPathDetails mongo_path_details(const ForeignPath *path);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
 /* --------------------------------- modify.c --------------------------------- */

@@ -520,12 +520,12 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 
 /* Fills in the plan and the node of a scan of one table. */
 static void
-plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List *scan_clauses,
-		   bool limited, MongoScanPlan *plan, MongoTranslation *translation, ForeignScan *scan)
+plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
+		   const MongoPathDetails *details, List *scan_clauses, MongoScanPlan *plan,
+		   MongoTranslation *translation, ForeignScan *scan)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	List	   *hashed_keys = mongo_hashed_keys(&best_path->path);
-	List	   *keys = limited || hashed_keys != NIL ? NIL : best_path->fdw_private;
+	List	   *keys = details->batch_keys;
 	MongoScanClauses clauses;
 	ListCell   *cell;
 
@@ -534,14 +534,15 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 	foreach(cell, keys)
 		scan_clauses = lappend(scan_clauses, make_simple_restrictinfo(root, lfirst(cell)));
 	*translation = mongo_translation_of(relation);
-	translation->need_exact = limited;
-	if (hashed_keys != NIL)
+	translation->need_exact = details->limited;
+	if (details->hash_clauses != NIL)
 	{
 		/*
 		 * the rows are for all values, so conditions on one value are not
 		 * sent
 		 */
-		translation->known_conditions = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
+		translation->known_conditions = mongo_hashed_conditions(baserel, scan_clauses,
+															 details->hash_clauses);
 		mongo_classify_clauses(translation, baserel, translation->known_conditions, &clauses);
 
 		/* each lookup tests all clauses, so all of their columns are fetched */
@@ -817,8 +818,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 {
 	const MongoUpperRelation *upper = IS_UPPER_REL(foreignrel) ? foreignrel->fdw_private : NULL;
 	RelOptInfo *input = upper == NULL ? foreignrel : upper->input;
-	bool		limited = upper != NULL ? upper->limited :
-		best_path->fdw_private != NIL && IsA(best_path->fdw_private, IntList);
+	MongoPathDetails details = mongo_path_details(best_path);
 	ForeignScan *scan = make_foreignscan(tlist, NIL, foreignrel->relid, NIL, NIL, NIL, NIL,
 										 outer_plan);
 	MongoTranslation translation;
@@ -826,7 +826,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 
 	init_scan_plan(&plan, root, input->fdw_private);
 	if (IS_SIMPLE_REL(foreignrel))
-		plan_table(root, foreignrel, best_path, scan_clauses, limited, &plan, &translation, scan);
+		plan_table(root, foreignrel, best_path, &details, scan_clauses, &plan, &translation, scan);
 	else
 		/* by now a join's target may be the query's own, with expressions */
 		plan_pipeline(root, input, upper, upper == NULL ? foreignrel->reltarget->exprs : tlist,
@@ -834,7 +834,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	plan.predicates = translation.predicates;
 	plan.nvariables = list_length(translation.variables);
 	scan->fdw_exprs = list_concat_copy(translation.parameters, translation.variables);
-	if (limited)
+	if (upper != NULL ? upper->limited : details.limited)
 	{
 		plan.limit = add_bound(scan, root->parse->limitCount);
 		plan.offset = add_bound(scan, root->parse->limitOffset);
@@ -842,11 +842,11 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	plan.may_precede = plan.network != NULL && best_path->path.total_cost <=
 		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);
 	plan.has_values = !plan.is_stream && !plan.is_batched &&
-		mongo_hashed_keys(&best_path->path) == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
+		details.hash_clauses == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
 	if (outer_plan != NULL)
 		mongo_local_describe(best_path, outer_plan, scan, &plan);
-	if (mongo_hashed_keys(&best_path->path) != NIL)
-		mongo_hashed_describe(root, foreignrel, mongo_hashed_keys(&best_path->path), scan, &plan);
+	if (details.hash_clauses != NIL)
+		mongo_hashed_describe(root, foreignrel, details.hash_clauses, scan, &plan);
 	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);
 	return scan;
 }

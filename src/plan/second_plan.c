@@ -117,21 +117,6 @@ mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo 
 }
 
 /*
- * mongo_hashed_keys
- *		Returns the RestrictInfos by which the path of a hashed scan hashes rows, and which it does
- *		not send; NIL for any other path.
- */
-List *
-mongo_hashed_keys(const Path *path)
-{
-	const List *private = IsA(path, ForeignPath) ? ((const ForeignPath *) path)->fdw_private : NIL;
-
-	if (private == NIL || !IsA(private, List) || !IsA(linitial(private), List))
-		return NIL;
-	return linitial(private);
-}
-
-/*
  * mongo_hashed_conditions
  *		Returns the RestrictInfos of 'clauses' that the path of a hashed scan sends to MongoDB.
  *
@@ -211,14 +196,15 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 		return NULL;
 	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
 	estimate.rows = baserel->rows;
-	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL, list_make1(keys));
+	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL,
+							  &(MongoPathDetails) {.hash_clauses = keys});
 }
 
 /*
  * mongo_hashed_describe
  *		Sets how the rows are hashed in 'plan', and appends the expressions for that to 'scan'.
  *
- * 'keys' are those of mongo_hashed_keys().
+ * 'keys' are the path's hash_clauses.
  */
 void
 mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,

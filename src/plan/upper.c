@@ -106,7 +106,7 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 
 	output_rel->fdw_private = upper;
 	add_path(output_rel, mongo_foreign_path(root, output_rel, target, estimate, pathkeys, NULL,
-											upper->local, NIL));
+											upper->local, NULL));
 }
 
 /* Tells whether anything in the expression must come from MongoDB and does not; a tree walker. */
@@ -660,7 +660,7 @@ add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 	add_path(output_rel, mongo_foreign_path(root, baserel, target, estimate, root->sort_pathkeys,
 											NULL, mongo_local_order(root, baserel, target->exprs,
 																	root->sort_pathkeys, true),
-											list_make1_int(true)));
+											&(MongoPathDetails) {.limited = true}));
 }
 
 /* Adds scans with limit and skip, by either of the two indexes that MongoDB may choose. */
