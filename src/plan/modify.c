@@ -422,43 +422,6 @@ translate_assignments(PlannerInfo *root, Index rtindex, const MongoRelation *rel
 	return true;
 }
 
-/*
- * Returns the scan's filter, with type checks of the fields that it tests; NULL if there is no
- * such check.  If type mismatches read as NULL, exact filters need no type checks.
- */
-static Const *
-checked_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *quals,
-			   const MongoDirectPlan *direct, bool *simple_collation)
-{
-	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
-												linitial(scan->commands));
-	bson_t	   *command = mongo_bson_create();
-	bson_t	   *conditions = mongo_bson_create();
-	bson_iter_t iter;
-	int			index = 0;
-
-	*simple_collation = bson_has_field(find, "collation");
-	if (bson_iter_init_find(&iter, find, "filter"))
-	{
-		mongo_append_iter(conditions, "0", &iter);
-		index = 1;
-	}
-	if (!mongo_mismatches_are(relation, MONGO_TYPE_MISMATCH_NULL))
-		index = mongo_append_column_checks(conditions, index, relation->columns, quals,
-										   mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
-	if (index < 0)
-		return NULL;
-
-	if (index == 1)
-		mongo_append_iter(command, "filter", &iter);
-	else
-		mongo_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
-							  mongo_array(conditions));
-	if (direct->returns)
-		mongo_append_projection(command, "projection", relation->columns, direct->returned);
-	return mongo_command_to_const(command);
-}
-
 /* Tells whether a condition identifies one document. */
 static bool
 at_most_one(MongoColumns *columns, List *quals)
@@ -667,8 +630,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	if (plan->returningLists != NIL &&
 		!plan_returning(root, plan, scan, subplan_index, &direct))
 		return false;
-	direct.command = checked_filter(scan_plan, relation, scan->fdw_recheck_quals,
-									&direct, &direct.simple_collation);
+	direct.command = mongo_direct_command(linitial(scan_plan->commands), relation, scan->fdw_recheck_quals,
+										  &direct, &direct.simple_collation);
 	if (direct.command == NULL)
 		return false;
 

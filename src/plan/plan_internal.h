@@ -534,6 +534,17 @@ extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *
 extern MongoPathDetails mongo_path_details(const ForeignPath *path);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
+/* -------------------------------- command.c --------------------------------- */
+
+extern Const *mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline);
+extern Const *mongo_count_command(const MongoRelation *relation, const MongoPipeline *pipeline);
+extern List *mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
+								 const MongoScanClauses *clauses, const bson_t *projection,
+								 List *pathkeys);
+extern Const *mongo_direct_command(const Const *find_command, const MongoRelation *relation,
+								   List *quals, const MongoDirectPlan *direct,
+								   bool *simple_collation);
+
 /* --------------------------------- modify.c --------------------------------- */
 
 extern bool mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,

@@ -4,11 +4,11 @@
  *		Makes a ForeignScan with its commands from the chosen path.
  *
  * The path has decided what MongoDB does.  This file decides which fields are read, translates all
- * clauses again with their parameters, and writes the commands as templates, in which the executor
- * replaces parameters (src/exec/scan.c).  It describes them in a MongoScanPlan.
+ * clauses again with their parameters, and describes the scan in a MongoScanPlan.  command.c writes
+ * its commands.
  *
- * The fields that are read come first, then the commands, the plan of one table, and the plan of a
- * join or upper relation, whose command is a pipeline.  The callback mongo_get_foreign_plan()
+ * The fields that are read come first, then the plan of one table, and the plan of a join or upper
+ * relation, whose command is a pipeline.  The callback mongo_get_foreign_plan()
  * follows.  At the end are the tables by which plans become nodes.
  *
  *-------------------------------------------------------------------------
@@ -22,7 +22,6 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -218,78 +217,6 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 	}
 }
 
-/* ---------------------------- The commands -------------------------------- */
-
-/* Appends the hint of the setting mongo_fdw.hint, or otherwise of the option. */
-static void
-append_hint(bson_t *command, const MongoTableOptions *options)
-{
-	const char *hint = mongo_hint[0] != '\0' ? mongo_hint : options->hint;
-
-	if (hint == NULL)
-		return;
-	if (hint[0] != '{')
-	{
-		mongo_append(command, "hint", mongo_utf8(mongo_to_utf8(hint)));
-		return;
-	}
-	/* DDL has checked the option, but not the setting */
-	if (hint == mongo_hint)
-		DirectFunctionCall1(json_in, CStringGetDatum(hint));
-	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
-}
-
-/*
- * Appends the fields that any command may have: collation, hint, maxTimeMS; returns it as a Const.
- */
-static Const *
-finish_command(bson_t *command, const MongoRelation *relation,
-			   const MongoTranslation *translation, bool may_need_disk, bool hinted)
-{
-	const MongoTableOptions *options = relation->options;
-
-	if (may_need_disk && mongo_feature_enabled(options, MONGO_FEATURE_DISK_USE))
-		mongo_append(command, "allowDiskUse", mongo_bool(true));
-	if (translation->compares_text &&
-		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
-		mongo_append_template(command, "{collation: {locale: 'simple'}}");
-	if (hinted)
-		append_hint(command, options);
-	if (options->max_time_ms > 0)
-		mongo_append(command, "maxTimeMS", mongo_int32(options->max_time_ms));
-	return mongo_command_to_const(command);
-}
-
-/* Returns {aggregate: collection, pipeline: [...], cursor: {}}. */
-static Const *
-pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
-{
-	bson_t	   *command = mongo_aggregate_command(relation->options, pipeline->stages);
-
-	mongo_append_template(command, "{cursor: {}}");
-
-	/*
-	 * the only one that a change stream takes, whatever the server's options
-	 * say
-	 */
-	if (relation->options->change_stream != NULL)
-		mongo_append_template(command, "{readConcern: {level: 'majority'}}");
-	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
-}
-
-/* Returns {count: collection, query: filter}, for a pipeline that ends with $count. */
-static Const *
-count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
-{
-	const bson_t *filter = pipeline->only_match;
-	bson_t	   *command = mongo_from_template("{count: @1}",
-											  mongo_utf8(mongo_to_utf8(relation->options->collection)));
-
-	if (filter != NULL)
-		mongo_append(command, "query", mongo_document(filter));
-	return finish_command(command, relation, &pipeline->translation, false, filter != NULL);
-}
-
 /* --------- From the chosen path of a foreign table to its commands ---------- */
 
 /* Tells whether there is an "= ANY" or "<> ALL", perhaps of too many values; a tree walker. */
@@ -409,80 +336,6 @@ projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 	return projection;
 }
 
-/* Returns {find: collection, ...}, for a table whose rows are documents. */
-static Const *
-find_command(const MongoRelation *relation, const MongoTranslation *translation,
-			 List *conditions, const bson_t *projection, const bson_t *sort)
-{
-	bson_t	   *command = mongo_bson_create();
-	bson_t	   *filter = mongo_bson_create();
-
-	mongo_append_conjuncts(filter, conditions);
-	mongo_append(command, "find", mongo_utf8(mongo_to_utf8(relation->options->collection)));
-	if (!bson_empty(filter))
-		mongo_append(command, "filter", mongo_document(filter));
-	if (!bson_empty(projection))
-		mongo_append(command, "projection", mongo_document(projection));
-	if (!bson_empty(sort))
-		mongo_append(command, "sort", mongo_document(sort));
-	return finish_command(command, relation, translation, !bson_empty(sort), true);
-}
-
-/*
- * Returns {aggregate: ...} for a pipeline table: the stages that make its rows, then the clauses
- * of a find as stages.  Adds parameters to 'translation'.
- */
-static Const *
-pipeline_table_command(const MongoRelation *relation, MongoTranslation *translation,
-					   const MongoScanClauses *clauses, const bson_t *condition,
-					   const bson_t *projection, const bson_t *sort)
-{
-	MongoPipeline pipeline = {
-		.translation = *translation, .stages = mongo_bson_create()
-	};
-
-	mongo_pipeline_make_rows(&pipeline, relation, clauses);
-	if (!bson_empty(condition))
-		mongo_pipeline_append(&pipeline, "$match", condition);
-	if (!bson_empty(sort))
-		mongo_pipeline_append(&pipeline, "$sort", sort);
-	if (!bson_empty(projection))
-		mongo_pipeline_append(&pipeline, "$project", projection);
-	if (relation->options->split_events)
-		mongo_pipeline_append(&pipeline, "$changeStreamSplitLargeEvent", mongo_bson_create());
-	*translation = pipeline.translation;
-	return pipeline_command(relation, &pipeline);
-}
-
-/* Returns a scan's command, or several for a split sort (MongoSortPart), which run one by one. */
-static List *
-scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
-			  const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	MongoOrder	order = {.nparts = 1};
-	List	   *commands = NIL;
-
-	if (pathkeys != NIL && !mongo_find_order(baserel, pathkeys, &order))
-		elog(ERROR, "sort key is not a field");
-	for (int i = 0; i < order.nparts; i++)
-	{
-		bson_t	   *condition = mongo_bson_create();
-		bson_t	   *sort = mongo_bson_create();
-		List	   *conditions = bson_empty(clauses->filter) ? NIL : list_make1(clauses->filter);
-
-		if (pathkeys != NIL)
-			mongo_append_order(relation, &order, i, condition, sort);
-		if (!bson_empty(condition))
-			conditions = lappend(conditions, condition);
-		commands = lappend(commands, mongo_is_pipeline_table(relation->options) ?
-						   pipeline_table_command(relation, translation, clauses, condition, projection,
-												  sort) :
-						   find_command(relation, translation, conditions, projection, sort));
-	}
-	return commands;
-}
-
 /*
  * Returns the number of sorted rows that a constant LIMIT needs, if nothing between it and this
  * scan can drop a row; -1 if all may be needed.  limit_tuples may be an estimate, from the current
@@ -559,7 +412,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 		clauses.hiding = list_delete_int(clauses.hiding, list_length(clauses.local));
 	}
 
-	plan->commands = scan_commands(baserel, translation, &clauses,
+	plan->commands = mongo_scan_commands(baserel, translation, &clauses,
 								   projection_of(root, baserel, plan->columns),
 								   best_path->path.pathkeys);
 	plan->is_batched = keys != NIL;
@@ -753,7 +606,7 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 		plan->one_row = upper->one_row;
 		plan->all_rows |= upper->limited;
 		if (upper->counts)
-			plan->count_command = count_command(relation, &pipeline);
+			plan->count_command = mongo_count_command(relation, &pipeline);
 		scan->scan.plan.qual = upper->local_quals;
 	}
 	if (plan->is_grouped)
@@ -764,7 +617,7 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 		plan->columns = field_columns(pipeline.translation.columns, scan->fdw_scan_tlist);
 		mongo_pipeline_project(&pipeline, paths_wanted(plan->columns));
 	}
-	plan->commands = list_make1(pipeline_command(relation, &pipeline));
+	plan->commands = list_make1(mongo_pipeline_command(relation, &pipeline));
 	*translation = pipeline.translation;
 }
 
