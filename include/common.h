@@ -298,7 +298,6 @@ extern const char *mongo_error_function(void);
 extern bool mongo_may_quote(const char *column);
 extern bool mongo_may_quote_field(const char *field);
 extern int	mongo_query_log_level(void);
-extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
 
 /* ------------------------------ compression.c ------------------------------ */
 

@@ -549,9 +549,6 @@ extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *pa
 /* The place of each column of a table in a document; opaque. */
 typedef struct MongoRowLayout MongoRowLayout;
 
-/* How the rows of one statement with the option insert_mode find and change documents; opaque. */
-typedef struct MongoUpsertLayout MongoUpsertLayout;
-
 extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 											   bool write_null, bool generates_id);
 extern bool mongo_row_layout_overlaps(const MongoRowLayout *layout);
@@ -563,7 +560,6 @@ extern void mongo_append_column_value(bson_t *document, const char *key, const c
 extern void mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 								  const bool *isnull, bson_t *document, bool *generated,
 								  bson_oid_t *oid);
-extern void mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update);
 extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes, const Datum *values,
 								const bool *isnull, const Datum *old_values, const bool *old_isnull,
 								bson_t *update);
@@ -576,7 +572,15 @@ extern void mongo_row_after_update(const MongoRowLayout *layout, AttrNumber attn
 								   const bson_t *update, bson_t *document);
 extern bool mongo_has_empty_timestamp(const bson_t *document);
 extern List *mongo_overlapped_columns(Relation relation, const List *assigned);
+extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
 extern void mongo_check_assignable(Oid relid, List *attributes);
+
+/* ------------------------------- upsert.c -------------------------------- */
+
+/* How the rows of one statement with the option insert_mode find and change documents; opaque. */
+typedef struct MongoUpsertLayout MongoUpsertLayout;
+
+extern void mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update);
 extern MongoUpsertLayout *mongo_upsert_layout_create(Oid relid, TupleDesc tuple,
 													 const MongoTableOptions *options,
 													 const Bitmapset *given, bool has_trigger);

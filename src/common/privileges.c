@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * privileges.c
- *		Privileges to see the values that a message quotes, and bounds of partitions.
+ *		Privileges to see the values that a message quotes.
  *
  * MongoDB's errors quote values of documents ("Failed to parse number 'x'", a duplicate key), and
  * so do ours about documents that do not fit.  PostgreSQL shows a row's values in an error only
@@ -14,16 +14,13 @@
 
 #include "common.h"
 
-#include "access/sysattr.h"
 #include "catalog/partition.h"
 #include "catalog/pg_foreign_server.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
 
@@ -221,34 +218,4 @@ int
 mongo_query_log_level(void)
 {
 	return superuser() ? LOG : LOG_SERVER_ONLY;
-}
-
-/*-------------------------------------------------------------------------
- * Partitions that are foreign tables, and rows that would have to leave them.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_may_leave_partition
- *		Tells whether the table is a partition whose bounds depend on one of these columns
- *		(attribute numbers).
- *
- * PostgreSQL moves a row if an UPDATE makes it violate its partition's bounds, but not out of a
- * foreign partition.  It would stay there, where no query looks for it.
- */
-bool
-mongo_may_leave_partition(Relation relation, const List *attributes)
-{
-	Bitmapset  *bounds = NULL;
-	ListCell   *cell;
-
-	if (!relation->rd_rel->relispartition)
-		return false;
-	pull_varattnos((Node *) RelationGetPartitionQual(relation), 1, &bounds);
-	foreach(cell, attributes)
-	{
-		if (bms_is_member(lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber, bounds))
-			return true;
-	}
-	return false;
 }

@@ -179,6 +179,32 @@ extern MongoExactness mongo_translate_pattern(const MongoField *field, Oid funct
 
 /* --------------------------------- row.c --------------------------------- */
 
+/*
+ * A field of the document.  It has a column or children, or both if the path of one column is
+ * the parent of another's ("a" and "a.b").
+ */
+typedef struct LayoutField
+{
+	const char *key;
+	const char *path;			/* from the top, with dots */
+	List	   *attributes;		/* columns with this path, as numbers */
+	List	   *children;		/* LayoutField *, in the order of columns */
+} LayoutField;
+
+struct MongoRowLayout
+{
+	Oid			relid;
+	TupleDesc	tuple;
+	const char **paths;			/* by attribute number - 1; NULL: none */
+	bson_type_t *bson_types;	/* the same; BSON_TYPE_EOD: not declared */
+	AttrNumber	document_attribute; /* the column __doc, or 0 */
+	AttrNumber	mismatch_attribute; /* the column __mismatch, or 0 */
+	bool		write_null;
+	bool		generates_id;
+	LayoutField *id;			/* NULL when no column reads it */
+	List	   *fields;			/* the other top-level fields */
+};
+
 extern void mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end);
 
 /* ----------------------------- row_changes.c ----------------------------- */
