@@ -108,6 +108,7 @@ extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
 extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum);
+extern bool mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped);
 extern MongoTypeMismatch mongo_column_mismatch(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
 extern Node *mongo_strip_relabelling(Node *node);
@@ -184,17 +185,15 @@ typedef struct MongoPredicate
 	bool		without_nan;	/* another condition already excludes NaN */
 } MongoPredicate;
 
-extern bool mongo_collation_suits(Oid collation, bool ordered);
 extern MongoExactness mongo_predicate_exactness(const MongoPredicate *predicate);
 extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
-extern void mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value);
 extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 										 bson_t *match);
 extern List *mongo_predicate_to_list(const MongoPredicate *predicate);
 extern MongoPredicate *mongo_predicate_from_list(List *list);
 extern bool mongo_cannot_fail(const bson_t *document);
 
-/* ----------------------------- comparison.c ------------------------------ */
+/* ------------------------------ strategy.c ------------------------------- */
 
 /*
  * Operators of a type's default B-tree operator family, whose order is the only one that
@@ -205,6 +204,19 @@ extern bool mongo_cannot_fail(const bson_t *document);
 
 /* find's comparison operators, by strategy. */
 extern const char *const mongo_find_operators[];
+
+extern Oid	mongo_default_opfamily(Oid type);
+extern int	mongo_default_strategy(Oid opno, Oid type);
+extern int	mongo_negated_strategy(int strategy);
+extern int	mongo_commuted_strategy(int strategy);
+extern bool mongo_is_upper_bound(int strategy);
+extern bool mongo_asks_for_order(int strategy);
+extern bool mongo_collation_suits(Oid collation, bool ordered);
+extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
+extern void mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value);
+extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
+
+/* ----------------------------- comparison.c ------------------------------ */
 
 /* How well MongoDB can sort a type, from least to most. */
 typedef enum MongoSortability
@@ -242,8 +254,6 @@ typedef struct MongoComparison
 	bool		is_text;		/* MongoDB's collations affect it */
 } MongoComparison;
 
-extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
-extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
 extern bool mongo_reading_changes(Oid column_type, int32 column_typmod);
 extern bool mongo_is_key(const char *path, Oid column_type, int32 column_typmod);
 extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod,
@@ -254,12 +264,6 @@ extern int	mongo_append_array_checks(bson_t *conditions, int index, const char *
 extern int	mongo_append_type_checks(bson_t *conditions, int index, const char *path, Oid typid,
 									 int32 typmod, bson_type_t bson_type, bool nullable,
 									 bool use_expressions);
-extern Oid	mongo_default_opfamily(Oid type);
-extern int	mongo_default_strategy(Oid opno, Oid type);
-extern int	mongo_negated_strategy(int strategy);
-extern int	mongo_commuted_strategy(int strategy);
-extern bool mongo_is_upper_bound(int strategy);
-extern bool mongo_asks_for_order(int strategy);
 
 /* --------------------------------- fit.c --------------------------------- */
 
@@ -270,7 +274,6 @@ extern void mongo_append_fit(BsonArray *conditions, const MongoField *field);
 extern void mongo_append_fitting(BsonArray *conditions, const MongoField *field);
 extern void mongo_append_in_range(bson_t *match, const MongoField *field);
 extern void mongo_append_misfit(bson_t *match, const MongoField *field);
-extern bool mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped);
 extern bool mongo_append_all_fit(bson_t *match, MongoColumns *columns, bool only_skipped,
 								 bool negated);
 
@@ -458,11 +461,19 @@ typedef struct MongoScope
 	mongo_expression_of_values(text, MONGO_VALUES(__VA_ARGS__))
 
 extern bool mongo_digits_fit(MongoDigits digits);
-extern const char *mongo_variable_name(int number);
 extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node);
 extern MongoValue mongo_decimal_value(const char *text);
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
+extern bool mongo_is_too_deep(const bson_t *document);
+extern bool mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
+extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value);
+extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
+extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
+extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted);
+
+/* -------------------------- expression_build.c --------------------------- */
+
 extern void mongo_append_expression(bson_t *document, const char *key, const bson_t *expression);
 extern bson_t *mongo_expression_of_values(const char *text, const BsonValue *values,
 										  int nvalues);
@@ -471,14 +482,14 @@ extern bson_t *mongo_expand_template(const char *text, const MongoValue *argumen
 									 int narguments);
 extern MongoValue mongo_result(const char *text, const MongoValue *arguments, int narguments,
 							   Oid type, bool nullable);
-extern bool mongo_is_too_deep(const bson_t *document);
-extern bool mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
-extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value);
-extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
-extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
-extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted);
+extern const char *mongo_variable_name(int number);
 
-/* -------------------------------- json.c --------------------------------- */
+/* ----------------------------- user_stages.c ----------------------------- */
+
+extern void mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value,
+								   const char *what);
+
+/* -------------------------------- match.c -------------------------------- */
 
 extern bool mongo_names_match(Node *node, void *varno);
 extern bool mongo_is_score(const Node *node, Index varno);
@@ -603,9 +614,6 @@ typedef enum MongoNoArray
 /* Enough ranges that no participant works long on the last one alone. */
 #define MONGO_RANGES_PER_PARTICIPANT	4
 
-extern void mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value,
-								   const char *what);
-extern bool mongo_has_first_stages(const MongoTableOptions *options);
 extern const char *mongo_deriving_option(const MongoTableOptions *options);
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 extern const char *mongo_score_meta(const MongoTableOptions *options);
@@ -623,6 +631,13 @@ extern int	mongo_choose_split_points(const bson_iter_t *batch, const char *field
 									  uint32 capacity, bson_t **points);
 extern void mongo_append_split_range(const bson_t *points, const char *field, int range,
 									 int nranges, bson_t *match);
+
+/* Tells whether the table's pipelines begin with stages of the option pipeline, or with $changeStream. */
+static inline bool
+mongo_has_first_stages(const MongoTableOptions *options)
+{
+	return options->pipeline != NULL || options->change_stream != NULL;
+}
 
 /* Tells whether the table's rows are computed by stages. */
 static inline bool

@@ -41,21 +41,6 @@ static MongoCondition condition_of_node(MongoTranslation *translation, Node *nod
 
 static const MongoCondition not_shippable = {.exactness = MONGO_NOT_SHIPPABLE};
 
-/*
- * mongo_append_placeholder
- *		Appends a parameter of the command that stands for the predicate on 'value'.  'key' is
- *		MONGO_PARAMETER_KEY, or MONGO_VERBATIM_KEY for what the user writes.
- */
-void
-mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
-						 Node *value, const char *key, bson_t *match)
-{
-	mongo_append(match, key, mongo_int32(list_length(translation->parameters)));
-	translation->parameters = lappend(translation->parameters, value);
-	translation->predicates = lappend(translation->predicates,
-									  mongo_predicate_to_list(predicate));
-}
-
 /* Returns how the predicate would use an index on the field. */
 static MongoSeek
 sought_by(const MongoPredicate *predicate)

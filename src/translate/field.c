@@ -172,6 +172,22 @@ mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
 }
 
 /*
+ * mongo_decides_fit
+ *		Tells whether the column decides if a document fits.  It does not if it reads every BSON
+ *		type: json, jsonb, __doc.  With 'only_skipped' also not if its type_mismatch is another.
+ */
+bool
+mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
+{
+	Oid			type = get_atttype(columns->relid, attnum);
+
+	return OidIsValid(type) && mongo_column_path(columns, attnum) != NULL &&
+		mongo_column_options(columns->relid, attnum)->parameter == NULL &&
+		mongo_type_facts(getBaseType(type))->accepts != MONGO_BSON_ANY &&
+		(!only_skipped || mongo_column_mismatch(columns, attnum) == MONGO_TYPE_MISMATCH_SKIP);
+}
+
+/*
  * mongo_column_mismatch
  *		Returns how the query reads a field that does not fit this column: as its option
  *		type_mismatch specifies, or as NULL if the query shows mismatches.

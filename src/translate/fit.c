@@ -376,22 +376,6 @@ mongo_append_misfit(bson_t *match, const MongoField *field)
 /* ------------- Documents in which all columns fit, or some do not ---------- */
 
 /*
- * mongo_decides_fit
- *		Tells whether the column decides if a document fits.  It does not if it reads every BSON
- *		type: json, jsonb, __doc.  With 'only_skipped' also not if its type_mismatch is another.
- */
-bool
-mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
-{
-	Oid			type = get_atttype(columns->relid, attnum);
-
-	return OidIsValid(type) && mongo_column_path(columns, attnum) != NULL &&
-		mongo_column_options(columns->relid, attnum)->parameter == NULL &&
-		mongo_type_facts(getBaseType(type))->accepts != MONGO_BSON_ANY &&
-		(!only_skipped || mongo_column_mismatch(columns, attnum) == MONGO_TYPE_MISMATCH_SKIP);
-}
-
-/*
  * mongo_append_all_fit
  *		Appends that a document fits all of these columns, or with 'negated' not all.  Returns false
  *		if some cannot be tested: then it has appended a superset, or nothing if negated.

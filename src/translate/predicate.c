@@ -18,32 +18,16 @@
 #include <math.h>
 
 #include "access/stratnum.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
 static const MongoComparison *
 comparison_of(const MongoPredicate *predicate)
 {
 	return mongo_comparison_lookup(getBaseType(predicate->field.type),
 								   predicate->field.typmod, predicate->field.bson_type);
-}
-
-/*
- * mongo_collation_suits
- *		Tells whether PostgreSQL compares text under the collation by bytes of UTF-8, as MongoDB
- *		does.  For equality any deterministic collation does; for an order C, and the database has
- *		to be in UTF-8.
- */
-bool
-mongo_collation_suits(Oid collation, bool ordered)
-{
-	return OidIsValid(collation) &&
-		(ordered ? GetDatabaseEncoding() == PG_UTF8 && mongo_collate_is_c(collation) :
-		 get_collation_isdeterministic(collation));
 }
 
 /*
@@ -164,40 +148,6 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 	mongo_append_document_end(match, &operators);
 
 	return points.count == 0 ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
-}
-
-/*
- * mongo_append_equal
- *		Appends {path: {$eq: value}}, or the faster {_id: value} if it is equivalent: not for a
- *		regular expression or a document with operators, which would be conditions themselves.
- */
-void
-mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
-{
-	/*
-	 * For {_id: value}, MongoDB fetches the document without planning.  But a
-	 * document or a regular expression has another meaning there.
-	 */
-	if (strcmp(path, "_id") == 0)
-	{
-		switch (value->value_type)
-		{
-			case BSON_TYPE_INT32:
-			case BSON_TYPE_INT64:
-			case BSON_TYPE_DOUBLE:
-			case BSON_TYPE_DECIMAL128:
-			case BSON_TYPE_UTF8:
-			case BSON_TYPE_OID:
-			case BSON_TYPE_BOOL:
-			case BSON_TYPE_DATE_TIME:
-			case BSON_TYPE_BINARY:
-				mongo_append(match, path, *value);
-				return;
-			default:
-				break;
-		}
-	}
-	mongo_append_condition(match, path, "$eq", *value);
 }
 
 /* Renders equality, in the short form if there is a single point. */
@@ -566,6 +516,21 @@ List *
 mongo_predicate_to_list(const MongoPredicate *predicate)
 {
 	return mongo_struct_to_list(&predicate_type, predicate);
+}
+
+/*
+ * mongo_append_placeholder
+ *		Appends a parameter of the command that stands for the predicate on 'value'.  'key' is
+ *		MONGO_PARAMETER_KEY, or MONGO_VERBATIM_KEY for what the user writes.
+ */
+void
+mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
+						 Node *value, const char *key, bson_t *match)
+{
+	mongo_append(match, key, mongo_int32(list_length(translation->parameters)));
+	translation->parameters = lappend(translation->parameters, value);
+	translation->predicates = lappend(translation->predicates,
+									  mongo_predicate_to_list(predicate));
 }
 
 /*

@@ -40,6 +40,31 @@
 #define MOST_PATHS		200
 
 /*
+ * mongo_append_part
+ *		Appends the bytes between two offsets of another document unchanged.  Not by iterators:
+ *		libbson might change the elements that it appends.
+ */
+void
+mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
+{
+	uint32		length = sizeof(uint32) + (end - start) + 1;
+	uint32		prefix = BSON_UINT32_TO_LE(length);
+	uint8_t    *bytes;
+	bson_t		elements;
+
+	if (start == end)
+		return;
+	bytes = palloc(length);
+	memcpy(bytes, &prefix, sizeof(prefix));
+	memcpy(bytes + sizeof(prefix), bson_get_data(source) + start, end - start);
+	bytes[length - 1] = '\0';
+	if (!mongo_bson_view(&elements, bytes, length))
+		elog(ERROR, "malformed document");
+	mongo_concat(document, &elements);
+	pfree(bytes);
+}
+
+/*
  * mongo_is_nested_type
  *		Tells whether values of this type or domain have parts: jsonb, arrays, composites.  Not
  *		json: its text keeps the order of its keys, which a change in place would not.

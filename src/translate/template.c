@@ -9,19 +9,13 @@
  * document, or for such a predicate if it is a number.  These come from the user, so binding does
  * not search them for parameters, and they may fail.
  *
- * In stages with $values, {$param: name} stands for the value of a column with the option
- * parameter.  $values has, by name, the number of a predicate whose 'field' alone matters, or the
- * name of the column if no condition gives a value.  $table is the foreign table's name.  A value
- * is written as the column's values are, is not searched for parameters, and MongoDB never
- * evaluates it.
- *
  * Binding walks only the logic of a query filter ($and, $or, $nor, $elemMatch), never the values in
  * it.  So no stored or constant value is treated as a parameter: a path that begins with '$' is not
  * addressable and never occurs there.
  *
- * The functions are in the order of their callees: a parameter, the user's stages, marks of $or,
- * then the walk over a command from bind_array() to mongo_command_bind(), and the variables of
- * "let".
+ * The functions are in the order of their callees: a parameter, marks of $or, then the walk over a
+ * command from bind_array() to mongo_command_bind(), and the variables of "let".  user_stages.c
+ * binds the parameters of the user's stages.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,21 +29,8 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/date.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-
-/* The values of the parameters, for one walk over the template. */
-typedef struct Binding
-{
-	const MongoCommandTemplate *template;
-	const Datum *values;
-	const bool *isnull;
-	const char *const *names;	/* for EXPLAIN instead of values */
-	Size	   *size;			/* of the predicates so far */
-	bool	   *widened;		/* NULL: the filter must not be widened */
-	bool		only_filter;	/* the pipeline's only filter */
-} Binding;
 
 /* An array value of so many bytes may be too long a list. */
 #define LONG_VALUE_SIZE		(1024 * 1024)
@@ -112,7 +93,7 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
  * documents match.  Returns false for anything but a long list.
  */
 static bool
-bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
+bind_long_list(const MongoBindContext *binding, int parameter, bson_t *match, MongoMatch *result)
 {
 	const MongoPredicate *predicate = binding->template->predicates[parameter];
 	Datum		value = binding->values[parameter];
@@ -143,22 +124,9 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	return true;
 }
 
-/* Counts what bound values take; raises 54000 if that is too much. */
-static void
-add_to_size(Size *size, uint32 length)
-{
-	*size += length;
-	if (*size > MONGO_LARGEST_MATCH)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("command for MongoDB is too large"),
-				 errdetail("Its parameters have more than 16 MB."),
-				 errhint("Give fewer values at a time, join with a table of them instead of = ANY, or turn off mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown, so that PostgreSQL does more of the query.")));
-}
-
 /* Binds the predicate whose placeholder has this number. */
 static MongoMatch
-bind_parameter(const Binding *binding, int parameter, bson_t *match)
+bind_parameter(const MongoBindContext *binding, int parameter, bson_t *match)
 {
 	const MongoPredicate *predicate;
 	uint32		old_length = match->len;
@@ -178,336 +146,7 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 	result = mongo_predicate_render(predicate, binding->values[parameter],
 									binding->isnull[parameter], match);
 
-	add_to_size(binding->size, match->len - old_length);
-	return result;
-}
-
-/*-------------------------------------------------------------------------
- * The parameters of a user's stages.
- *
- * Whoever gives a parameter its value must not gain an operator or a field by it that the author of
- * the stages has not written.  In an expression the value becomes {$literal: value}.  Elsewhere
- * MongoDB would take some values for more than data, and these are refused.  In query predicates
- * these are documents with operators and regular expressions, unless they are the operand of a
- * comparison.  In the arguments of an unknown stage, Strings that name a field are refused, too.
- *-------------------------------------------------------------------------
- */
-
-/* Where a part of the user's stages is. */
-typedef enum Context
-{
-	STAGES,						/* an array of stages */
-	STAGE,
-	ARGUMENTS,					/* of a stage; nothing more is known */
-	LOOKUP,						/* the same of one with pipelines or filters */
-	FACETS,						/* arrays of stages, by name */
-	FILTER,						/* query predicates */
-	EXPRESSION,
-	DATA						/* is not evaluated */
-} Context;
-
-static const struct
-{
-	Context		context;
-	const char *key;
-	Context		within;
-}			contexts[] =
-{
-	{STAGE, "$changeStream", DATA},
-	{STAGE, "$match", FILTER},
-	{STAGE, "$search", FILTER},
-	{STAGE, "$searchMeta", FILTER},
-	{STAGE, "$vectorSearch", FILTER},
-	{STAGE, "$geoNear", LOOKUP},
-	{STAGE, "$graphLookup", LOOKUP},
-	{STAGE, "$lookup", LOOKUP},
-	{STAGE, "$unionWith", LOOKUP},
-	{STAGE, "$facet", FACETS},
-	{STAGE, "$addFields", EXPRESSION},
-	{STAGE, "$group", EXPRESSION},
-	{STAGE, "$project", EXPRESSION},
-	{STAGE, "$redact", EXPRESSION},
-	{STAGE, "$replaceRoot", EXPRESSION},
-	{STAGE, "$replaceWith", EXPRESSION},
-	{STAGE, "$set", EXPRESSION},
-	{STAGE, "$sortByCount", EXPRESSION},
-	{LOOKUP, "let", EXPRESSION},
-	{LOOKUP, "startWith", EXPRESSION},
-	{LOOKUP, "pipeline", STAGES},
-	{LOOKUP, "query", FILTER},
-	{LOOKUP, "restrictSearchWithMatch", FILTER},
-	{FILTER, "$expr", EXPRESSION},
-	{FILTER, "$eq", DATA},
-	{FILTER, "$ne", DATA},
-	{FILTER, "$gt", DATA},
-	{FILTER, "$gte", DATA},
-	{FILTER, "$lt", DATA},
-	{FILTER, "$lte", DATA},
-	{EXPRESSION, "$literal", DATA},
-	{ARGUMENTS, "$literal", DATA},
-};
-
-static Context
-context_within(Context context, const char *key)
-{
-	for (size_t i = 0; i < lengthof(contexts); i++)
-	{
-		if (contexts[i].context == context && strcmp(contexts[i].key, key) == 0)
-			return contexts[i].within;
-	}
-	switch (context)
-	{
-		case STAGES:
-			return STAGE;
-		case STAGE:
-		case LOOKUP:
-			return ARGUMENTS;
-		case FACETS:
-			return STAGES;
-		default:
-			return context;
-	}
-}
-
-/* Tells whether it is more than data to MongoDB, as a query predicate or an argument. */
-static bool
-may_be_evaluated(const bson_iter_t *value, bool is_filter)
-{
-	bson_iter_t child;
-
-	check_stack_depth();
-	switch (bson_iter_type(value))
-	{
-		case BSON_TYPE_REGEX:
-		case BSON_TYPE_CODE:
-		case BSON_TYPE_CODEWSCOPE:
-			return true;
-		case BSON_TYPE_UTF8:
-			return !is_filter && bson_iter_utf8(value, NULL)[0] == '$';
-		case BSON_TYPE_DOCUMENT:
-		case BSON_TYPE_ARRAY:
-			bson_iter_recurse(value, &child);
-			while (bson_iter_next(&child))
-			{
-				if (bson_iter_key(&child)[0] == '$' || may_be_evaluated(&child, is_filter))
-					return true;
-			}
-			return false;
-		default:
-			return false;
-	}
-}
-
-/* The stages that are being bound. */
-typedef struct Stages
-{
-	const Binding *binding;
-	const char *table;
-	const bson_t *values;		/* by name of the parameter */
-} Stages;
-
-/* Appends the value of a parameter so that it remains data in this context. */
-static void
-append_param(const Stages *stages, const char *name, Context context, const char *key,
-			 bson_t *bound)
-{
-	bson_iter_t value;
-	uint32		old_length = bound->len;
-
-	if (!bson_iter_init_find(&value, stages->values, name))
-	{
-		if (stages->binding->names == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_PARAMETER),
-					 errmsg("the pipeline of foreign table \"%s\" has a parameter \"%s\" without a column",
-							stages->table, mongo_printable(name)),
-					 errhint("Give a column of the table the option parameter.")));
-		mongo_append_condition(bound, key, MONGO_PARAM_KEY, mongo_utf8(name));
-		return;
-	}
-	/* a time with a fraction is between two Timestamps of $changeStream */
-	if (context == DATA && BSON_ITER_HOLDS_DATE_TIME(&value) && strcmp(key, "startAtOperationTime") == 0)
-	{
-		int64		seconds = (bson_iter_date_time(&value) + 999) / 1000;
-
-		mongo_append(bound, key, mongo_timestamp((uint64) Max(0, Min(seconds, PG_UINT32_MAX)) << 32 | 1));
-	}
-	else if (context == EXPRESSION)
-		mongo_append_condition(bound, key, "$literal", *bson_iter_value(&value));
-	else if (context != DATA && stages->binding->names == NULL &&
-			 may_be_evaluated(&value, context == FILTER))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("parameter \"%s\" of foreign table \"%s\" must be plain data",
-						mongo_printable(name), stages->table),
-				 errdetail("Where the pipeline has the parameter, MongoDB might evaluate its value."),
-				 errhint("The pipeline may have it as operand of $eq or another comparison, or within $literal.")));
-	else
-		mongo_append(bound, key, *bson_iter_value(&value));
-	if (stages->binding->size != NULL)
-		add_to_size(stages->binding->size, bound->len - old_length);
-}
-
-/* Returns the name of the parameter if it is {$param: name}, or NULL. */
-static const char *
-parameter_name(const bson_iter_t *document)
-{
-	bson_iter_t member;
-	const char *name;
-
-	if (!BSON_ITER_HOLDS_DOCUMENT(document) || !bson_iter_recurse(document, &member) ||
-		!bson_iter_next(&member) || strcmp(bson_iter_key(&member), MONGO_PARAM_KEY) != 0 ||
-		!BSON_ITER_HOLDS_UTF8(&member))
-		return NULL;
-	name = bson_iter_utf8(&member, NULL);
-	return bson_iter_next(&member) ? NULL : name;
-}
-
-/* Appends a part of the user's stages, with the values of parameters in it. */
-static void
-bind_members(const Stages *stages, bson_iter_t *members, Context context, bson_t *bound)
-{
-	check_stack_depth();
-	while (bson_iter_next(members))
-	{
-		const char *key = bson_iter_key(members);
-		const char *name = parameter_name(members);
-		Context		within = context_within(context, key);
-		bool		is_array = BSON_ITER_HOLDS_ARRAY(members);
-		bson_iter_t children;
-		bson_t		nested;
-
-		if (name != NULL)
-			append_param(stages, name, within, key, bound);
-		else if (is_array || BSON_ITER_HOLDS_DOCUMENT(members))
-		{
-			bson_iter_recurse(members, &children);
-			if (is_array)
-				mongo_append_array_begin(bound, key, &nested);
-			else
-				mongo_append_document_begin(bound, key, &nested);
-			bind_members(stages, &children, within, &nested);
-			if (is_array)
-				mongo_append_array_end(bound, &nested);
-			else
-				mongo_append_document_end(bound, &nested);
-		}
-		else
-			mongo_append_iter(bound, NULL, members);
-	}
-}
-
-/* Appends the resume token, or the time, of a change stream's start. */
-static void
-append_start(bson_t *values, const char *name, const MongoField *field, Datum value)
-{
-	Oid			function;
-	bool		is_varlena;
-	char	   *text;
-	uint64		time;
-
-	getTypeOutputInfo(field->type, &function, &is_varlena);
-	text = OidOutputFunctionCall(function, value);
-	if (strcmp(field->path, MONGO_START_TOKEN) == 0)
-	{
-		mongo_append_token(values, name, mongo_to_utf8(text));
-		return;
-	}
-	/* PostgreSQL compares times as texts, so only those of full length sort */
-	time = mongo_parse_cluster_time(text);
-	if (time == 0 || strcmp(mongo_format_cluster_time(time), text) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DATETIME_FORMAT),
-				 errmsg("invalid cluster time: \"%s\"", text),
-				 errhint("A time is like \"1764381605:0000000003\", with ten digits on each side.")));
-	time += strcmp(field->path, MONGO_START_AFTER) == 0;
-	mongo_append(values, name, mongo_timestamp(time));
-}
-
-/*
- * Appends the parameters' values by name; no document matches if one is NULL.  Raises 42P02 for one
- * without a value.  For EXPLAIN, values are expressions, or missing.
- */
-static MongoMatch
-render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
-{
-	const Binding *binding = stages->binding;
-	MongoMatch	result = MONGO_MATCH_SOME;
-
-	while (bson_iter_next(numbers))
-	{
-		const char *name = bson_iter_key(numbers);
-		int			number = BSON_ITER_HOLDS_INT32(numbers) ? bson_iter_int32(numbers) : -1;
-
-		if (number >= binding->template->nparameters)
-			elog(ERROR, "command has no parameter %d", number);
-		if (binding->names != NULL && number >= 0)
-			mongo_append(values, name, mongo_utf8(binding->names[number]));
-		else if (number < 0 && binding->names == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_PARAMETER),
-					 errmsg("parameter \"%s\" of foreign table \"%s\" has no value",
-							mongo_printable(name), stages->table),
-					 errhint("Add a condition %s = value, with a value of the column's type.",
-							 mongo_from_utf8(bson_iter_utf8(numbers, NULL)))));
-		else if (number >= 0 && binding->isnull[number])
-		{
-			mongo_append(values, name, mongo_null());
-			result = MONGO_MATCH_NONE;
-		}
-		else if (number >= 0)
-		{
-			const MongoField *field = &binding->template->predicates[number]->field;
-			FormData_pg_attribute column = {.atttypid = field->type, .atttypmod = field->typmod};
-
-			strlcpy(NameStr(column.attname), mongo_printable(name), NAMEDATALEN);
-			/* no field has such a path */
-			if (field->path[0] == '$')
-			{
-				append_start(values, name, field, binding->values[number]);
-				continue;
-			}
-			mongo_append_column_value(values, name, field->path, binding->values[number], &column,
-									  field->bson_type);
-		}
-	}
-	return result;
-}
-
-/* Appends the user's stages of this placeholder. */
-static MongoMatch
-bind_stages(const Binding *binding, const bson_iter_t *placeholder, BsonArray *bound)
-{
-	Stages		stages = {.binding = binding};
-	bson_t	   *values = mongo_bson_create();
-	MongoMatch	result = MONGO_MATCH_SOME;
-	bson_iter_t members;
-	bson_iter_t part;
-
-	stages.values = values;
-	if (bson_iter_recurse(placeholder, &members) && bson_iter_find(&members, MONGO_TABLE_KEY))
-		stages.table = mongo_from_utf8(bson_iter_utf8(&members, NULL));
-	if (stages.table != NULL && bson_iter_find(&members, MONGO_VALUES_KEY) &&
-		bson_iter_recurse(&members, &part))
-		result = render_values(&stages, &part, values);
-	bson_iter_recurse(placeholder, &members);
-	if (!bson_iter_find(&members, MONGO_VERBATIM_KEY) || !bson_iter_recurse(&members, &part))
-		elog(ERROR, "malformed stages in a plan");
-	while (bson_iter_next(&part))
-	{
-		bson_iter_t stage;
-		bson_t		document;
-
-		if (stages.table == NULL)
-		{
-			mongo_array_append(bound, *bson_iter_value(&part));
-			continue;
-		}
-		bson_iter_recurse(&part, &stage);
-		mongo_array_begin_document(bound, &document);
-		bind_members(&stages, &stage, STAGE, &document);
-		mongo_array_end_document(bound, &document);
-	}
+	mongo_add_to_size(binding->size, match->len - old_length);
 	return result;
 }
 
@@ -667,7 +306,7 @@ place_within(Place place, const bson_iter_t *field)
 	return NOWHERE;
 }
 
-static MongoMatch bind_document(const Binding *binding, bson_iter_t *fields, Place place,
+static MongoMatch bind_document(const MongoBindContext *binding, bson_iter_t *fields, Place place,
 								bson_t *bound);
 
 /* Tells whether there is a single filter among the stages, and nothing that may have others. */
@@ -695,10 +334,10 @@ has_only_filter(const bson_iter_t *stages)
  * none, or if all branches of an $or do.
  */
 static MongoMatch
-bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonArray *bound)
+bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place place, BsonArray *bound)
 {
 	const char *key = bson_iter_key(array);
-	Binding		below = *binding;
+	MongoBindContext		below = *binding;
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
@@ -716,7 +355,7 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 
 		bson_iter_recurse(&element, &fields);
 		if (place == IN_PIPELINE && bson_iter_find(&fields, MONGO_VERBATIM_KEY))
-			result = bind_stages(&below, &element, bound);
+			result = mongo_bind_stages(&below, &element, bound);
 		else
 		{
 			bson_iter_recurse(&element, &fields);
@@ -737,7 +376,7 @@ bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonAr
 
 /* Binds one field, and fills in the command's row bounds and batch size. */
 static MongoMatch
-bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t *bound)
+bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place place, bson_t *bound)
 {
 	const MongoCommandTemplate *template = binding->template;
 	const char *key = bson_iter_key(field);
@@ -786,7 +425,7 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 
 /* Binds all fields; no document matches if a field matches none. */
 static MongoMatch
-bind_document(const Binding *binding, bson_iter_t *fields, Place place, bson_t *bound)
+bind_document(const MongoBindContext *binding, bson_iter_t *fields, Place place, bson_t *bound)
 {
 	MongoMatch	result = MONGO_MATCH_SOME;
 
@@ -799,7 +438,7 @@ bind_document(const Binding *binding, bson_iter_t *fields, Place place, bson_t *
 }
 
 static MongoMatch
-bind_command(const Binding *binding, bson_t *command)
+bind_command(const MongoBindContext *binding, bson_t *command)
 {
 	bson_iter_t fields;
 
@@ -826,7 +465,7 @@ mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 				   const bool *isnull, bool *widened, bson_t *command)
 {
 	Size		size = 0;
-	Binding		binding = {template, values, isnull, NULL, &size, widened, true};
+	MongoBindContext		binding = {template, values, isnull, NULL, &size, widened, true};
 
 	return bind_command(&binding, command);
 }
@@ -839,7 +478,7 @@ void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
 {
-	Binding		binding = {.template = template, .names = names};
+	MongoBindContext		binding = {.template = template, .names = names};
 
 	bind_command(&binding, command);
 }

@@ -15,11 +15,14 @@
 #include "nodes/pg_list.h"
 #include "utils/jsonb.h"
 
-/* ----------------------------- comparison.c ------------------------------ */
+/* ------------------------------ strategy.c ------------------------------- */
 
 extern Timestamp mongo_timestamp_value(bool as_instant, Oid type, Datum value);
-extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
 extern const char *mongo_text_in_utf8(Oid type, Datum value, int *length);
+
+/* ----------------------------- comparison.c ------------------------------ */
+
+extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
 extern bool mongo_may_be_cut(const MongoPredicate *predicate, Datum value);
 
 /* -------------------------------- json.c --------------------------------- */
@@ -34,10 +37,32 @@ extern void mongo_append_other_json(BsonArray *branches, const char *path,
 extern void mongo_append_existence(bson_t *match, const char *path);
 extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate, Datum value,
 										bson_t *match);
-extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
+
+/* -------------------------------- match.c -------------------------------- */
+
 extern bool mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool wanted,
 								  bson_t *match);
+
+/* ----------------------------- user_stages.c ----------------------------- */
+
+/* The values of the parameters, for one walk over the template. */
+typedef struct MongoBindContext
+{
+	const MongoCommandTemplate *template;
+	const Datum *values;
+	const bool *isnull;
+	const char *const *names;	/* for EXPLAIN instead of values */
+	Size	   *size;			/* of the predicates so far */
+	bool	   *widened;		/* NULL: the filter must not be widened */
+	bool		only_filter;	/* the pipeline's only filter */
+} MongoBindContext;
+
+extern void mongo_add_to_size(Size *size, uint32 length);
+extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
+extern bson_value_t mongo_match_document(Oid relid, Datum json);
 extern MongoMatch mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match);
+extern MongoMatch mongo_bind_stages(const MongoBindContext *binding, const bson_iter_t *placeholder,
+									BsonArray *bound);
 
 /* -------------------------------- jsonb.c -------------------------------- */
 
@@ -56,7 +81,7 @@ extern MongoExactness mongo_local_time_exactness(const MongoPredicate *predicate
 extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum value,
 										  bson_t *match);
 
-/* ------------------------------ condition.c ------------------------------ */
+/* ------------------------------ predicate.c ------------------------------ */
 
 extern void mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
 									 Node *value, const char *key, bson_t *match);
@@ -150,6 +175,10 @@ extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *valu
 extern bson_t *mongo_rescale(const char *text, const MongoValue *number, int scale);
 extern bool mongo_literal(const Const *constant, MongoValue *value);
 extern const MongoExpressionRow *mongo_find_row(const MongoExpressionRow *rows, Oid function);
+
+/* -------------------------- expression_build.c --------------------------- */
+
+extern bool mongo_is_atomic(const bson_value_t *expression);
 extern const char *mongo_guard_template(const char *text, const MongoValue *arguments,
 										int narguments);
 
@@ -205,10 +234,9 @@ struct MongoRowLayout
 	List	   *fields;			/* the other top-level fields */
 };
 
-extern void mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end);
-
 /* ----------------------------- row_changes.c ----------------------------- */
 
+extern void mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end);
 extern bson_t *mongo_changed_fields(bson_t *fields, const bson_t *update, const char *path,
 									bool *is_whole);
 
