@@ -153,7 +153,7 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
  */
 List *
 mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
-			  const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys)
+					const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoOrder	order = {.nparts = 1};

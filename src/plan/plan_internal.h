@@ -223,12 +223,6 @@ typedef struct MongoUpperRelation
 	MongoEstimate estimate;
 } MongoUpperRelation;
 
-extern const MongoTableOptions *mongo_upper_options(const MongoUpperRelation *upper);
-extern MongoUpperRelation *mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel);
-extern void mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
-								 MongoUpperRelation *upper, PathTarget *target, List *pathkeys);
-extern bool mongo_upper_has_values(const MongoUpperRelation *upper, List *expressions);
-
 /* --------------------------------- group.c ---------------------------------- */
 
 /* One of $group's accumulators; its field is "a0" and so on. */
@@ -522,8 +516,8 @@ extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
 typedef struct MongoPathDetails
 {
 	bool		limited;		/* LIMIT and OFFSET are pushed down */
-	List	   *hash_clauses;	/* RestrictInfo *, by which a hashed scan hashes
-								 * rows, and which it does not send */
+	List	   *hash_clauses;	/* RestrictInfo *, by which a hashed scan
+								 * hashes rows, and which it does not send */
 	List	   *batch_keys;		/* Expr *, the conditions on a batched join's
 								 * keys */
 } MongoPathDetails;

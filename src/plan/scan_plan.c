@@ -395,7 +395,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 		 * sent
 		 */
 		translation->known_conditions = mongo_hashed_conditions(baserel, scan_clauses,
-															 details->hash_clauses);
+																details->hash_clauses);
 		mongo_classify_clauses(translation, baserel, translation->known_conditions, &clauses);
 
 		/* each lookup tests all clauses, so all of their columns are fetched */
@@ -413,8 +413,8 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 	}
 
 	plan->commands = mongo_scan_commands(baserel, translation, &clauses,
-								   projection_of(root, baserel, plan->columns),
-								   best_path->path.pathkeys);
+										 projection_of(root, baserel, plan->columns),
+										 best_path->path.pathkeys);
 	plan->is_batched = keys != NIL;
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
 		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);

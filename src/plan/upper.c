@@ -34,24 +34,22 @@
 /* -------- What is done above a scan or a join in the same command --------- */
 
 /*
- * mongo_upper_options
- *		Returns the options of the relation at the bottom.
+ * Returns the options of the relation at the bottom.
  */
-const MongoTableOptions *
-mongo_upper_options(const MongoUpperRelation *upper)
+static const MongoTableOptions *
+upper_options(const MongoUpperRelation *upper)
 {
 	return ((MongoRelation *) upper->input->fdw_private)->options;
 }
 
 /*
- * mongo_upper_begin
- *		Returns a MongoUpperRelation above 'rel', a foreign table, a join or an upper relation, to
- *		which the caller may add stages; NULL if MongoDB alone does not compute 'rel'.
+ * Returns a MongoUpperRelation above 'rel', a foreign table, a join or an upper relation, to
+ * which the caller may add stages; NULL if MongoDB alone does not compute 'rel'.
  *
  * The result is palloc'd in the current memory context, and is a copy.
  */
-MongoUpperRelation *
-mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
+static MongoUpperRelation *
+begin_upper(PlannerInfo *root, RelOptInfo *rel)
 {
 	const MongoUpperRelation *below = IS_UPPER_REL(rel) ? rel->fdw_private : NULL;
 	const MongoPipeline *pipeline = below != NULL ? &below->pipeline :
@@ -76,14 +74,13 @@ mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 }
 
 /*
- * mongo_upper_add_path
- *		Adds the foreign scan that 'upper' describes as a path of 'output_rel'.
+ * Adds the foreign scan that 'upper' describes as a path of 'output_rel'.
  *
  * 'upper' becomes the fdw_private of 'output_rel'.  Its estimate does not include yet what is sent
  * and what PostgreSQL tests.
  */
-void
-mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
+static void
+add_upper_path(PlannerInfo *root, RelOptInfo *output_rel,
 					 MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
 {
 	MongoEstimate estimate = upper->estimate;
@@ -132,12 +129,11 @@ lacks_value(Node *node, MongoUpperRelation *upper)
 }
 
 /*
- * mongo_upper_has_values
- *		Tells whether all of these expressions can be computed from the columns or outputs that
- *		'upper' has.
+ * Tells whether all of these expressions can be computed from the columns or outputs that
+ * 'upper' has.
  */
-bool
-mongo_upper_has_values(const MongoUpperRelation *upper, List *expressions)
+static bool
+has_values(const MongoUpperRelation *upper, List *expressions)
 {
 	return !lacks_value((Node *) expressions, unconstify(MongoUpperRelation *, upper));
 }
@@ -157,7 +153,7 @@ begin_group(MongoUpperRelation *upper)
 
 	group->scope.translation = &upper->pipeline.translation;
 	group->scope.scale = true;
-	group->float_sums = mongo_upper_options(upper)->float_sums_remote &&
+	group->float_sums = upper_options(upper)->float_sums_remote &&
 		upper->input->reloptkind == RELOPT_BASEREL;
 	group->results = mongo_bson_create();
 	return group;
@@ -344,7 +340,7 @@ static bool
 may_group(const MongoUpperRelation *upper)
 {
 	return upper != NULL && upper->local_quals == NIL && !upper->limited &&
-		mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_GROUP);
+		mongo_feature_enabled(upper_options(upper), MONGO_FEATURE_GROUP);
 }
 
 static void
@@ -360,7 +356,7 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 	if (parse->groupingSets != NIL || parse->hasTargetSRFs ||
 		(parse->groupClause == NIL && !parse->hasAggs))
 		return;
-	upper = mongo_upper_begin(root, input_rel);
+	upper = begin_upper(root, input_rel);
 	if (!may_group(upper))
 		return;
 
@@ -376,12 +372,12 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 		upper->estimate.startup_cost = upper->estimate.total_cost =
 			mongo_command_cost(upper->input->fdw_private);
 	add_having(root, upper, having);
-	if (!mongo_upper_has_values(upper, target->exprs) ||
-		!mongo_upper_has_values(upper, upper->local_quals))
+	if (!has_values(upper, target->exprs) ||
+		!has_values(upper, upper->local_quals))
 		return;
 	if (stage == UPPERREL_GROUP_AGG)
 		upper->local = mongo_local_aggregate(root, grouped_rel, upper, extra);
-	mongo_upper_add_path(root, grouped_rel, upper, target, NIL);
+	add_upper_path(root, grouped_rel, upper, target, NIL);
 }
 
 /* Adds all that is selected as keys; returns false if one is not shippable. */
@@ -408,7 +404,7 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct
 
 	if (parse->hasDistinctOn || parse->hasTargetSRFs)
 		return;
-	upper = mongo_upper_begin(root, input_rel);
+	upper = begin_upper(root, input_rel);
 	if (!may_group(upper))
 		return;
 	group = begin_group(upper);
@@ -416,9 +412,9 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct
 		return;
 	upper->local = NULL;
 	add_stages(root, group, upper);
-	if (!mongo_upper_has_values(upper, target->exprs))
+	if (!has_values(upper, target->exprs))
 		return;
-	mongo_upper_add_path(root, distinct_rel, upper, target, NIL);
+	add_upper_path(root, distinct_rel, upper, target, NIL);
 }
 
 /*-------------------------------------------------------------------------
@@ -513,7 +509,7 @@ find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *v
 
 		if (member->em_is_const || member->em_is_child ||
 			!bms_is_subset(member->em_relids, upper->input->relids) ||
-			!mongo_upper_has_values(upper, list_make1(node)))
+			!has_values(upper, list_make1(node)))
 			continue;
 		if (mongo_default_opfamily(exprType(node)) == pathkey->pk_opfamily &&
 			mongo_group_value(&scope, node, true, value))
@@ -593,10 +589,10 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL || parse->hasTargetSRFs ||
 		has_sorted_scan(root, input_rel))
 		return;
-	upper = mongo_upper_begin(root, input_rel);
+	upper = begin_upper(root, input_rel);
 	if (upper == NULL ||
-		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
-		!mongo_upper_has_values(upper, target->exprs) ||
+		!mongo_feature_enabled(upper_options(upper), MONGO_FEATURE_SORT) ||
+		!has_values(upper, target->exprs) ||
 		!add_sort(upper, root->sort_pathkeys, &cost))
 		return;
 
@@ -608,7 +604,7 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	upper->local = upper->grouped ?
 		mongo_local_above(root, ordered_rel, upper->local, root->sort_pathkeys, false) :
 		mongo_local_order(root, upper->input, target->exprs, root->sort_pathkeys, false);
-	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
+	add_upper_path(root, ordered_rel, upper, target, root->sort_pathkeys);
 }
 
 /* ---- LIMIT and OFFSET in MongoDB, with or without ORDER BY below them ---- */
@@ -711,11 +707,11 @@ static void
 add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
 					 const FinalPathExtraData *final)
 {
-	MongoUpperRelation *upper = mongo_upper_begin(root, input_rel);
+	MongoUpperRelation *upper = begin_upper(root, input_rel);
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 
 	if (upper == NULL || upper->local_quals != NIL ||
-		!mongo_upper_has_values(upper, target->exprs))
+		!has_values(upper, target->exprs))
 		return;
 	if (upper->sorted_rows > 0)
 	{
@@ -727,7 +723,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	limit_estimate(&upper->estimate, final);
 	upper->limited = true;
 	upper->local = mongo_local_above(root, output_rel, upper->local, NIL, true);
-	mongo_upper_add_path(root, output_rel, upper, target, root->sort_pathkeys);
+	add_upper_path(root, output_rel, upper, target, root->sort_pathkeys);
 }
 
 static void
@@ -795,7 +791,7 @@ mongo_is_foreign_path_async_capable(ForeignPath *path)
 	RelOptInfo *rel = path->path.parent;
 
 	if (IS_UPPER_REL(rel))
-		return mongo_upper_options(rel->fdw_private)->async_capable;
+		return upper_options(rel->fdw_private)->async_capable;
 	return IS_SIMPLE_REL(rel) &&
 		((MongoRelation *) rel->fdw_private)->options->async_capable;
 }

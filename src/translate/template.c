@@ -337,7 +337,7 @@ static MongoMatch
 bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place place, BsonArray *bound)
 {
 	const char *key = bson_iter_key(array);
-	MongoBindContext		below = *binding;
+	MongoBindContext below = *binding;
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
@@ -465,7 +465,7 @@ mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 				   const bool *isnull, bool *widened, bson_t *command)
 {
 	Size		size = 0;
-	MongoBindContext		binding = {template, values, isnull, NULL, &size, widened, true};
+	MongoBindContext binding = {template, values, isnull, NULL, &size, widened, true};
 
 	return bind_command(&binding, command);
 }
@@ -478,7 +478,7 @@ void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
 {
-	MongoBindContext		binding = {.template = template, .names = names};
+	MongoBindContext binding = {.template = template, .names = names};
 
 	bind_command(&binding, command);
 }
