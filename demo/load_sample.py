@@ -9,6 +9,7 @@ Decimal128.
 import argparse
 import datetime
 import random
+import time
 
 import bson
 import pymongo
@@ -172,14 +173,26 @@ def is_loaded(database):
             and all(database[name].estimated_document_count() == count for name, count in COUNTS.items()))
 
 
+def initiate(host, port, name):
+    """Make a mongod that was started with --replSet its only member, and wait for a primary."""
+    admin = pymongo.MongoClient(host, port, directConnection=True).admin
+    admin.command("replSetInitiate", {"_id": name, "members": [{"_id": 0, "host": f"{host}:{port}"}]})
+    while not admin.command("hello")["isWritablePrimary"]:
+        time.sleep(0.1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=27017)
     parser.add_argument("--database", default="shop")
     parser.add_argument("--again", action="store_true", help="load the sample even if the database has it")
+    parser.add_argument("--initiate", metavar="NAME",
+                        help="make the server a replica set of one member first")
     arguments = parser.parse_args()
 
+    if arguments.initiate:
+        initiate(arguments.host, arguments.port, arguments.initiate)
     client = pymongo.MongoClient(arguments.host, arguments.port, serverSelectionTimeoutMS=10000)
     database = client[arguments.database]
     if arguments.again or not is_loaded(database):
