@@ -10,7 +10,8 @@
  * The paths of the columns form a tree, which is walked together with the document.  Documents of a
  * collection tend to have their fields in the same order.  So each node remembers which of its
  * siblings followed it in the last document, and a field that follows it again costs one
- * comparison.  The walk of a level ends as soon as all of its nodes have been found.
+ * comparison.  Any other field is found by its name's hash value, if there are many columns.  The
+ * walk of a level ends as soon as all of its nodes have been found.
  *
  * Read the tree first, then the reports of mismatches, the walk, mongo_row_decode(), and composite
  * types, which are read by the same walk.
@@ -23,6 +24,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -53,10 +55,13 @@ struct PathNode
 	DecodedColumn *columns;		/* whose path ends here */
 	PathNode   *sibling;
 	PathNode   *follower;		/* sibling that came next in the last document */
+	PathNode   *in_bucket;		/* the next one in its bucket */
 
 	/* components below this one */
 	PathNode   *first_child;
+	PathNode   *last_child;
 	int			nchildren;
+	PathNode  **buckets;		/* a hash table by name; NULL: few children */
 	PathNode   *first_found;	/* child that came first in the last document */
 	uint32		walk;			/* number of the current walk below this node */
 };
@@ -85,6 +90,26 @@ struct MongoRowDecoder
 	uint32		length;
 };
 
+/* More children than these are found by a hash table, unless they come in the expected order. */
+#define MOST_COMPARED	8
+#define NAME_BUCKETS	512
+
+static inline bool
+has_name(const PathNode *node, const char *name, uint32 name_length)
+{
+	/* most names differ in length, or in their last character */
+	uint32		last = Max(name_length, 1) - 1;
+
+	return node->name_length == name_length && node->name[last] == name[last] &&
+		memcmp(node->name, name, name_length) == 0;
+}
+
+static PathNode **
+name_bucket(const PathNode *parent, const char *name, uint32 name_length)
+{
+	return &parent->buckets[hash_bytes((const unsigned char *) name, name_length) % NAME_BUCKETS];
+}
+
 /*
  * Returns the child with a name, searching from 'start' on and wrapping around; NULL if there is
  * none.
@@ -93,19 +118,36 @@ static PathNode *
 named_field(const PathNode *parent, PathNode *start, const char *name, uint32 name_length)
 {
 	PathNode   *node = start;
-	uint32		last = Max(name_length, 1) - 1;
 
 	for (int i = 0; i < parent->nchildren; i++)
 	{
 		if (node == NULL)
 			node = parent->first_child;
-		/* most names differ in length, or in their last character */
-		if (node->name_length == name_length && node->name[last] == name[last] &&
-			memcmp(node->name, name, name_length) == 0)
+		if (has_name(node, name, name_length))
 			return node;
+		if (parent->buckets != NULL)
+		{
+			node = *name_bucket(parent, name, name_length);
+			while (node != NULL && !has_name(node, name, name_length))
+				node = node->in_bucket;
+			return node;
+		}
 		node = node->sibling;
 	}
 	return NULL;
+}
+
+/* Adds the node and its later siblings to the hash table. */
+static void
+add_to_buckets(PathNode *parent, PathNode *node)
+{
+	for (; node != NULL; node = node->sibling)
+	{
+		PathNode  **bucket = name_bucket(parent, node->name, node->name_length);
+
+		node->in_bucket = *bucket;
+		*bucket = node;
+	}
 }
 
 /* Returns the child with a name, created in the current memory context. */
@@ -113,7 +155,6 @@ static PathNode *
 find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 {
 	PathNode   *node = named_field(parent, NULL, name, name_length);
-	PathNode  **end = &parent->first_child;
 
 	if (node != NULL)
 		return node;
@@ -121,11 +162,16 @@ find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 	node->name = pnstrdup(name, name_length);
 	node->name_length = name_length;
 	node->numeric = name_length > 0 && strspn(node->name, "0123456789") == name_length;
-	while (*end != NULL)
-		end = &(*end)->sibling;
-	*end = node;
-	parent->nchildren++;
-	return node;
+	*(parent->last_child != NULL ? &parent->last_child->sibling : &parent->first_child) = node;
+	parent->last_child = node;
+	if (++parent->nchildren == MOST_COMPARED + 1)
+	{
+		parent->buckets = palloc0(sizeof(PathNode *) * NAME_BUCKETS);
+		node = parent->first_child;
+	}
+	if (parent->buckets != NULL)
+		add_to_buckets(parent, node);
+	return parent->last_child;
 }
 
 /* Returns the node at the end of a dotted path, creating nodes on the way. */
