@@ -121,6 +121,18 @@ mongo_timestamp(uint64 time)
 		.value.v_timestamp = {(uint32) (time >> 32), (uint32) time}};
 }
 
+/* Returns a Timestamp as such a number; 0 if the value is none. */
+static inline uint64
+mongo_time_at(const bson_iter_t *iter)
+{
+	uint32_t	seconds = 0;
+	uint32_t	increment = 0;
+
+	if (BSON_ITER_HOLDS_TIMESTAMP(iter))
+		bson_iter_timestamp(iter, &seconds, &increment);
+	return (uint64) seconds << 32 | increment;
+}
+
 static inline bson_value_t
 mongo_oid(const bson_oid_t *oid)
 {

@@ -18,7 +18,7 @@
 
 /* See PostgreSQL's "Foreign Data Wrapper Callback Routines". */
 
-/* src/exec/scan.c */
+/* src/exec/foreign_scan.c */
 extern void mongo_begin_foreign_scan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *mongo_iterate_foreign_scan(ForeignScanState *node);
 extern void mongo_rescan_foreign_scan(ForeignScanState *node);
@@ -27,7 +27,7 @@ extern void mongo_end_foreign_scan(ForeignScanState *node);
 /* src/exec/explain.c */
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
 
-/* src/exec/shared.c */
+/* src/exec/parallel.c */
 extern Size mongo_estimate_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt);
 extern void mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 											  void *coordinate);
@@ -36,6 +36,8 @@ extern void mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, Parallel
 extern void mongo_initialize_worker_foreign_scan(ForeignScanState *node,
 												 shm_toc *toc, void *coordinate);
 extern void mongo_shutdown_foreign_scan(ForeignScanState *node);
+
+/* src/exec/async.c */
 extern void mongo_foreign_async_request(AsyncRequest *request);
 extern void mongo_foreign_async_configure_wait(AsyncRequest *request);
 extern void mongo_foreign_async_notify(AsyncRequest *request);

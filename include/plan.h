@@ -160,7 +160,7 @@ typedef struct MongoScanPlan
 								 * index in the scan's tuple, or -1 */
 	List	   *hiding;			/* indexes of the plan's quals that hide rows,
 								 * about which no error may reveal anything
-								 * (scan.c) */
+								 * (scan_run.c) */
 	List	   *hiding_columns; /* attributes that these read; 0: all */
 } MongoScanPlan;
 

@@ -64,20 +64,20 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->GetForeignUpperPaths = mongo_get_foreign_upper_paths;
 	routine->GetForeignPlan = mongo_get_foreign_plan;
 
-	/* src/exec: scan.c, explain.c */
+	/* src/exec: foreign_scan.c, explain.c */
 	routine->BeginForeignScan = mongo_begin_foreign_scan;
 	routine->IterateForeignScan = mongo_iterate_foreign_scan;
 	routine->ReScanForeignScan = mongo_rescan_foreign_scan;
 	routine->EndForeignScan = mongo_end_foreign_scan;
 	routine->ExplainForeignScan = mongo_explain_foreign_scan;
 
-	/* src/plan/upper.c, src/exec/shared.c */
+	/* src/plan/upper.c, src/exec/async.c */
 	routine->IsForeignPathAsyncCapable = mongo_is_foreign_path_async_capable;
 	routine->ForeignAsyncRequest = mongo_foreign_async_request;
 	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;
 	routine->ForeignAsyncNotify = mongo_foreign_async_notify;
 
-	/* src/plan/paths.c, src/exec/shared.c */
+	/* src/plan/paths.c, src/exec/parallel.c */
 	routine->IsForeignScanParallelSafe = mongo_is_foreign_scan_parallel_safe;
 	routine->EstimateDSMForeignScan = mongo_estimate_dsm_foreign_scan;
 	routine->InitializeDSMForeignScan = mongo_initialize_dsm_foreign_scan;

@@ -12,7 +12,7 @@
  * side of a join is empty, the other one is not read.  So only scans are begun that cost little,
  * and none within a machine, where a round trip takes less than such a command.
  *
- * The list of scans (mongo_readers) is that of src/remote/order.c, which calls before_write().
+ * The list of scans (mongo_active_scans) is that of src/remote/order.c, which calls before_write().
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +20,6 @@
 
 #include "exec_internal.h"
 #include "remote.h"
-#include "catalog.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -28,9 +27,31 @@
 #include "nodes/nodeFuncs.h"
 #include "tcop/pquery.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+
+/*
+ * Starts a run of the scan; returns whether it has opened a cursor.  'first' is that of
+ * mongo_run_open().
+ */
+static bool
+start_run(ForeignScanState *node, MongoCursor *first)
+{
+	MongoScanState *state = node->fdw_state;
+	MongoErrorSource source;
+	bool		opens;
+
+	mongo_push_error_source(&source, state->relids);
+	opens = mongo_run_begin(node);
+	if (opens)
+	{
+		state->run.is_local = mongo_switch_plan(node);
+		if (!state->run.is_local)
+			mongo_run_open(node, first);
+	}
+	mongo_pop_error_source(&source);
+	return opens && state->run.cursor != NULL;
+}
 
 /* ------------------------- scans before a write --------------------------- */
 
@@ -61,7 +82,6 @@ begin_early(MongoScanState *state)
 	EState	   *estate = state->node->ss.ps.state;
 	ResourceOwner old_owner = CurrentResourceOwner;
 	bool		waits = state->portal != NULL && state->portal->status == PORTAL_READY;
-	MongoErrorSource source;
 	Oid			userid;
 	int			security;
 	int			settings = NewGUCNestLevel();
@@ -74,10 +94,9 @@ begin_early(MongoScanState *state)
 							 GUC_ACTION_SAVE, true, 0, false);
 	CurrentResourceOwner = state->reader.listed.owner;
 	PushActiveSnapshot(estate->es_snapshot);
-	mongo_push_error_source(&source, state->relids);
 	PG_TRY();
 	{
-		mongo_scan_start(state->node, NULL);
+		mongo_scan_start(state->node);
 
 		/*
 		 * once the write's transaction has begun, this needs another
@@ -98,7 +117,6 @@ begin_early(MongoScanState *state)
 	if (waits)
 		state->portal->status = PORTAL_READY;
 	state->unread = true;
-	mongo_pop_error_source(&source);
 	PopActiveSnapshot();
 	CurrentResourceOwner = old_owner;
 	SetUserIdAndSecContext(userid, security);
@@ -148,36 +166,6 @@ before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryCon
 		state->overtaken = OVERTAKEN;
 	else if (!state->reads_collections)
 		state->overtaken = MAYBE_OVERTAKEN;
-}
-
-/*
- * mongo_check_overtaken
- *		Raises 0A000 if the scan, which is about to send a command, would see a later write of its
- *		own session.
- *
- * Asks MongoDB whether the scan's tables are of views, if that matters.
- */
-void
-mongo_check_overtaken(ForeignScanState *node)
-{
-	MongoScanState *state = node->fdw_state;
-	ListCell   *cell;
-
-	if (state->overtaken == MAYBE_OVERTAKEN)
-	{
-		state->reads_collections = true;
-		foreach(cell, state->relids)
-			state->reads_collections &= mongo_names_collection(state->user, lfirst_oid(cell));
-		if (state->reads_collections)
-			state->overtaken = NOT_OVERTAKEN;
-	}
-	if (state->overtaken != NOT_OVERTAKEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot scan foreign table \"%s\" without later writes",
-						get_rel_name(linitial_oid(state->relids))),
-				 errdetail("A later command of the session has written to what the table reads, and MongoDB has no snapshot of before.  The scan could not begin earlier, for example because it needs a value of another row."),
-				 errhint("Read all rows of the query before writing, for example into an array or a temporary table, or set enable_nestloop to off.")));
 }
 
 /* Tells whether the scan may be begun when another one is, and binding it raises no error. */
@@ -289,15 +277,9 @@ needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 	}
 }
 
-/*
- * mongo_ahead_send
- *		Starts the other scans that the query needs, and sends all their commands together.
- *
- * Called when the query's first scan has opened its cursor.  Raises what starting and sending
- * raise.
- */
-void
-mongo_ahead_send(ForeignScanState *first)
+/* Starts the other scans that the query needs, and sends all their commands behind the first one's. */
+static void
+send_others(ForeignScanState *first)
 {
 	const EState *estate = first->ss.ps.state;
 	MongoCursor *cursor = ((MongoScanState *) first->fdw_state)->run.cursor;
@@ -323,14 +305,23 @@ mongo_ahead_send(ForeignScanState *first)
 	foreach_ptr(ForeignScanState, node, scans)
 	{
 		MongoScanState *state = node->fdw_state;
-		MongoErrorSource source;
 
-		if (state->started || !list_member_ptr(needed, node->ss.ps.plan))
-			continue;
-		mongo_push_error_source(&source, state->relids);
-		mongo_scan_start(node, cursor);
-		if (state->run.cursor != NULL)
+		if (!state->started && list_member_ptr(needed, node->ss.ps.plan) && start_run(node, cursor))
 			mongo_cursor_send_behind(state->run.cursor, cursor);
-		mongo_pop_error_source(&source);
 	}
+}
+
+/*
+ * mongo_scan_start
+ *		Starts a run of the scan: binds its first command, and opens a cursor on it unless it
+ *		matches nothing, its result is cached, or its rows come from the second plan.
+ *
+ * If it is the query's first scan over a network, starts the others, too.  Raises what starting
+ * and sending raise.
+ */
+void
+mongo_scan_start(ForeignScanState *node)
+{
+	if (start_run(node, NULL) && ((MongoScanState *) node->fdw_state)->plan->network != NULL)
+		send_others(node);
 }

@@ -28,7 +28,7 @@
 #include "utils/hsearch.h"
 #include "utils/rel.h"
 
-/* --------------------------------- rescan.c --------------------------------- */
+/* ------------------------------- bson_table.c ------------------------------- */
 
 /* The key of an entry, which it begins with: the bytes of a document. */
 typedef struct MongoDocumentKey
@@ -40,6 +40,21 @@ typedef struct MongoDocumentKey
 extern HTAB *mongo_document_table_create(MemoryContext context, Size entrysize);
 extern void *mongo_document_table_enter(HTAB *table, MemoryContext context,
 										const bson_t *document, bool *found);
+
+/* ----------------------------- temporary_file.c ----------------------------- */
+
+/* Bytes in temporary files that can be given up, until a memory context is reset. */
+typedef struct MongoFiledBytes
+{
+	Size		length;
+	MemoryContextCallback callback;
+} MongoFiledBytes;
+
+extern void mongo_begin_filing(MongoFiledBytes *filed, MemoryContext context);
+extern bool mongo_may_file(MongoFiledBytes *filed, Size length);
+extern void mongo_read_temporary_file(BufFile *file, void *bytes, Size length);
+
+/* ------------------------------ result_cache.c ------------------------------ */
 
 /* One of its results is selected for reading and writing, or none. */
 typedef struct MongoResultCache MongoResultCache;
@@ -61,6 +76,8 @@ extern void mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot);
 extern void mongo_results_finish(MongoResultCache *cache);
 extern bool mongo_results_is_whole(const MongoResultCache *cache);
 extern void mongo_results_end(MongoResultCache *cache);
+
+/* ------------------------------- hash_keys.c -------------------------------- */
 
 /* A key of a hash table by rows, and its last value. */
 typedef struct MongoKeyState
@@ -89,6 +106,18 @@ extern MongoHashKeys *mongo_hash_keys_create(const List *plan_keys, const List *
 extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer,
 							uint32 *hash);
 
+/* ------------------------------ row_identity.c ------------------------------ */
+
+/* Successive documents {_id: value}; opaque. */
+typedef struct MongoIdentityLog MongoIdentityLog;
+
+extern MongoIdentityLog *mongo_identity_log_create(MemoryContext context);
+extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
+								uint32 length, ItemPointer ctid);
+extern void mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view);
+
+/* ------------------------------ hashed_scan.c ------------------------------- */
+
 /* A hash table of a scan's rows, which are in a file; opaque. */
 typedef struct MongoHashedScan MongoHashedScan;
 
@@ -116,15 +145,10 @@ extern void mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decod
 
 /* --------------------------------- modify.c --------------------------------- */
 
-/* Successive documents {_id: value}; opaque. */
-typedef struct MongoIdentityLog MongoIdentityLog;
-
-extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
-								uint32 length, ItemPointer ctid);
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
 												   const List *attributes);
 
-/* --------------------------------- shared.c --------------------------------- */
+/* -------------------------------- parallel.c -------------------------------- */
 
 /* In shared memory; opaque. */
 typedef struct MongoSharedScan MongoSharedScan;
@@ -132,7 +156,7 @@ typedef struct MongoSharedScan MongoSharedScan;
 extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan,
 								UserMapping *user, const bson_t *command, uint64 *at);
 
-/* ---------------------------------- scan.c ---------------------------------- */
+/* ------------------------------ State of a scan ----------------------------- */
 
 /* The state of one run of a scan: from Begin or ReScan to its end or the next ReScan. */
 typedef struct MongoScanRun
@@ -200,21 +224,35 @@ typedef struct MongoScanState
 	MongoScanRun run;
 } MongoScanState;
 
-extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
-extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int number, bool counts,
-										  int64 rows, const char **names, bson_t *command);
-extern void mongo_scan_start(ForeignScanState *node, MongoCursor *first);
-extern void mongo_scan_make_cached_slot(ForeignScanState *node);
+/* ------------------------------ scan_command.c ------------------------------ */
+
 extern void mongo_prepare_parameters(MongoCommandTemplate *command_template, const List *predicates);
 extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *command_template,
 										const List *expressions, ExprContext *econtext,
 										bool *widened, bson_t *command);
+extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int number, bool counts,
+										  int64 rows, const char **names, bson_t *command);
+extern MongoMatch mongo_bind_next_command(ForeignScanState *node);
+extern List *mongo_bind_other_commands(ForeignScanState *node);
+
+/* -------------------------------- scan_run.c -------------------------------- */
+
+extern void mongo_scan_defer_errors(ForeignScanState *node);
+extern void mongo_run_close(MongoScanRun *run);
+extern void mongo_run_reset(MongoScanRun *run);
+extern void mongo_scan_make_cached_slot(ForeignScanState *node);
+extern bool mongo_run_begin(ForeignScanState *node);
+extern void mongo_run_open(ForeignScanState *node, MongoCursor *first);
+extern TupleTableSlot *mongo_run_next(ForeignScanState *node);
 
 /* --------------------------------- ahead.c ---------------------------------- */
 
-extern void mongo_check_overtaken(ForeignScanState *node);
 extern void mongo_ahead_add(ForeignScanState *node, Oid serverid);
-extern void mongo_ahead_send(ForeignScanState *first);
+extern void mongo_scan_start(ForeignScanState *node);
+
+/* ------------------------------ foreign_scan.c ------------------------------ */
+
+extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
 /* ------------------------------ write_queue.c ------------------------------- */
 
@@ -241,7 +279,6 @@ extern MongoWriter *mongo_writer_create(MemoryContext context, Relation relation
 										UserMapping *user, const char *message, CommandId command);
 extern void mongo_writer_defer(MongoWriter *writer);
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);
-extern void mongo_read_temporary_file(BufFile *file, void *bytes, Size length);
 extern void mongo_writer_finish(MongoWriter *writer);
 extern Bitmapset *mongo_writer_send(MongoWriter *writer);
 extern bool mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,

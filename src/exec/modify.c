@@ -7,8 +7,8 @@
  * (src/translate/row.c), shows triggers, policies and RETURNING the row as it will be stored, and
  * adds it to a writer, which sends rows in batches (write_queue.c).
  *
- * The _ids that identify rows come first, then what INSERT with insert_mode must check, how a
- * statement begins, and what it does for each row.  EXPLAIN is at the end.
+ * What INSERT with insert_mode must check comes first, then how a statement begins, and what it
+ * does for each row.  EXPLAIN is at the end.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,94 +37,7 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-/*-------------------------------------------------------------------------
- * The _ids of the rows that a scan returned to an UPDATE or DELETE.
- *
- * The executor passes a row identity of six bytes, a ctid, from the scan to the place where
- * the row is changed, through any join and sort in between.  An _id may be any BSON value and
- * need not be a column.  So the scan appends the _ids to a log, and the ctid of a row is the
- * _id's offset in the log.
- *-------------------------------------------------------------------------
- */
 
-#define INITIAL_CAPACITY	(64 * 1024)
-
-struct MongoIdentityLog
-{
-	MemoryContext context;
-	bson_t	   *scratch;
-	char	   *data;
-	Size		length;
-	Size		capacity;
-};
-
-static MongoIdentityLog *
-create_identity_log(MemoryContext context)
-{
-	MongoIdentityLog *log = MemoryContextAllocZero(context, sizeof(MongoIdentityLog));
-
-	log->context = context;
-	log->scratch = mongo_bson_create_in(context);
-	log->capacity = INITIAL_CAPACITY;
-	log->data = MemoryContextAlloc(context, log->capacity);
-	return log;
-}
-
-/*
- * mongo_identity_note
- *		Appends the _id of a document to the log, and sets *ctid to its offset.
- *
- * Does not trust the document's bytes; raises 08P01 if it finds no _id.
- */
-void
-mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length, ItemPointer ctid)
-{
-	bson_iter_t iter;
-	bson_t		document;
-	Size		needed;
-
-	bson_reinit(log->scratch);
-	if (!mongo_bson_view(&document, data, length) ||
-		!bson_iter_init_find(&iter, &document, "_id"))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROTOCOL_VIOLATION),
-				 errmsg("MongoDB sent a document without _id"),
-				 errhint("Rows of a view without _id cannot be updated or deleted.")));
-	mongo_append_equal(log->scratch, "_id", bson_iter_value(&iter));
-
-	needed = log->length + log->scratch->len;
-	if (needed > log->capacity)
-	{
-		while (log->capacity < needed)
-			log->capacity *= 2;
-		log->data = repalloc_huge(log->data, log->capacity);
-	}
-	/* an offset has 48 bits: the block number, and the offset number in it */
-	BlockIdSet(&ctid->ip_blkid, (BlockNumber) (log->length >> 16));
-	ctid->ip_posid = (OffsetNumber) (log->length & 0xFFFF);
-	memcpy(log->data + log->length, bson_get_data(log->scratch), log->scratch->len);
-	log->length = needed;
-}
-
-/*
- * Sets *view to the filter by _id at the ctid's offset, valid until mongo_identity_note() is
- * called.
- */
-static void
-find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
-{
-	Size		offset = ((Size) BlockIdGetBlockNumber(&ctid->ip_blkid) << 16) | ctid->ip_posid;
-	uint32		length = 0;
-
-	if (offset + sizeof(length) <= log->length)
-	{
-		memcpy(&length, log->data + offset, sizeof(length));
-		length = BSON_UINT32_FROM_LE(length);
-	}
-	if (length < 5 || length > log->length - offset ||
-		!mongo_bson_view(view, (const uint8_t *) log->data + offset, length))
-		elog(ERROR, "row identity does not stand for an _id");
-}
 
 /* The most rows that PostgreSQL may collect for one batch; each needs a tuple slot. */
 #define LARGEST_CORE_BATCH	1000
@@ -592,7 +505,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *at
 		elog(ERROR, "could not find junk ctid column");
 
 	find_scan(source, &search);
-	state->identities = create_identity_log(state->context);
+	state->identities = mongo_identity_log_create(state->context);
 	if (search.found != NULL)
 		((MongoScanState *) search.found->fdw_state)->identities = state->identities;
 	scope = mongo_scope_written(writer->user->serverid, writer->options);
@@ -871,8 +784,7 @@ row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
 
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	find_identity(state->identities, (ItemPointer) DatumGetPointer(ctid),
-				  filter);
+	mongo_identity_find(state->identities, (ItemPointer) DatumGetPointer(ctid), filter);
 	return !state->may_come_twice || mongo_writer_changes_first(state->writer, filter);
 }
 

@@ -364,17 +364,6 @@ mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
 		pass_batch(queue);
 }
 
-/*
- * mongo_read_temporary_file
- *		Reads so many bytes of a temporary file.  Raises XX000 if there are fewer.
- */
-void
-mongo_read_temporary_file(BufFile *file, void *bytes, Size length)
-{
-	if (BufFileRead(file, bytes, length) != length)
-		elog(ERROR, "could not read a temporary file");
-}
-
 static void
 send_file(MongoWriteQueue *queue)
 {

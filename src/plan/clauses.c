@@ -43,7 +43,7 @@
  *
  * Nor may an error reveal a document that does not fit its columns, if a restriction hides it
  * or cannot be tested.  Conditions that MongoDB tests have type checks, which exclude such
- * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan.c.
+ * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan_run.c.
  *-------------------------------------------------------------------------
  */
 

@@ -364,7 +364,7 @@ add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
  *
  * They may not if the isolation level requires one snapshot, since a worker's connection is not in
  * the MongoDB transaction.  If a MongoDB transaction exists for another reason when the scan is
- * executed, src/exec/shared.c launches no workers.
+ * executed, src/exec/parallel.c launches no workers.
  */
 bool
 mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),

@@ -7,7 +7,7 @@
  * aggregate, an ORDER BY or a LIMIT.  The plan does not know the number of outer rows.  So the
  * scan has a second plan below it, in which PostgreSQL does the same over a hashed scan.  After
  * many values, that reads the documents for all values once, into a hash table, and finds the rows
- * of a value there.  It is in src/exec/rescan.c that a scan switches.
+ * of a value there.  src/exec/hashed_scan.c switches.
  *
  * First come the equalities by which rows are hashed, then the hashed scan, then what PostgreSQL
  * does above it.

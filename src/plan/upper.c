@@ -81,7 +81,7 @@ begin_upper(PlannerInfo *root, RelOptInfo *rel)
  */
 static void
 add_upper_path(PlannerInfo *root, RelOptInfo *output_rel,
-					 MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
+			   MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
 {
 	MongoEstimate estimate = upper->estimate;
 	QualCost	qual_cost;

@@ -1,12 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * shared.c
- *		Executes scans shared among parallel workers, and asynchronous scans.
+ * parallel.c
+ *		Executes scans that parallel workers share: each process reads ranges of the collection.
  *
- * Two ways in which scans run at the same time, each by PostgreSQL's callbacks: several processes
- * read ranges of one collection, or one process waits for several servers at once.  See
- * PostgreSQL's "FDW Routines for Parallel Execution" and "FDW Routines for Asynchronous
- * Execution".
+ * The first participant has MongoDB compute the points that split the collection, and puts them
+ * into shared memory.  Each participant then takes one range after another, in the order of the
+ * scan, and reads it over its own connection.  If the server supports snapshots, all ranges are
+ * read from the snapshot in which the points were found.
+ *
+ * What cannot be split (a view, an empty collection, a server without the stages) is one range,
+ * which one participant reads.
+ *
+ * See PostgreSQL's "FDW Routines for Parallel Execution".
  *
  *-------------------------------------------------------------------------
  */
@@ -19,29 +24,12 @@
 #include "remote.h"
 
 #include "access/parallel.h"
-#include "executor/execAsync.h"
-#include "executor/executor.h"
-#include "executor/instrument.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
-#include "storage/latch.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/snapshot.h"
 #include "utils/wait_event.h"
-
-/*-------------------------------------------------------------------------
- * A foreign scan that several processes share.
- *
- * The first participant has MongoDB compute the points that split the collection, and puts them
- * into shared memory.  Each participant then takes one range after another, in the order of the
- * scan, and reads it over its own connection.  If the server supports snapshots, all ranges are
- * read from the snapshot in which the points were found.
- *
- * What cannot be split (a view, an empty collection, a server without the stages) is one range,
- * which one participant reads.
- *-------------------------------------------------------------------------
- */
 
 /* Sampled values per range: more samples make the ranges more equal. */
 #define SAMPLES_PER_RANGE	16
@@ -216,8 +204,6 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 	const char *read_concern = mongo_read_concern(GetForeignServer(user->serverid));
 	bson_iter_t iter;
 	bson_iter_t capped;
-	uint32_t	seconds;
-	uint32_t	increment;
 
 	if (read_concern != NULL && pg_strcasecmp(read_concern, "majority") != 0 &&
 		pg_strcasecmp(read_concern, "snapshot") != 0)
@@ -226,12 +212,8 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 		bson_iter_find_descendant(&iter, "cursor.firstBatch.0.storageStats.capped", &capped) &&
 		bson_iter_as_bool(&capped))
 		return;
-	if (bson_iter_init_find(&iter, reply, "operationTime") &&
-		BSON_ITER_HOLDS_TIMESTAMP(&iter))
-	{
-		bson_iter_timestamp(&iter, &seconds, &increment);
-		shared->at = (uint64) seconds << 32 | increment;
-	}
+	if (bson_iter_init_find(&iter, reply, "operationTime"))
+		shared->at = mongo_time_at(&iter);
 }
 
 /* Computes the split points, and puts them into shared memory. */
@@ -387,183 +369,4 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 		mongo_append_member(result, "filter", "@1", conjunction(NULL, condition));
 	*at = shared->at;
 	return result;
-}
-
-/*-------------------------------------------------------------------------
- * Asynchronous Append: the servers of several scans work at the same time.
- *
- * A scan that would have to wait sets state->must_wait instead, and Append waits for the
- * sockets of all such scans together.  Scans of one server and user share async_connections
- * connections.  A scan that is queued for a connection adds no socket.  It is served when the
- * reply to another scan has arrived.
- *-------------------------------------------------------------------------
- */
-
-/* Returns the next row or the end to Append, or makes Append wait. */
-static void
-produce(AsyncRequest *request)
-{
-	ForeignScanState *node = (ForeignScanState *) request->requestee;
-	MongoScanState *state = node->fdw_state;
-	TupleTableSlot *slot;
-
-	state->must_wait = false;
-	slot = node->ss.ps.ExecProcNodeReal(&node->ss.ps);
-	if (TupIsNull(slot) && state->must_wait)
-		ExecAsyncRequestPending(request);
-	else
-		ExecAsyncRequestDone(request, slot);
-}
-
-/* Returns a row to Append, which has neither requested it now nor been notified. */
-static void
-complete(AsyncRequest *request)
-{
-	request->callback_pending = false;
-	produce(request);
-	ExecAsyncResponse(request);
-	if (request->requestee->instrument)
-		InstrUpdateTupleCount(request->requestee->instrument,
-							  TupIsNull(request->result) ? 0.0 : 1.0);
-}
-
-/*
- * mongo_foreign_async_request
- *		Returns a row to Append, or makes it wait; a callback of PostgreSQL.
- */
-void
-mongo_foreign_async_request(AsyncRequest *request)
-{
-	produce(request);
-}
-
-/* Returns a request if it is ours and Append waits for it, else NULL. */
-static AsyncRequest *
-pending_request(const AppendState *append, int index)
-{
-	AsyncRequest *request = append->as_asyncrequests[index];
-
-	return request->callback_pending && IsA(request->requestee, ForeignScanState) &&
-		castNode(ForeignScanState, request->requestee)->fdwroutine->ForeignAsyncConfigureWait ==
-		mongo_foreign_async_configure_wait ? request : NULL;
-}
-
-static MongoScanState *
-scan_of_request(const AsyncRequest *request)
-{
-	return ((ForeignScanState *) request->requestee)->fdw_state;
-}
-
-/* Tells whether the scan is queued after another one that Append waits for. */
-static bool
-comes_after(const AppendState *append, const MongoScanState *state)
-{
-	int			index = -1;
-
-	while ((index = bms_next_member(append->as_asyncplans, index)) >= 0)
-	{
-		const AsyncRequest *request = pending_request(append, index);
-		const MongoScanState *other = request != NULL ? scan_of_request(request) : NULL;
-
-		if (other != NULL && other->user->umid == state->user->umid &&
-			other->plan->read_mode == state->plan->read_mode &&
-			mongo_cursor_socket(other->run.cursor) != PGINVALID_SOCKET)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Returns a row that is ready to Append, or sends a request for whose reply Append can wait;
- * returns false if neither is possible.
- *
- * A request may not have been sent for lack of a connection, or its reply may have been saved
- * because another scan needed the connection.  Append must always have a socket to wait for.  So
- * if the connections are used only by scans that it does not wait for, one of their replies is
- * received and saved first.
- */
-static bool
-advance(AppendState *append, AsyncRequest *request)
-{
-	MongoScanState *state = scan_of_request(request);
-	MongoCursor *cursor = state->run.cursor;
-
-	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET)
-		return false;
-	if (mongo_cursor_is_ready(cursor))
-	{
-		complete(request);
-		return true;
-	}
-	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET ||
-		!bms_is_empty(append->as_needrequest) || comes_after(append, state))
-		return false;
-	mongo_cursor_ask_now(cursor);
-	return true;
-}
-
-/*
- * Calls advance() until each request has a socket, comes after one that has, or has a row to
- * return.
- */
-static void
-advance_all(AppendState *append)
-{
-	bool		any;
-
-	do
-	{
-		int			index = -1;
-
-		any = false;
-		while ((index = bms_next_member(append->as_asyncplans, index)) >= 0)
-		{
-			AsyncRequest *request = pending_request(append, index);
-
-			if (request != NULL && advance(append, request))
-				any = true;
-		}
-	} while (any && append->as_nasyncresults == 0);
-}
-
-/*
- * mongo_foreign_async_configure_wait
- *		Adds the socket of a request whose reply is outstanding; a callback of PostgreSQL.
- *
- * Advancing one request may receive and save the reply to another one, and then use that
- * connection: a function in a filter, for example, may use the same server.  So all requests are
- * advanced before the first socket is added.
- */
-void
-mongo_foreign_async_configure_wait(AsyncRequest *request)
-{
-	AppendState *append = (AppendState *) request->requestor;
-	MongoScanState *state;
-	pgsocket	socket;
-	int			first = -1;
-
-	while ((first = bms_next_member(append->as_asyncplans, first)) >= 0 &&
-		   pending_request(append, first) == NULL)
-		;
-	if (first == request->request_index)
-		advance_all(append);
-
-	/* if there is a row to return, Append must not wait */
-	if (!request->callback_pending || append->as_nasyncresults > 0)
-		return;
-	state = ((ForeignScanState *) request->requestee)->fdw_state;
-	socket = mongo_cursor_socket(state->run.cursor);
-	if (socket != PGINVALID_SOCKET)
-		AddWaitEventToSet(append->as_eventset, WL_SOCKET_READABLE, socket, NULL, request);
-}
-
-/*
- * mongo_foreign_async_notify
- *		Returns a row to Append after its socket was ready, or makes it wait again; a callback of
- *		PostgreSQL.
- */
-void
-mongo_foreign_async_notify(AsyncRequest *request)
-{
-	produce(request);
 }

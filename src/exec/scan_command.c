@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_command.c
+ *		Binds the commands of a scan: evaluates their parameters and bounds.
+ *
+ * The plan's commands have places for values (src/translate/template.c).  A run binds one of them
+ * (mongo_bind_next_command()), and those after it, which do not know how many rows it finds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "exec_internal.h"
+
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+
+/* The first batch of a scan that may stop early: MongoDB's own default. */
+#define CAUTIOUS_BATCH_SIZE	101
+
+/* The largest first batch that is requested because of a LIMIT. */
+#define LARGEST_BATCH_SIZE	1000000
+
+/* ---------- The parameters of a plan's command, and their values ---------- */
+
+/*
+ * mongo_prepare_parameters
+ *		Sets the template's parameters from a plan's 'predicates', in the current memory context.
+ */
+void
+mongo_prepare_parameters(MongoCommandTemplate *command_template, const List *predicates)
+{
+	ListCell   *cell;
+
+	command_template->nparameters = list_length(predicates);
+	command_template->predicates = palloc(sizeof(MongoPredicate *) * Max(command_template->nparameters, 1));
+	foreach(cell, predicates)
+		command_template->predicates[foreach_current_index(cell)] =
+			mongo_predicate_from_list(lfirst(cell));
+}
+
+/*
+ * mongo_bind_parameters
+ *		Calls mongo_command_bind() with the values of the first of 'expressions' (ExprStates).
+ */
+MongoMatch
+mongo_bind_parameters(const MongoCommandTemplate *command_template, const List *expressions,
+					  ExprContext *econtext, bool *widened, bson_t *command)
+{
+	int			count = command_template->nparameters;
+	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
+	bool	   *isnull = palloc(sizeof(bool) * Max(count, 1));
+
+	for (int i = 0; i < count; i++)
+		values[i] = ExecEvalExpr((ExprState *) list_nth(expressions, i), econtext, &isnull[i]);
+	return mongo_command_bind(command_template, values, isnull, widened, command);
+}
+
+/* ------------------------------ One command ------------------------------- */
+
+/*
+ * Returns LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.  For EXPLAIN,
+ * evaluates only constants.
+ */
+static int64
+evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
+{
+	const MongoScanState *state = node->fdw_state;
+	bool		isnull = number < 0 ||
+		(explains && !IsA(list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, number), Const));
+	Datum		value = (Datum) 0;
+	int64		bound;
+
+	if (!isnull)
+		value = ExecEvalExpr((ExprState *) list_nth(state->expressions, number),
+							 node->ss.ps.ps_ExprContext, &isnull);
+	if (isnull)
+		return is_limit ? -1 : 0;
+	bound = DatumGetInt64(value);
+	if (explains)
+		return bound;
+	if (bound < 0 && is_limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE),
+				 errmsg("LIMIT must not be negative")));
+	if (bound < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
+				 errmsg("OFFSET must not be negative")));
+	return bound;
+}
+
+/*
+ * Appends limit (-1: none), skip and batchSize to a find command.  With a limit, batchSize is one
+ * more, so that the server closes the cursor with its first reply.
+ */
+static void
+append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
+{
+	if (offset > 0)
+		mongo_append(command, "skip", mongo_int64(offset));
+	if (limit > 0)
+	{
+		mongo_append(command, "limit", mongo_int64(limit));
+		batch_size = Min(limit, LARGEST_BATCH_SIZE - 1) + 1;
+	}
+	mongo_append(command, "batchSize", mongo_int32((int32) batch_size));
+}
+
+/* Appends "let", whose variables the aggregation expressions use. */
+static void
+bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
+{
+	int			nvariables = state->plan->nvariables;
+	int			first = state->command_template.nparameters;
+	MongoVariable *variables = palloc(sizeof(MongoVariable) * nvariables);
+
+	for (int i = 0; i < nvariables; i++)
+	{
+		ExprState  *expression = list_nth(state->expressions, first + i);
+		Node	   *node_expression = list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
+											   first + i);
+
+		variables[i].type = exprType(node_expression);
+		variables[i].typmod = exprTypmod(node_expression);
+		variables[i].value = ExecEvalExpr(expression, node->ss.ps.ps_ExprContext,
+										  &variables[i].isnull);
+	}
+	mongo_bind_variables(variables, nvariables, command);
+}
+
+/*
+ * mongo_bind_scan_command
+ *		Evaluates the plan's expressions and appends its command 'number', from 0, to 'command'; or
+ *		the count command, if there is one and 'counts'.
+ *
+ * 'rows' is the number of rows of the commands before it.  'names', if not NULL, replace the
+ * values of parameters and variables, for EXPLAIN.  Returns MONGO_MATCH_NONE if no document can
+ * match, so that nothing need be sent.  Raises 2201W and 2201X for a negative LIMIT or OFFSET.
+ */
+MongoMatch
+mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 rows,
+						const char **names, bson_t *command)
+{
+	MongoScanState *state = node->fdw_state;
+	const MongoScanPlan *plan = state->plan;
+	MongoCommandTemplate *command_template = &state->command_template;
+	int64		limit = evaluate_bound(node, plan->limit, true, names != NULL);
+	int64		offset = evaluate_bound(node, plan->offset, false, names != NULL);
+	int64		batch_size = plan->all_rows ? plan->fetch_size :
+		Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
+	MongoMatch	match = MONGO_MATCH_SOME;
+
+	state->run.counts = counts && plan->count_command != NULL;
+	command_template->command = mongo_command_from_const(CurrentMemoryContext, state->run.counts ?
+														 plan->count_command :
+														 list_nth(plan->commands, number));
+	/* rows of earlier commands count as well */
+	if (limit > 0)
+		limit = Max(limit - rows, 0);
+	if (plan->is_pipeline)
+	{
+		command_template->limit = limit >= 0 ? limit : plan->enough_rows;
+		command_template->skip = offset;
+		command_template->batch_size = batch_size;
+	}
+	state->run.widened = false;
+
+	/*
+	 * A find may be widened, since PostgreSQL has the exact conditions as
+	 * recheck conditions.  But a LIMIT or a pipeline would count the excess
+	 * documents before the recheck.
+	 */
+	if (names != NULL)
+	{
+		mongo_command_describe(command_template, names, command);
+		mongo_describe_variables(names + command_template->nparameters, plan->nvariables, command);
+	}
+	else
+	{
+		match = mongo_bind_parameters(command_template, state->expressions, node->ss.ps.ps_ExprContext,
+									  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
+									  &state->run.widened : NULL, command);
+		if (plan->nvariables > 0)
+			bind_variables(node, state, command);
+	}
+	if (!plan->is_pipeline)
+		append_bounds(limit >= 0 || state->run.widened ? limit : plan->enough_rows, offset,
+					  batch_size, command);
+	return limit == 0 ? MONGO_MATCH_NONE : match;
+}
+
+/* ------------- When the command count replaces the pipeline --------------- */
+
+/*
+ * Tells whether the filter is {}, or MongoDB simplifies it to that; only as deep as the
+ * translator's.
+ */
+static bool
+is_no_condition(const bson_iter_t *match)
+{
+	bson_iter_t field;
+	bson_iter_t branch;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(match) || !bson_iter_recurse(match, &field))
+		return false;
+	while (bson_iter_next(&field))
+	{
+		bool		is_and = strcmp(bson_iter_key(&field), "$and") == 0;
+		bool		none = is_and;
+
+		if (!is_and && strcmp(bson_iter_key(&field), "$or") != 0)
+			return false;
+		if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &branch))
+			return false;
+		while (bson_iter_next(&branch))
+		{
+			if (is_and)
+				none = none && is_no_condition(&branch);
+			else
+				none = none || is_no_condition(&branch);
+		}
+		if (!none)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Tells whether this command, {count: collection, query: filter}, may replace the pipeline that
+ * counts the same.
+ *
+ * MongoDB refuses count in transactions and at a cluster time.  Without a condition it would count
+ * by the collection's metadata, which may be inexact.
+ */
+static bool
+takes_count(UserMapping *user, const bson_t *command)
+{
+	bson_iter_t query;
+
+	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
+		mongo_session_for_read(user) == NULL && !mongo_reads_at_time(NULL);
+}
+
+/* --------------------------- The commands of a run -------------------------- */
+
+/*
+ * mongo_bind_next_command
+ *		Sets the run's command, number run.number, in the current memory context; or the count
+ *		command, if that may replace it.  Returns and raises as mongo_bind_scan_command() does.
+ */
+MongoMatch
+mongo_bind_next_command(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	bool		counts = true;
+	MongoMatch	match;
+
+	for (;;)
+	{
+		state->run.command = mongo_bson_create();
+		match = mongo_bind_scan_command(node, state->run.number, counts, state->run.rows, NULL,
+										state->run.command);
+		if (state->plan->is_stream && match != MONGO_MATCH_NONE)
+			state->run.command = mongo_resume_through_matches(state->run.command);
+		if (!state->run.counts || match == MONGO_MATCH_NONE ||
+			takes_count(state->user, state->run.command))
+			return match;
+		counts = false;
+	}
+}
+
+/*
+ * mongo_bind_other_commands
+ *		Returns the plan's commands after the run's, which do not know how many rows that finds.
+ *		They may be needed when the values of their parameters are gone.
+ */
+List *
+mongo_bind_other_commands(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	bool		widened = state->run.widened;
+	List	   *commands = NIL;
+
+	for (int i = state->run.number + 1; i < list_length(state->plan->commands); i++)
+	{
+		bson_t	   *command = mongo_bson_create();
+
+		if (mongo_bind_scan_command(node, i, false, state->run.rows, NULL,
+									command) != MONGO_MATCH_NONE)
+			commands = lappend(commands, command);
+		widened |= state->run.widened;
+	}
+	state->run.widened = widened;
+	if (commands != NIL)
+		state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
+	return commands;
+}
