@@ -1049,23 +1049,49 @@ check_length(const MongoOption *option, const char *value)
 				 errhidestmt(true), errhidecontext(true)));
 }
 
+/* The options that name files for TLS, and so imply it. */
+static const char *const tls_files[] = {"pem_file", "ca_file", "ca_dir", "crl_file"};
+
+/*
+ * mongo_uses_tls
+ *		Tells whether a connection by 'options' and the option uri, parsed, has TLS: if 'ssl' or the
+ *		URI says so, or if neither does and there are files for it.
+ */
+bool
+mongo_uses_tls(const MongoConnectionOptions *options, const mongoc_uri_t *uri)
+{
+	bool		has_file = false;
+
+	if (options->ssl != MONGO_NOT_GIVEN)
+		return options->ssl == MONGO_YES;
+	for (size_t i = 0; i < lengthof(tls_files); i++)
+		has_file |= *(const char *const *)
+			((const char *) options + mongo_find_option(tls_files[i], ON_SERVER)->offset) != NULL;
+	return mongoc_uri_get_tls(uri) || (has_file && !mongoc_uri_has_option(uri, MONGOC_URI_TLS));
+}
+
 /* Warns that a server's files for TLS have no effect. */
 static void
 warn_of_files(List *definitions)
 {
-	static const char *const files[] = {"pem_file", "ca_file", "ca_dir", "crl_file"};
 	const char *ssl = given(definitions, "ssl");
-	bool		use;
+	const char *text = given(definitions, "uri");
+	bson_error_t error;
+	const mongoc_uri_t *uri = text != NULL ? mongo_uri_parse(text, &error) : NULL;
+	bool		use = true;
 
-	if (ssl == NULL || !parse_bool(ssl, &use) || use)
-		return;
-	for (size_t i = 0; i < lengthof(files); i++)
+	if (ssl != NULL)
+		(void) parse_bool(ssl, &use);
+	else if (uri != NULL && mongoc_uri_has_option(uri, MONGOC_URI_TLS))
+		use = mongoc_uri_get_tls(uri);
+	for (size_t i = 0; i < lengthof(tls_files) && !use; i++)
 	{
-		if (given(definitions, files[i]) != NULL)
+		if (given(definitions, tls_files[i]) != NULL)
 			ereport(WARNING,
-					(errmsg("option \"%s\" has no effect", files[i]),
-					 errdetail("The option \"ssl\" is false, so that nothing is encrypted."),
-					 errhint("Drop the option \"ssl\", or set it to true.")));
+					(errmsg("option \"%s\" has no effect", tls_files[i]),
+					 errdetail("The option \"%s\" is false, so that nothing is encrypted.",
+							   ssl != NULL ? "ssl" : "tls\" of \"uri"),
+					 errhint("Set the option \"ssl\" to true.")));
 	}
 }
 

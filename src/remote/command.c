@@ -209,24 +209,3 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	MemoryContextSwitchTo(old_context);
 	return found;
 }
-
-/*
- * mongo_log_command
- *		Logs a command before it is sent, if mongo_fdw.log_remote_query is on.  'at' is the
- *		cluster time that it reads at; 0: none is known.
- */
-void
-mongo_log_command(const char *database, const bson_t *command, uint64 at)
-{
-	if (mongo_log_remote_query && at != 0)
-	{
-		bson_t	   *copy = mongo_bson_copy_in(CurrentMemoryContext, command);
-
-		mongo_append_time(copy, "atClusterTime", at);
-		command = copy;
-	}
-	if (mongo_log_remote_query)
-		ereport(mongo_query_log_level(),
-				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),
-				 errhidestmt(true)));
-}

@@ -41,32 +41,6 @@
  *-------------------------------------------------------------------------
  */
 
-/* Describes a failed connection attempt by errno and address. */
-static void
-set_connect_error(bson_error_t *error, const char *host_and_port, int code)
-{
-	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
-				   "could not connect to %s: %s", host_and_port,
-				   code == ECANCELED ? "interrupted" : strerror(code));
-}
-
-/*
- * mongo_stream_note_connected
- *		Notes that the first send or receive has ended a connection attempt, and with
- *		stream->last_errno why it has failed.  Never raises.
- */
-void
-mongo_stream_note_connected(MongoStream *stream)
-{
-	bson_error_t failure = {0};
-
-	stream->is_connecting = false;
-	if (stream->last_errno == 0)
-		return;
-	set_connect_error(&failure, stream->host_and_port, stream->last_errno);
-	mongo_transport_note_failure(stream->transport, failure.message);
-}
-
 /*
  * Sets TCP_NODELAY, keepalives and the user timeout of a TCP socket.
  *
@@ -188,7 +162,7 @@ connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bool is_
 	}
 	else if (strlcpy(path.sun_path, host->host, sizeof(path.sun_path)) >= sizeof(path.sun_path))
 	{
-		set_connect_error(error, host->host, ENAMETOOLONG);
+		mongo_set_connect_error(error, host->host, ENAMETOOLONG);
 		return NULL;
 	}
 
@@ -201,7 +175,7 @@ connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bool is_
 								 is_single || each->ai_next != NULL ? Max(left, 1) : 0);
 	}
 	if (stream == NULL)
-		set_connect_error(error, host->host_and_port, errno);
+		mongo_set_connect_error(error, host->host_and_port, errno);
 	if (resolved != NULL)
 		freeaddrinfo(resolved);
 	return stream;
@@ -257,7 +231,7 @@ initiate_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 
 	/* libmongoc must not retry what was cancelled */
 	if (transport->interrupted)
-		set_connect_error(&failure, host->host_and_port, ECANCELED);
+		mongo_set_connect_error(&failure, host->host_and_port, ECANCELED);
 	else
 		stream = connect_host(transport, host, mongo_uri_is_single(uri), &failure);
 	if (stream != NULL)
@@ -505,30 +479,17 @@ note_peer(MongoConnection *connection)
 	strlcpy(connection->host, stream->host_and_port, sizeof(connection->host));
 }
 
-static void
-reset_failure(MongoTransport *transport)
-{
-	transport->interrupted = transport->timed_out = transport->out_of_files = false;
-	transport->memory_missing = 0;
-	if (transport->wait_error != NULL)
-		FreeErrorData(transport->wait_error);
-	transport->wait_error = NULL;
-	transport->failure[0] = '\0';
-	transport->violation = NULL;
-	transport->reply_code = 0;
-	transport->enough_at = DT_NOEND;
-}
-
 /*
- * Has libmongoc select a server of 'uri', connect and authenticate; takes over the connection.
- * Returns false with *error set on failure.  Does not raise.
+ * mongo_connect_once
+ *		Has libmongoc select a server of 'uri', connect and authenticate; takes over the
+ *		connection.  Returns false with *error set on failure.  Never raises.
  *
  * With 'primary', selects a server that accepts writes, else one by the read preference.  With
  * 'records', records the server's properties in the connection.
  */
-static bool
-connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool records,
-			 bson_error_t *error)
+bool
+mongo_connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool records,
+				   bson_error_t *error)
 {
 	MongoTransport *transport = &connection->transport;
 	int			wait_limit_ms = transport->wait_limit_ms;
@@ -539,7 +500,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	bool		connected;
 	bool		interrupted;
 
-	reset_failure(transport);
+	mongo_transport_reset(transport);
 	if (!mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
 		return false;
 	client = mongoc_client_new_from_uri_with_error(uri, error);
@@ -653,7 +614,7 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri, bool once)
 	{
 		bson_error_t error = {0};
 
-		if (connect_once(connection, uri, false, true, &error))
+		if (mongo_connect_once(connection, uri, false, true, &error))
 			return;
 
 		/* on a standby an interrupt may end nothing; see hides_conflict() */
@@ -684,9 +645,73 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri, bool once)
 	}
 }
 
+static void
+send_end_of_session(void *argument)
+{
+	MongoConnection *connection = argument;
+	bson_t		command = BSON_INITIALIZER;
+	MongoCommand message = {.database = "admin",.document = &command};
+
+	mongo_append_template(&command, "{endSessions: [@1]}", mongo_document(connection->session.lsid));
+	(void) mongo_send(connection, &message, NULL);
+	bson_destroy(&command);
+	connection->session.lsid = NULL;
+}
+
+/*
+ * mongo_connection_end_session
+ *		Ends the MongoDB session, if there is one, which MongoDB would keep for half an hour.
+ *		Neither waits nor raises.
+ */
+void
+mongo_connection_end_session(MongoConnection *connection)
+{
+	if (connection->session.lsid != NULL && mongo_connection_is_clean(connection))
+		(void) mongo_protect(send_end_of_session, connection);
+}
+
+static void
+free_driver_memory(void *argument)
+{
+	MongoConnection *connection = argument;
+
+	mongo_transport_close(&connection->transport);
+	if (connection->uri != NULL)
+		mongoc_uri_destroy(connection->uri);
+	if (connection->identity != NULL)
+		mongoc_uri_destroy(connection->identity);
+}
+
+/*
+ * mongo_connection_close
+ *		Ends the session, then closes and frees the connection.  Neither waits nor raises.
+ */
+void
+mongo_connection_close(MongoConnection *connection)
+{
+	mongo_connection_end_session(connection);
+	(void) mongo_protect(free_driver_memory, connection);
+
+	/*
+	 * If the process exits from within libmongoc (the postmaster has died, or
+	 * memory has run out), libmongoc's locks may be held.
+	 */
+	if (mongo_driver_is_entered())
+		return;
+
+	dlist_delete(&connection->node);
+	mongo_connection_limit_leave(connection);
+	if (connection->transport.wait_error != NULL)
+		FreeErrorData(connection->transport.wait_error);
+	bson_free(connection->request.data);
+	bson_free(connection->compressed.data);
+	MemoryContextDelete(connection->context);	/* and the connection with it */
+}
+
 /* Reads the options from the catalogs, connects and authenticates. */
 static void
-configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
+configure_and_connect(MongoConnection *connection, UserMapping *user, bool once,
+					  int (*close_idle) (Oid serverid))
 {
 	MongoTransport *transport = &connection->transport;
 	MemoryContext caller_context = MemoryContextSwitchTo(connection->context);
@@ -701,7 +726,8 @@ configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
 	if (connection->read_mode != 0)
 		options->read_mode = connection->read_mode;
 
-	connection->uri = uri = mongo_uri_create(options, transport);
+	mongo_uri_create(options, transport, &connection->uri);
+	uri = connection->uri;
 	connection->compresses = !bson_empty0(mongoc_uri_get_compressors(uri));
 	if (!connection->compresses)
 		mongo_uri_offer_compressors(uri);
@@ -714,7 +740,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
 
 	/* close our own idle connections before waiting for other sessions */
 	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
-		waits = mongo_pool_close_idle(user->serverid) < options->max_connections;
+		waits = close_idle(user->serverid) < options->max_connections;
 	mongo_connection_limit_enter(connection, user->userid, options->max_connections,
 								 waits ? selection_timeout(uri) : 0);
 	since = GetCurrentTimestamp();
@@ -737,11 +763,13 @@ configure_and_connect(MongoConnection *connection, UserMapping *user, bool once)
  *
  * With a replica set, waits up to server_selection_timeout_ms for a member that suits the read
  * preference: 'read_mode', or that of the server's options if 0.  Tries only 'once' if that is
- * true.  Raises 08001, 08P01, 28P01, 53300, 57014, and what mongo_uri_create() raises.
+ * true.  If the server has too many connections, calls close_idle(), which returns how many of
+ * the session's are left.  Raises 08001, 08P01, 28P01, 53300, 57014, and what mongo_uri_create()
+ * raises.
  */
 MongoConnection *
 mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, bool once,
-					  dlist_head *list)
+					  dlist_head *list, int (*close_idle) (Oid serverid))
 {
 	MemoryContext context;
 	MongoConnection *connection;
@@ -766,7 +794,7 @@ mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, bool once
 	dlist_push_head(list, &connection->node);
 	PG_TRY();
 	{
-		configure_and_connect(connection, user, once);
+		configure_and_connect(connection, user, once, close_idle);
 	}
 	PG_CATCH();
 	{
@@ -794,7 +822,7 @@ mongo_connection_reconnect(MongoConnection *connection)
 	connection->in_flight = 0;
 	connection->abandoned.received = 0;
 	connection->unanswered = 0;
-	connection->broken = !connect_once(connection, connection->uri, true, true, &error);
+	connection->broken = !mongo_connect_once(connection, connection->uri, true, true, &error);
 	if (connection->broken)
 	{
 		strlcpy(transport->failure, error.message, sizeof(transport->failure));
@@ -803,147 +831,6 @@ mongo_connection_reconnect(MongoConnection *connection)
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_RECONNECTS, 1);
 	return true;
-}
-
-/*
- * Returns a URI of the one server that the connection uses, with its credentials, or NULL if
- * libmongoc refuses it.
- */
-static mongoc_uri_t *
-uri_of_server(const MongoConnection *connection, int wait_ms)
-{
-	static const struct
-	{
-		const char *(*get) (const mongoc_uri_t *uri);
-		bool		(*set) (mongoc_uri_t *uri, const char *value);
-	}			copied[] =
-	{
-		{mongoc_uri_get_appname, mongoc_uri_set_appname},
-		{mongoc_uri_get_username, mongoc_uri_set_username},
-		{mongoc_uri_get_password, mongoc_uri_set_password},
-		{mongoc_uri_get_auth_source, mongoc_uri_set_auth_source},
-		{mongoc_uri_get_auth_mechanism, mongoc_uri_set_auth_mechanism},
-	};
-	const mongoc_uri_t *original = connection->identity;
-	bool		balanced = mongoc_uri_get_option_as_bool(original, MONGOC_URI_LOADBALANCED,
-														 false);
-	char		text[sizeof(connection->host) + 20];
-	mongoc_uri_t *uri;
-	bson_t		properties;
-
-	/*
-	 * the name is not used, since the peer's address is known; the path of a
-	 * Unix-domain socket would have to be escaped
-	 */
-	snprintf(text, sizeof(text), "mongodb://%s/",
-			 connection->host[0] == '/' ? "localhost" : connection->host);
-	uri = mongoc_uri_new_with_error(text, NULL);
-	if (uri == NULL)
-		return NULL;
-
-	mongoc_uri_set_option_as_bool(uri, balanced ? MONGOC_URI_LOADBALANCED :
-								  MONGOC_URI_DIRECTCONNECTION, true);
-	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
-	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
-	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, wait_ms);
-	for (size_t i = 0; i < lengthof(copied); i++)
-	{
-		const char *value = copied[i].get(original);
-
-		if (value != NULL && *value != '\0')
-			(void) MONGO_IN_DRIVER(copied[i].set, uri, value);
-	}
-	if (mongoc_uri_get_mechanism_properties(original, &properties))
-		mongoc_uri_set_mechanism_properties(uri, &properties);
-	return uri;
-}
-
-/* A login takes five round trips, and more with TLS. */
-#define LONGEST_SEPARATE_MS		700
-
-/* The argument of run_separately() and finish_separate_run(). */
-typedef struct SeparateRun
-{
-	const MongoConnection *connection;
-	const MongoCommand *command;
-	int			total_ms;
-	MongoConnection other;
-	MongoReply	reply;
-	mongoc_uri_t *uri;
-	bool		sent;
-} SeparateRun;
-
-/* Connects to the same server once more, and runs the command there. */
-static void
-run_separately(void *argument)
-{
-	SeparateRun *run = argument;
-	const MongoTransport *original = &run->connection->transport;
-	MongoTransport *transport = &run->other.transport;
-	bson_error_t error;
-
-	transport->use_tls = original->use_tls;
-	transport->ssl_options = original->ssl_options;
-	transport->tcp = original->tcp;
-	transport->connect_timeout_ms = transport->wait_limit_ms = run->total_ms;
-	transport->peer = run->connection->peer;
-	transport->peer_length = run->connection->peer_length;
-	dlist_init(&transport->streams);
-	run->uri = uri_of_server(run->connection, run->total_ms);
-	if (run->uri == NULL)
-		return;
-	mongo_begin_ending(transport, run->total_ms, 0);
-	run->sent = connect_once(&run->other, run->uri, false, false, &error) &&
-		mongo_send(&run->other, run->command, &run->reply);
-	if (run->sent)
-		(void) mongo_receive(&run->other, &run->reply, MONGO_DUE_INTERRUPT);
-}
-
-/* Closes the separate connection, and frees what it used. */
-static void
-finish_separate_run(void *argument)
-{
-	SeparateRun *run = argument;
-
-	mongo_transport_close(&run->other.transport);
-	reset_failure(&run->other.transport);
-	mongo_reply_free(&run->reply);
-	if (run->uri != NULL)
-		mongoc_uri_destroy(run->uri);
-	bson_free(run->other.request.data);
-}
-
-/*
- * mongo_connection_run_separately
- *		Runs a command over a separate, short-lived connection to the same server.  Returns
- *		whether it was sent.
- *
- * Takes 'total_ms' at most, or over a slow network twice the time that connecting took, up to 700
- * ms.  Sets *reply, unless that is NULL, to the reply; its buffers are palloc'd.  Never raises.
- */
-bool
-mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
-								int total_ms, MongoReply *reply)
-{
-	SeparateRun run = {
-		.connection = connection,
-		.command = command,
-		.total_ms = Max(total_ms, Min(2 * connection->opening_ms, LONGEST_SEPARATE_MS)),
-		.reply.context = CurrentMemoryContext
-	};
-
-	if (connection->peer_length == 0 || connection->identity == NULL)
-		return false;
-	HOLD_INTERRUPTS();
-	(void) mongo_protect(run_separately, &run);
-	if (reply != NULL)
-	{
-		*reply = run.reply;
-		run.reply = (MongoReply) {.context = CurrentMemoryContext};
-	}
-	(void) mongo_protect(finish_separate_run, &run);
-	RESUME_INTERRUPTS();
-	return run.sent;
 }
 
 /* --------------------------- Starting libmongoc --------------------------- */

@@ -19,42 +19,6 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* ------------------------ saved fields of replies -------------------------- */
-
-/*
- * mongo_save_field
- *		Copies the document in a field of a reply; does nothing if there is none, or if it is too
- *		large.
- */
-void
-mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *field)
-{
-	bson_iter_t iter;
-	const uint8_t *data;
-	uint32_t	length;
-
-	if (!mongo_reply_find(reply, field, &iter) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-		return;
-	bson_iter_document(&iter, &length, &data);
-	if (length < SMALLEST_DOCUMENT || length > sizeof(saved->bytes))
-		return;
-	memcpy(saved->bytes, data, length);
-	saved->length = length;
-}
-
-/*
- * mongo_append_saved_field
- *		Appends the saved document as a field; does nothing if there is none.
- */
-void
-mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedField *saved)
-{
-	bson_t		view;
-
-	if (saved->length > 0 && mongo_bson_view(&view, saved->bytes, saved->length))
-		mongo_append(document, field, mongo_document(&view));
-}
-
 /* ---------------------- the session of a connection ------------------------ */
 
 #define UUID_SIZE			16
@@ -99,6 +63,149 @@ mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 	}
 	session->used_at = GetCurrentTimestamp();
 	return session->lsid;
+}
+
+/* ------------------------- a separate connection --------------------------- */
+
+/*
+ * Returns a URI of the one server that the connection uses, with its credentials, or NULL if
+ * libmongoc refuses it.
+ */
+static mongoc_uri_t *
+uri_of_server(const MongoConnection *connection, int wait_ms)
+{
+	static const struct
+	{
+		const char *(*get) (const mongoc_uri_t *uri);
+		bool		(*set) (mongoc_uri_t *uri, const char *value);
+	}			copied[] =
+	{
+		{mongoc_uri_get_appname, mongoc_uri_set_appname},
+		{mongoc_uri_get_username, mongoc_uri_set_username},
+		{mongoc_uri_get_password, mongoc_uri_set_password},
+		{mongoc_uri_get_auth_source, mongoc_uri_set_auth_source},
+		{mongoc_uri_get_auth_mechanism, mongoc_uri_set_auth_mechanism},
+	};
+	const mongoc_uri_t *original = connection->identity;
+	bool		balanced = mongoc_uri_get_option_as_bool(original, MONGOC_URI_LOADBALANCED,
+														 false);
+	char		text[sizeof(connection->host) + 20];
+	mongoc_uri_t *uri;
+	bson_t		properties;
+
+	/*
+	 * the name is not used, since the peer's address is known; the path of a
+	 * Unix-domain socket would have to be escaped
+	 */
+	snprintf(text, sizeof(text), "mongodb://%s/",
+			 connection->host[0] == '/' ? "localhost" : connection->host);
+	uri = mongoc_uri_new_with_error(text, NULL);
+	if (uri == NULL)
+		return NULL;
+
+	mongoc_uri_set_option_as_bool(uri, balanced ? MONGOC_URI_LOADBALANCED :
+								  MONGOC_URI_DIRECTCONNECTION, true);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, wait_ms);
+	for (size_t i = 0; i < lengthof(copied); i++)
+	{
+		const char *value = copied[i].get(original);
+
+		if (value != NULL && *value != '\0')
+			(void) MONGO_IN_DRIVER(copied[i].set, uri, value);
+	}
+	if (mongoc_uri_get_mechanism_properties(original, &properties))
+		mongoc_uri_set_mechanism_properties(uri, &properties);
+	return uri;
+}
+
+/* A login takes five round trips, and more with TLS. */
+#define LONGEST_SEPARATE_MS		700
+
+/* The argument of run_separately() and finish_separate_run(). */
+typedef struct SeparateRun
+{
+	const MongoConnection *connection;
+	const MongoCommand *command;
+	int			total_ms;
+	MongoConnection other;
+	MongoReply	reply;
+	mongoc_uri_t *uri;
+	bool		sent;
+} SeparateRun;
+
+/* Connects to the same server once more, and runs the command there. */
+static void
+run_separately(void *argument)
+{
+	SeparateRun *run = argument;
+	const MongoTransport *original = &run->connection->transport;
+	MongoTransport *transport = &run->other.transport;
+	bson_error_t error;
+
+	transport->use_tls = original->use_tls;
+	transport->ssl_options = original->ssl_options;
+	transport->tcp = original->tcp;
+	transport->connect_timeout_ms = transport->wait_limit_ms = run->total_ms;
+	transport->peer = run->connection->peer;
+	transport->peer_length = run->connection->peer_length;
+	dlist_init(&transport->streams);
+	run->uri = uri_of_server(run->connection, run->total_ms);
+	if (run->uri == NULL)
+		return;
+	mongo_begin_ending(transport, run->total_ms, 0);
+	run->sent = mongo_connect_once(&run->other, run->uri, false, false, &error) &&
+		mongo_send(&run->other, run->command, &run->reply);
+	if (run->sent)
+		(void) mongo_receive(&run->other, &run->reply, MONGO_DUE_INTERRUPT);
+}
+
+/* Closes the separate connection, and frees what it used. */
+static void
+finish_separate_run(void *argument)
+{
+	SeparateRun *run = argument;
+
+	mongo_transport_close(&run->other.transport);
+	mongo_transport_reset(&run->other.transport);
+	mongo_reply_free(&run->reply);
+	if (run->uri != NULL)
+		mongoc_uri_destroy(run->uri);
+	bson_free(run->other.request.data);
+}
+
+/*
+ * mongo_connection_run_separately
+ *		Runs a command over a separate, short-lived connection to the same server.  Returns
+ *		whether it was sent.
+ *
+ * Takes 'total_ms' at most, or over a slow network twice the time that connecting took, up to 700
+ * ms.  Sets *reply, unless that is NULL, to the reply; its buffers are palloc'd.  Never raises.
+ */
+bool
+mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
+								int total_ms, MongoReply *reply)
+{
+	SeparateRun run = {
+		.connection = connection,
+		.command = command,
+		.total_ms = Max(total_ms, Min(2 * connection->opening_ms, LONGEST_SEPARATE_MS)),
+		.reply.context = CurrentMemoryContext
+	};
+
+	if (connection->peer_length == 0 || connection->identity == NULL)
+		return false;
+	HOLD_INTERRUPTS();
+	(void) mongo_protect(run_separately, &run);
+	if (reply != NULL)
+	{
+		*reply = run.reply;
+		run.reply = (MongoReply) {.context = CurrentMemoryContext};
+	}
+	(void) mongo_protect(finish_separate_run, &run);
+	RESUME_INTERRUPTS();
+	return run.sent;
 }
 
 /*-------------------------------------------------------------------------
@@ -157,29 +264,6 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 }
 
 /* ----------------------------- the connection ------------------------------ */
-
-/*
- * mongo_connection_is_clean
- *		Tells whether a connection may be reused: it works, and nothing is in flight.
- */
-bool
-mongo_connection_is_clean(const MongoConnection *connection)
-{
-	return !connection->broken && connection->in_flight == 0 &&
-		connection->transport.data_stream != NULL &&
-		!connection->transport.interrupted;
-}
-
-/*
- * mongo_connection_is_lost
- *		Tells whether no more replies can be received over it.
- */
-bool
-mongo_connection_is_lost(const MongoConnection *connection)
-{
-	return connection->broken || connection->transport.data_stream == NULL ||
-		mongo_transport_has_failed(&connection->transport);
-}
 
 /*
  * mongo_connection_is_balanced
@@ -328,67 +412,4 @@ mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, 
 		goes_on = kill.sent;
 	}
 	return count;
-}
-
-static void
-send_end_of_session(void *argument)
-{
-	MongoConnection *connection = argument;
-	bson_t		command = BSON_INITIALIZER;
-	MongoCommand message = {.database = "admin",.document = &command};
-
-	mongo_append_template(&command, "{endSessions: [@1]}", mongo_document(connection->session.lsid));
-	(void) mongo_send(connection, &message, NULL);
-	bson_destroy(&command);
-	connection->session.lsid = NULL;
-}
-
-/*
- * mongo_connection_end_session
- *		Ends the MongoDB session, if there is one, which MongoDB would keep for half an hour.
- *		Neither waits nor raises.
- */
-void
-mongo_connection_end_session(MongoConnection *connection)
-{
-	if (connection->session.lsid != NULL && mongo_connection_is_clean(connection))
-		(void) mongo_protect(send_end_of_session, connection);
-}
-
-static void
-free_driver_memory(void *argument)
-{
-	MongoConnection *connection = argument;
-
-	mongo_transport_close(&connection->transport);
-	if (connection->uri != NULL)
-		mongoc_uri_destroy(connection->uri);
-	if (connection->identity != NULL)
-		mongoc_uri_destroy(connection->identity);
-}
-
-/*
- * mongo_connection_close
- *		Ends the session, then closes and frees the connection.  Neither waits nor raises.
- */
-void
-mongo_connection_close(MongoConnection *connection)
-{
-	mongo_connection_end_session(connection);
-	(void) mongo_protect(free_driver_memory, connection);
-
-	/*
-	 * If the process exits from within libmongoc (the postmaster has died, or
-	 * memory has run out), libmongoc's locks may be held.
-	 */
-	if (mongo_driver_is_entered())
-		return;
-
-	dlist_delete(&connection->node);
-	mongo_connection_limit_leave(connection);
-	if (connection->transport.wait_error != NULL)
-		FreeErrorData(connection->transport.wait_error);
-	bson_free(connection->request.data);
-	bson_free(connection->compressed.data);
-	MemoryContextDelete(connection->context);	/* and the connection with it */
 }

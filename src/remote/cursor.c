@@ -27,10 +27,8 @@ static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
 static void send_next(MongoCursor *cursor, bool again);
 static bool send_request(MongoCursor *cursor, MongoWaitPolicy policy);
+static void read_to_end(MongoOpenCursor *open, bool in_transaction);
 static const MongoLeaseCallbacks cursor_callbacks;
-
-/* Every cursor from its opening to its end. */
-static dlist_head open_cursors;
 
 /*-------------------------------------------------------------------------
  * Opening a cursor and reading its documents.
@@ -126,8 +124,7 @@ struct MongoCursor
 	const uint8 *whole_reply;	/* the next document, if reply_field is used */
 
 	/* for reading to the end before a write */
-	MongoListMember listed;		/* in the list of open cursors */
-	MongoAccessScope scope;		/* what the command reads */
+	MongoOpenCursor open;
 	Oid			userid;			/* who opened it */
 	List	   *tables;
 	Tuplestorestate *kept;		/* documents read ahead of a write, or NULL */
@@ -426,19 +423,12 @@ follow_stream(MongoCursor *cursor)
 	const bson_t *position;
 	MemoryContext old_context;
 	bson_iter_t field;
-	uint32_t	seconds;
-	uint32_t	increment;
 
 	(void) mongo_batch_time(&cursor->batch, &reached);
 	if (!cursor->opened)
 	{
-		cursor->present = 0;
-		if (mongo_reply_find(&cursor->replies[cursor->current], "operationTime", &field) &&
-			BSON_ITER_HOLDS_TIMESTAMP(&field))
-		{
-			bson_iter_timestamp(&field, &seconds, &increment);
-			cursor->present = (uint64) seconds << 32 | increment;
-		}
+		cursor->present = mongo_reply_find(&cursor->replies[cursor->current], "operationTime", &field) ?
+			mongo_time_at(&field) : 0;
 		cursor->wait_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), cursor->read.max_wait);
 	}
 	if (!is_empty)
@@ -644,11 +634,12 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
 	cursor->callback.func = mongo_list_remove;
-	cursor->callback.arg = &cursor->listed;
+	cursor->callback.arg = &cursor->open.listed;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
-	cursor->scope = (MongoAccessScope) {
+	cursor->open.scope = (MongoAccessScope) {
 		read->user->serverid, read->database, read->read_collection
 	};
+	cursor->open.read_to_end = read_to_end;
 	cursor->userid = GetUserId();
 	cursor->tables = list_copy(mongo_error_tables());
 	cursor->at = read->at;
@@ -658,7 +649,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 		cursor->names = mongo_collections_read(read->user, read->database, read->command);
 		cursor->read.is_far &= cursor->names == NIL;
 	}
-	mongo_list_add(&open_cursors, &cursor->listed);
+	mongo_list_add(&mongo_open_cursors, &cursor->open.listed);
 	MemoryContextSwitchTo(old_context);
 	return cursor;
 }
@@ -759,7 +750,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	count_documents(cursor);
 	mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
-	mongo_list_remove(&cursor->listed);
+	mongo_list_remove(&cursor->open.listed);
 	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
@@ -1077,7 +1068,7 @@ create_kept(MongoCursor *cursor)
 	TupleDescInitEntry(description, 1, "document", BYTEAOID, -1, 0);
 	TupleDescFinalize(description);
 	cursor->kept_slot = MakeSingleTupleTableSlot(description, &TTSOpsMinimalTuple);
-	CurrentResourceOwner = cursor->listed.owner;
+	CurrentResourceOwner = cursor->open.listed.owner;
 	cursor->kept = tuplestore_begin_heap(false, false, work_mem);
 	CurrentResourceOwner = old_owner;
 	MemoryContextSwitchTo(old_context);
@@ -1118,19 +1109,22 @@ fetch_any(MongoCursor *cursor, uint32 *length)
 }
 
 /*
- * Stores the cursor's remaining documents, as the user who opened it, whose privileges decide
- * what an error may quote.
+ * Stores the cursor's remaining documents before a write (MongoOpenCursor), as the user who opened
+ * it, whose privileges decide what an error may quote.
  */
 static void
-read_to_end(MongoCursor *cursor)
+read_to_end(MongoOpenCursor *open, bool in_transaction)
 {
+	MongoCursor *cursor = (MongoCursor *) ((char *) open - offsetof(MongoCursor, open));
 	const uint8_t *document;
 	uint32		length;
 	MongoErrorSource source;
 	Oid			userid;
 	int			security;
 
-	if (cursor->kept_incomplete || (has_fetched_all(cursor) && cursor->read.others == NIL))
+	/* other commands might be run later, in the transaction */
+	if (((cursor->session != NULL) != in_transaction && cursor->read.others == NIL) ||
+		cursor->kept_incomplete || (has_fetched_all(cursor) && cursor->read.others == NIL))
 		return;
 	if (cursor->kept == NULL)
 		create_kept(cursor);
@@ -1160,30 +1154,6 @@ read_to_end(MongoCursor *cursor)
 	PG_END_TRY();
 	mongo_pop_error_source(&source);
 	SetUserIdAndSecContext(userid, security);
-}
-
-/*
- * mongo_cursors_read_to_end
- *		Reads to their end, and stores, the open cursors that may see a write to 'scope', inside
- *		or outside of MongoDB's transaction.
- *
- * Raises what reading raises; the cursor then raises HV000 when it is read on, unless the error
- * was a cancel.
- */
-void
-mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &open_cursors)
-	{
-		MongoCursor *cursor = dlist_container(MongoCursor, listed.node, iter.cur);
-
-		/* other commands might be run later, in the transaction */
-		if (((cursor->session != NULL) == in_transaction || cursor->read.others != NIL) &&
-			mongo_scopes_overlap(&cursor->scope, scope))
-			read_to_end(cursor);
-	}
 }
 
 /* Returns the next stored document, or NULL. */

@@ -31,6 +31,9 @@ static dlist_head unsent_writes;
 /* The scans of all queries that are being executed. */
 dlist_head	mongo_active_scans;
 
+/* Every cursor from its opening to its end. */
+dlist_head	mongo_open_cursors;
+
 /* The nesting level of the statement whose deferred writes are being sent; 0: none are. */
 static int	writing_level = 0;
 
@@ -173,11 +176,12 @@ mongo_before_read(const MongoAccessScope *scope, CommandId command)
 /* --------------------------------- writes ----------------------------------- */
 
 /*
- * Calls the scans of 'scope' whose snapshots do not show what 'command' writes.  They stay in
- * the list, but others may come and go.
+ * mongo_begin_readers
+ *		Calls the scans of 'scope' whose snapshots do not show what 'command' writes, so that they
+ *		begin.  They stay in the list, but others may come and go.
  */
-static void
-call_readers(const MongoAccessScope *scope, CommandId command, MemoryContext statement)
+void
+mongo_begin_readers(const MongoAccessScope *scope, CommandId command, MemoryContext statement)
 {
 	dlist_iter	iter;
 
@@ -191,25 +195,25 @@ call_readers(const MongoAccessScope *scope, CommandId command, MemoryContext sta
 }
 
 /*
- * mongo_begin_write
- *		Prepares a write to 'scope' by 'command', and returns the session for it, as
- *		mongo_session_for_write() does.
+ * mongo_cursors_read_to_end
+ *		Reads to their end, and stores, the open cursors that may see a write to 'scope', inside
+ *		or outside of MongoDB's transaction.
  *
- * Begins the scans, and reads to their end the open cursors, that may see the write and must not.
- * Sends other statements' unsent writes to 'scope'.  'statement' is the memory context of the
- * query that writes.  Raises what these raise.
+ * Raises what reading raises; the cursor then raises HV000 when it is read on, unless the error
+ * was a cancel.
  */
-MongoSession *
-mongo_begin_write(UserMapping *user, const MongoAccessScope *scope, CommandId command,
-				  MemoryContext statement)
+void
+mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction)
 {
-	MongoSession *session;
+	dlist_iter	iter;
 
-	call_readers(scope, command, statement);
-	session = mongo_session_for_write(user);
-	mongo_before_read(scope, InvalidCommandId);
-	mongo_cursors_read_to_end(scope, session->lease != NULL);
-	return session;
+	dlist_foreach(iter, &mongo_open_cursors)
+	{
+		MongoOpenCursor *cursor = dlist_container(MongoOpenCursor, listed.node, iter.cur);
+
+		if (mongo_scopes_overlap(&cursor->scope, scope))
+			cursor->read_to_end(cursor, in_transaction);
+	}
 }
 
 /*
@@ -229,6 +233,6 @@ mongo_begin_command(UserMapping *user, const char *database, bool writes)
 		mongo_before_read(&scope, GetActiveSnapshot()->curcid);
 	if (!writes)
 		return;
-	call_readers(&scope, GetCurrentCommandId(false), NULL);
+	mongo_begin_readers(&scope, GetCurrentCommandId(false), NULL);
 	mongo_cursors_read_to_end(&scope, false);
 }

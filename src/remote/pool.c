@@ -66,6 +66,9 @@ static int	norphans = 0;
 /* There may be something to close at the end of the transaction. */
 static bool needs_sweep = false;
 
+/* Makes an idle session end a transaction; MAX_TIMEOUTS: it does not wait for commands. */
+static TimeoutId timer = MAX_TIMEOUTS;
+
 /*
  * Syscache callback: marks the connections whose foreign server or user mapping has changed;
  * hashvalue 0 means all.
@@ -115,6 +118,9 @@ initialize_pool(void)
 	before_shmem_exit(finish_parked, (Datum) 0);
 	on_shmem_exit(leave_limits, (Datum) 0);
 	on_proc_exit(end_all_sessions, (Datum) 0);
+	/* no other process waits for commands */
+	if (MyBackendType == B_BACKEND)
+		timer = RegisterTimeout(USER_TIMEOUT, HandleCatchupInterrupt);
 	initialized = true;
 }
 
@@ -198,14 +204,13 @@ mongo_round_trip_time(const UserMapping *user)
 }
 
 /*
- * mongo_pool_close_idle
- *		Closes unused connections: all (InvalidOid) if too many files are open, or those to one
- *		server if it has too many connections.
+ * Closes unused connections: all (InvalidOid) if too many files are open, or those to one server if
+ * it has too many connections.
  *
  * Returns how many of the session's connections to the server still count for max_connections.
  */
-int
-mongo_pool_close_idle(Oid serverid)
+static int
+close_idle(Oid serverid)
 {
 	int			left = 0;
 	dlist_iter	iter;
@@ -742,12 +747,13 @@ connect_lease(MongoLease *lease, UserMapping *user, bool once)
 	MongoConnection *connection;
 
 	if (!mongo_may_open_connection())
-		(void) mongo_pool_close_idle(InvalidOid);
+		(void) close_idle(InvalidOid);
 	mongo_activity_use(lease->owner);
 	/* the statement may have begun with another user mapping */
 	user = mongo_user_mapping(user->userid, user->serverid);
 	lease->umid = user->umid;
-	connection = mongo_connection_open(user, lease->read_mode, once, &connections);
+	connection = mongo_connection_open(user, lease->read_mode, once, &connections,
+									   close_idle);
 	hold(lease, connection);
 }
 
@@ -955,6 +961,57 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 }
 
 /*
+ * Replaces the lease's connection if the server has closed it, before a command is sent that must
+ * not be sent twice.  Costs one system call, unless it was used just before.
+ */
+static void
+replace_if_closed(MongoLease *lease, UserMapping *user)
+{
+	const MongoConnection *connection = lease->connection;
+
+	if (connection->idle_since != 0 &&
+		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
+								   RECENTLY_USED_MS) &&
+		mongo_has_reply(lease->connection))
+		mongo_lease_renew(lease, user);
+}
+
+/*
+ * mongo_lease_move_to_primary
+ *		Gives the lease a connection to the primary, if the server's read preference has selected
+ *		another member.  Raises what mongo_lease_take() does.
+ */
+void
+mongo_lease_move_to_primary(MongoLease *lease, UserMapping *user)
+{
+	if (lease->connection->takes_writes)
+		return;
+	mongo_lease_put(lease);
+	lease->read_mode = MONGOC_READ_PRIMARY;
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
+	replace_if_closed(lease, user);
+}
+
+/*
+ * mongo_lease_acquire_for_write
+ *		Returns a new lease with a connection to the primary, which the server has not closed.
+ *
+ * With 'callbacks' the pool may have the outstanding reply saved.  Raises what
+ * mongo_lease_create() and mongo_lease_take() raise.
+ */
+MongoLease *
+mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
+							  const MongoLeaseCallbacks *callbacks, void *reader)
+{
+	MongoLease *lease = mongo_lease_create(owner, user, callbacks, reader);
+
+	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
+	replace_if_closed(lease, user);
+	mongo_lease_move_to_primary(lease, user);
+	return lease;
+}
+
+/*
  * mongo_lease_note_sent
  *		Marks a request as in flight, until the owner sets LEASE_QUIET.
  */
@@ -1080,20 +1137,12 @@ mongo_lease_put(MongoLease *lease)
 /* How long unused connections stay in addition to the first one. */
 #define SURPLUS_TIMEOUT_MS	1000
 
-static TimeoutId timer = MAX_TIMEOUTS;	/* not registered yet */
-
-/*
- * Makes a transaction end at that time, unless the timer is set to an earlier one.
- *
- * Only in client backends, since no other process waits for commands.
- */
+/* Makes a transaction end at that time, unless the timer is set to an earlier one. */
 static void
 set_timer(TimestampTz due)
 {
-	if (MyBackendType != B_BACKEND || proc_exit_inprogress)
+	if (timer == MAX_TIMEOUTS || proc_exit_inprogress)
 		return;
-	if (timer == MAX_TIMEOUTS)
-		timer = RegisterTimeout(USER_TIMEOUT, HandleCatchupInterrupt);
 	if (!get_timeout_active(timer) || get_timeout_finish_time(timer) > due)
 		enable_timeout_at(timer, due);
 }

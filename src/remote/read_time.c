@@ -3,9 +3,8 @@
  * read_time.c
  *		Reads at a time of MongoDB's clock.
  *
- * A time is bound by the setting mongo_fdw.cluster_time, or by mongo_bind_reads().  While one is,
- * scans and mongo_aggregate() send read concern "snapshot" with atClusterTime.  Before the first
- * such read over a connection, mongo_reach_time() waits until its server has the time.
+ * Before the first read at a time (cluster_time.c) over a connection, mongo_reach_time() waits
+ * until its server has the time.
  *
  * MongoDB finds a collection by its present name, whatever the time.  Where the collection has been
  * created, renamed or dropped since, it mostly raises SnapshotUnavailable.  But a name that is gone
@@ -28,104 +27,11 @@
 #include "storage/latch.h"
 #include "utils/timestamp.h"
 
-/* What mongo_bind_reads() has bound; NULL: nothing. */
-static MongoReadTime *bound = NULL;
-
 /* How long to wait until a server has a time, and between attempts. */
 #define REACH_MS			10000
 #define REACH_PAUSE_MS		20
 
 #define INVALID_OPTIONS		72
-
-/*
- * mongo_bind_reads
- *		Has this backend's scans read at *time, which must exist until another time is bound;
- *		NULL: at that of mongo_fdw.cluster_time.  Returns what was bound before.
- *
- * The end of a transaction unbinds it, too.  Parallel workers do not know of it.  While a time is
- * bound, writes to MongoDB raise 25006, and reads in a MongoDB transaction 25001.
- */
-MongoReadTime *
-mongo_bind_reads(MongoReadTime *time)
-{
-	MongoReadTime *before = bound;
-
-	bound = time;
-	return before;
-}
-
-/*
- * mongo_reads_at_time
- *		Tells whether scans read at a time, and sets *time to it unless that is NULL; 0: MongoDB
- *		chooses it.
- */
-bool
-mongo_reads_at_time(uint64 *time)
-{
-	uint64		at = bound != NULL ? bound->at : mongo_time_setting;
-
-	if (bound == NULL && at == 0)
-		return false;
-	if (time != NULL)
-		*time = at;
-	return true;
-}
-
-/*
- * mongo_note_failure_at_time
- *		Records that a read has failed, with MongoDB's code of the error; 0: it was not MongoDB's.
- */
-void
-mongo_note_failure_at_time(int code)
-{
-	if (bound != NULL)
-		bound->failure = code;
-}
-
-/*
- * mongo_refuse_write_at_time
- *		Raises 25006 if reads are at a time.
- */
-void
-mongo_refuse_write_at_time(void)
-{
-	if (mongo_reads_at_time(NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot write to MongoDB while mongo_fdw.cluster_time is set"),
-				 errhint("Set it to '' first.")));
-}
-
-/*
- * mongo_refuse_transaction_at_time
- *		Raises 25001 for a read in a MongoDB transaction.
- */
-void
-mongo_refuse_transaction_at_time(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-			 errmsg("cannot read as of mongo_fdw.cluster_time in a transaction that has read or written the present"),
-			 errdetail("It has a MongoDB transaction, whose reads are all as of its beginning."),
-			 errhint("Set mongo_fdw.cluster_time in a transaction of its own.")));
-}
-
-/*
- * mongo_append_time
- *		Appends a readConcern of level "snapshot", with the time as its member 'name' unless that
- *		is 0.
- */
-void
-mongo_append_time(bson_t *command, const char *name, uint64 time)
-{
-	bson_t		concern;
-
-	mongo_append_document_begin(command, "readConcern", &concern);
-	mongo_append(&concern, "level", mongo_utf8("snapshot"));
-	if (time != 0)
-		mongo_append(&concern, name, mongo_timestamp(time));
-	mongo_append_document_end(command, &concern);
-}
 
 /*
  * Sends a find at a time (0: MongoDB's choice), which finds no document, over the connection.
@@ -139,7 +45,7 @@ find_nothing(MongoConnection *connection, const char *database, const char *coll
 											  mongo_utf8(collection), mongo_int32(REACH_MS));
 
 	mongo_append_time(command, at != 0 ? "atClusterTime" : "afterClusterTime",
-					  at != 0 ? at : bound->after);
+					  at != 0 ? at : mongo_bound_time->after);
 	*reply = (MongoReply) {.context = CurrentMemoryContext};
 	return mongo_send_or_raise(connection, &(MongoCommand) {
 		.database = database,.document = command
@@ -152,14 +58,9 @@ time_of_reply(const MongoReply *reply)
 {
 	bson_iter_t field;
 	bson_iter_t time;
-	uint32_t	seconds;
-	uint32_t	increment;
 
-	if (!mongo_reply_find(reply, "cursor", &field) || !bson_iter_recurse(&field, &time) ||
-		!bson_iter_find(&time, "atClusterTime") || !BSON_ITER_HOLDS_TIMESTAMP(&time))
-		return 0;
-	bson_iter_timestamp(&time, &seconds, &increment);
-	return (uint64) seconds << 32 | increment;
+	return mongo_reply_find(reply, "cursor", &field) && bson_iter_recurse(&field, &time) &&
+		bson_iter_find(&time, "atClusterTime") ? mongo_time_at(&time) : 0;
 }
 
 /*
@@ -205,15 +106,12 @@ is_far_ahead(const MongoReply *reply, uint64 at)
 {
 	bson_iter_t iter;
 	bson_iter_t time;
-	uint32_t	seconds;
-	uint32_t	increment;
+	uint64		present = 0;
 
-	if (!bson_iter_init_from_data(&iter, reply->document, reply->length) ||
-		!bson_iter_find_descendant(&iter, "$clusterTime.clusterTime", &time) ||
-		!BSON_ITER_HOLDS_TIMESTAMP(&time))
-		return false;
-	bson_iter_timestamp(&time, &seconds, &increment);
-	return (at >> 32) > (uint64) seconds + REACH_MS / 1000;
+	if (bson_iter_init_from_data(&iter, reply->document, reply->length) &&
+		bson_iter_find_descendant(&iter, "$clusterTime.clusterTime", &time))
+		present = mongo_time_at(&time);
+	return present != 0 && (at >> 32) > (present >> 32) + REACH_MS / 1000;
 }
 
 /*
@@ -233,10 +131,10 @@ mongo_reach_time(MongoConnection *connection, const char *database, const char *
 
 	if (connection->is_standalone)
 		report_no_times(connection->server_name);
-	if (at == 0 && bound == NULL)
+	if (at == 0 && mongo_bound_time == NULL)
 		elog(ERROR, "the time of a read is not bound any more");
 	if (at == 0)
-		at = bound->at;
+		at = mongo_bound_time->at;
 	if (at != 0 && at <= connection->reached)
 		return at;
 	for (;;)
@@ -261,7 +159,7 @@ mongo_reach_time(MongoConnection *connection, const char *database, const char *
 		at = time_of_reply(&reply);
 		if (at == 0)
 			mongo_report_missing_at_time(database, collection);
-		bound->at = at;
+		mongo_bound_time->at = at;
 	}
 	connection->reached = Max(connection->reached, at);
 	return at;
@@ -439,16 +337,16 @@ mongo_present_time(UserMapping *user)
 											psprintf("could not ask server \"%s\" for its time",
 													 server_name));
 	bson_iter_t iter;
-	bson_iter_t time;
-	uint32_t	seconds;
-	uint32_t	increment;
+	bson_iter_t found;
+	uint64		time = 0;
 
+	if (bson_iter_init(&iter, reply) &&
+		bson_iter_find_descendant(&iter, "lastWrite.majorityOpTime.ts", &found))
+		time = mongo_time_at(&found);
 	/* mongos knows only the time of what it has done last */
-	if (!(bson_iter_init(&iter, reply) &&
-		  bson_iter_find_descendant(&iter, "lastWrite.majorityOpTime.ts", &time) &&
-		  BSON_ITER_HOLDS_TIMESTAMP(&time)) &&
-		!(bson_iter_init_find(&time, reply, "operationTime") && BSON_ITER_HOLDS_TIMESTAMP(&time)))
+	if (time == 0 && bson_iter_init_find(&iter, reply, "operationTime"))
+		time = mongo_time_at(&iter);
+	if (time == 0)
 		report_no_times(server_name);
-	bson_iter_timestamp(&time, &seconds, &increment);
-	return (uint64) seconds << 32 | increment;
+	return time;
 }

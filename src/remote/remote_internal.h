@@ -140,8 +140,10 @@ extern bool mongo_stream_has_input(MongoStream *stream);
 extern MongoStream *mongo_stream_new(MongoTransport *transport, pgsocket socket,
 									 const char *host_and_port);
 extern bool mongo_may_open_connection(void);
+extern void mongo_set_connect_error(bson_error_t *error, const char *host_and_port, int code);
 extern void mongo_transport_note_failure(MongoTransport *transport, const char *text);
 extern void mongo_transport_note_violation(struct MongoStream *stream, const char *violation);
+extern void mongo_transport_reset(MongoTransport *transport);
 extern void mongo_transport_close(MongoTransport *transport);
 extern void mongo_transport_shut_down(MongoTransport *transport);
 extern void mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms);
@@ -160,12 +162,11 @@ extern bool mongo_resolve_service(MongoTransport *transport, const mongoc_uri_t 
 
 extern mongoc_stream_t *mongo_guard_new(MongoStream *stream);
 extern void mongo_guard_release(MongoStream *stream);
-extern const char *mongo_reply_check(const uint8 *document, size_t length);
 
 /* ---------------------------------- uri.c ----------------------------------- */
 
-extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options,
-									  MongoTransport *transport);
+extern void mongo_uri_create(const MongoConnectionOptions *options, MongoTransport *transport,
+							 mongoc_uri_t **created);
 extern void mongo_uri_offer_compressors(mongoc_uri_t *uri);
 extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 
@@ -174,6 +175,8 @@ extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 #define OP_REPLY			1	/* answers libmongoc's first "hello" */
 #define OP_COMPRESSED		2012
 #define OP_MSG				2013
+
+#define FLAG_MORE_TO_COME	0x2
 
 #define HEADER_SIZE			16	/* messageLength requestID responseTo opCode */
 #define BODY_OFFSET			(HEADER_SIZE + 4 + 1)	/* flagBits, section kind */
@@ -331,6 +334,22 @@ typedef struct MongoConnection
 	int			longest_message;	/* maxMessageSizeBytes */
 } MongoConnection;
 
+/* Tells whether no more replies can be received over it. */
+static inline bool
+mongo_connection_is_lost(const MongoConnection *connection)
+{
+	return connection->broken || connection->transport.data_stream == NULL ||
+		mongo_transport_has_failed(&connection->transport);
+}
+
+/* Tells whether it may be reused: it works, and nothing is in flight. */
+static inline bool
+mongo_connection_is_clean(const MongoConnection *connection)
+{
+	return !connection->broken && connection->in_flight == 0 &&
+		connection->transport.data_stream != NULL && !connection->transport.interrupted;
+}
+
 /* The use of a connection, exclusive or from a request to its reply; see pool.c. */
 typedef struct MongoLease MongoLease;
 
@@ -409,14 +428,6 @@ extern void mongo_check_command_size(const bson_t *command);
 extern bool mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply *reply);
 extern bool mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 								MongoReply *reply);
-extern const char *mongo_frame_check_header(const uint8 *header, uint32 request_id);
-extern const char *mongo_frame_check_message(const uint8 *message, size_t length);
-extern const char *mongo_frame_check_compressed(const uint8 *message,
-												const MongoCompressor *compressor,
-												size_t *expanded_size);
-extern const char *mongo_frame_expand(const uint8 *message, size_t length,
-									  const MongoCompressor *compressor,
-									  uint8 *target, size_t expanded_size);
 extern void mongo_reply_free(MongoReply *reply);
 extern MongoOutcome mongo_receive(MongoConnection *connection, MongoReply *reply,
 								  MongoInterrupts interrupts);
@@ -427,16 +438,54 @@ extern void mongo_reply_abandon(MongoConnection *connection, const MongoReply *r
 extern bool mongo_receive_within(MongoConnection *connection, MongoReply *reply, int milliseconds);
 extern MongoReply *mongo_receive_abandoned(MongoConnection *connection, uint32 next,
 										   int milliseconds);
+pg_noreturn extern void mongo_report_violation(const char *server_name, const char *detail);
+extern void mongo_lease_check_interrupts(MongoLease *lease);
+pg_noreturn extern void mongo_raise_lock_timeout(void);
+pg_noreturn extern void mongo_report_disconnect(const char *server_name);
+
+/* --------------------------------- reply.c ---------------------------------- */
+
+extern const char *mongo_frame_check_header(const uint8 *header, uint32 request_id);
+extern const char *mongo_frame_check_message(const uint8 *message, size_t length);
+extern const char *mongo_frame_check_compressed(const uint8 *message,
+												const MongoCompressor *compressor,
+												size_t *expanded_size);
+extern const char *mongo_frame_expand(const uint8 *message, size_t length,
+									  const MongoCompressor *compressor,
+									  uint8 *target, size_t expanded_size);
+extern const char *mongo_reply_check(const uint8 *document, size_t length);
 extern bool mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field);
 extern bool mongo_reply_is_ok(const MongoReply *reply);
 extern bool mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor);
 extern bool mongo_reply_has_label(const MongoReply *reply, const char *label);
-pg_noreturn extern void mongo_report_violation(const char *server_name, const char *detail);
-extern void mongo_lease_check_interrupts(MongoLease *lease);
-pg_noreturn extern void mongo_report_disconnect(const char *server_name);
+extern void mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *field);
+extern void mongo_append_saved_field(bson_t *document, const char *field,
+									 const MongoSavedField *saved);
+
+/* The rest of a batch; pointers are into the reply. */
+typedef struct MongoBatch
+{
+	const uint8 *position;		/* of the next element */
+	const uint8 *end;			/* of the elements */
+	int64		id;				/* of the cursor; 0: nothing is left there */
+	const char *ns;				/* its namespace; NULL: none */
+	const uint8 *token;			/* the position behind the batch in a change
+								 * stream, a document; NULL: none */
+	uint32		token_length;
+	bool		is_next;		/* it is not the first one */
+	bool		has_time;		/* it was read at a cluster time */
+} MongoBatch;
+
+extern const char *mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor);
+extern const uint8 *mongo_batch_next(MongoBatch *batch, uint32 *length, const char **violation);
+extern bool mongo_batch_time(const MongoBatch *batch, uint64 *time);
+
+/* --------------------------------- trace.c ---------------------------------- */
+
 extern char *mongo_trace_prepare(const char *text);
 extern size_t mongo_trace_fill(const char *prepared, char *buffer, size_t size);
 extern void mongo_trace_append(const char *prepared, bson_t *document);
+extern void mongo_log_slow_command(MongoConnection *connection);
 
 /* --------------------------------- error.c ---------------------------------- */
 
@@ -477,31 +526,28 @@ pg_noreturn extern void mongo_raise_failure(const char *message, const MongoFail
 
 /* ------------------------------- connection.c ------------------------------- */
 
-extern void mongo_save_field(MongoSavedField *saved, const MongoReply *reply, const char *field);
-extern void mongo_append_saved_field(bson_t *document, const char *field,
-									 const MongoSavedField *saved);
 extern const bson_t *mongo_server_session_use(MongoServerSession *session, MemoryContext context);
+extern bool mongo_connection_run_separately(const MongoConnection *connection,
+											const MongoCommand *command, int total_ms,
+											MongoReply *reply);
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
-extern bool mongo_connection_is_clean(const MongoConnection *connection);
-extern bool mongo_connection_is_lost(const MongoConnection *connection);
 extern bool mongo_connection_is_balanced(const MongoConnection *connection);
 extern int	mongo_discard_wait(const MongoConnection *connection);
 extern bool mongo_connection_is_on(const MongoConnection *connection, const char *host_and_port);
 extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors,
 										  bool separately);
-extern void mongo_connection_end_session(MongoConnection *connection);
-extern void mongo_connection_close(MongoConnection *connection);
 
 /* -------------------------------- connect.c --------------------------------- */
 
-extern void mongo_stream_note_connected(struct MongoStream *stream);
+extern bool mongo_connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
+							   bool records, bson_error_t *error);
+extern void mongo_connection_end_session(MongoConnection *connection);
+extern void mongo_connection_close(MongoConnection *connection);
 extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode,
-											  bool once, dlist_head *list);
+											  bool once, dlist_head *list,
+											  int (*close_idle) (Oid serverid));
 extern bool mongo_connection_reconnect(MongoConnection *connection);
-extern bool mongo_connection_run_separately(const MongoConnection *connection,
-											const MongoCommand *command, int total_ms,
-											MongoReply *reply);
 
 /* -------------------------------- activity.c -------------------------------- */
 
@@ -561,10 +607,12 @@ struct MongoLease
 								 * since then */
 };
 
+/* How long to try again after write conflicts, unless lock_timeout is set, in milliseconds. */
+#define MONGO_CONFLICT_MS	10000
+
 /* A connection used within so many milliseconds is assumed to be open. */
 #define RECENTLY_USED_MS	100
 
-extern int	mongo_pool_close_idle(Oid serverid);
 extern void mongo_connection_show_state(const MongoConnection *connection);
 extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cursor_id,
 									const char *database, const char *collection);
@@ -576,6 +624,9 @@ extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_serve_others(MongoLease *lease);
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
+extern void mongo_lease_move_to_primary(MongoLease *lease, UserMapping *user);
+extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
+												 const MongoLeaseCallbacks *callbacks, void *reader);
 extern void mongo_lease_note_sent(MongoLease *lease);
 extern void mongo_lease_receive_earlier(const MongoLease *lease, uint32 request_id, bool discards);
 extern bool mongo_lease_share(MongoLease *lease, const MongoLease *first);
@@ -639,16 +690,11 @@ extern char *mongo_uncertainty_text(const MongoUncertainty *uncertainty);
 extern bool mongo_lasting_exist(void);
 extern void mongo_lasting_at_end(XactEvent event);
 extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
-extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
-												 const MongoLeaseCallbacks *callbacks, void *reader);
 extern void mongo_write_begin(MongoSession *session, UserMapping *user, MongoLease *lease,
 							  const MongoCommand *command, int64 most, MongoWrite *write);
 extern bool mongo_write_finish(MongoWrite *write);
 extern void mongo_write_abandon(MongoWrite *write, int milliseconds);
 extern void mongo_write_count(MongoWrite *write, int64 documents);
-pg_noreturn extern void mongo_raise_lock_timeout(void);
-extern bool mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since,
-							 int attempt);
 
 /* ------------------------------ write_batch.c ------------------------------- */
 
@@ -656,7 +702,7 @@ extern void mongo_write_flight_settle(MongoWriteFlight *flight);
 extern void mongo_write_flight_check(MongoWriteFlight *flight);
 extern void mongo_write_flight_abandon(MongoWriteFlight *flight);
 
-/* ------------------------------ transaction.c ------------------------------- */
+/* -------------------------------- session.c --------------------------------- */
 
 struct MongoSession
 {
@@ -685,39 +731,38 @@ struct MongoSession
 								 * insert; or NULL */
 };
 
+extern void mongo_session_begin(MongoSession *session);
 extern bool mongo_session_is_fresh(const MongoSession *session);
 extern void mongo_session_restart(MongoSession *session);
 extern bool mongo_session_try_again(MongoSession *session, const MongoFailure *failure,
 									TimestampTz since, int attempt);
+extern void mongo_append_session(const MongoSession *session, bson_t *fields);
 extern bson_t *mongo_session_fields(MongoSession *session);
 extern void mongo_session_note_reply(MongoSession *session, const MongoReply *reply);
+extern bool mongo_session_run(MongoSession *session, const MongoCommand *command, MongoReply *reply,
+							  MongoInterrupts interrupts, MongoFailure *failure);
 extern void mongo_session_read(MongoSession *session, const char *database,
 							   const bson_t *command, MongoReply *reply, const char *message);
 extern void mongo_session_note_insert(MongoSession *session, const MongoCommand *command);
-extern void mongo_session_settle(const UserMapping *user);
 extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
 extern int	mongo_session_note_write(MongoSession *session);
 
-/* --------------------------------- batch.c ---------------------------------- */
+/* ------------------------------ transaction.c ------------------------------- */
 
-/* The rest of a batch; pointers are into the reply. */
-typedef struct MongoBatch
-{
-	const uint8 *position;		/* of the next element */
-	const uint8 *end;			/* of the elements */
-	int64		id;				/* of the cursor; 0: nothing is left there */
-	const char *ns;				/* its namespace; NULL: none */
-	const uint8 *token;			/* the position behind the batch in a change
-								 * stream, a document; NULL: none */
-	uint32		token_length;
-	bool		is_next;		/* it is not the first one */
-	bool		has_time;		/* it was read at a cluster time */
-} MongoBatch;
+extern bool mongo_sessions_exist(void);
+extern void mongo_sessions_at_end(XactEvent event);
+extern void mongo_sessions_at_subtransaction_end(SubXactEvent event);
+extern void mongo_session_settle(const UserMapping *user);
 
-extern const char *mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor);
-extern const uint8 *mongo_batch_next(MongoBatch *batch, uint32 *length, const char **violation);
-extern bool mongo_batch_time(const MongoBatch *batch, uint64 *time);
+/* ------------------------------ cluster_time.c ------------------------------ */
+
+/* What mongo_bind_reads() has bound; NULL: nothing. */
+extern MongoReadTime *mongo_bound_time;
+
+extern void mongo_note_failure_at_time(int code);
+pg_noreturn extern void mongo_refuse_transaction_at_time(void);
+extern void mongo_append_time(bson_t *command, const char *name, uint64 time);
 
 /* ------------------------------- read_time.c -------------------------------- */
 
@@ -726,9 +771,6 @@ extern bool mongo_batch_time(const MongoBatch *batch, uint64 *time);
 
 #define MONGO_NAMESPACE_NOT_FOUND	26
 
-extern void mongo_note_failure_at_time(int code);
-pg_noreturn extern void mongo_refuse_transaction_at_time(void);
-extern void mongo_append_time(bson_t *command, const char *name, uint64 time);
 pg_noreturn extern void mongo_report_missing_at_time(const char *database, const char *collection);
 extern uint64 mongo_reach_time(MongoConnection *connection, const char *database,
 							   const char *collection, uint64 at);
@@ -736,12 +778,21 @@ extern List *mongo_collections_read(UserMapping *user, const char *database, con
 extern bool mongo_check_collections(MongoConnection *connection, const char *database,
 									const List *names, uint64 at);
 
-/* --------------------------------- cursor.c --------------------------------- */
-
-extern void mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction);
-
 /* --------------------------------- order.c ---------------------------------- */
 
+/* A cursor from its opening to its end, and how to store its rest before a write. */
+typedef struct MongoOpenCursor
+{
+	MongoAccessScope scope;		/* what its command reads */
+	void		(*read_to_end) (struct MongoOpenCursor *cursor, bool in_transaction);
+	MongoListMember listed;
+} MongoOpenCursor;
+
+extern dlist_head mongo_open_cursors;
+
 extern int	mongo_writing_level(void);
+extern void mongo_begin_readers(const MongoAccessScope *scope, CommandId command,
+								MemoryContext statement);
+extern void mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction);
 
 #endif							/* MONGO_FDW_REMOTE_INTERNAL_H */

@@ -350,6 +350,34 @@ note_wait_failure(MongoStream *stream)
 }
 
 /*
+ * mongo_set_connect_error
+ *		Describes a failed connection attempt by errno and address.
+ */
+void
+mongo_set_connect_error(bson_error_t *error, const char *host_and_port, int code)
+{
+	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
+				   "could not connect to %s: %s", host_and_port,
+				   code == ECANCELED ? "interrupted" : strerror(code));
+}
+
+/*
+ * Notes that the first send or receive has ended a connection attempt, and with stream->last_errno
+ * why it has failed.
+ */
+static void
+note_connected(MongoStream *stream)
+{
+	bson_error_t failure = {0};
+
+	stream->is_connecting = false;
+	if (stream->last_errno == 0)
+		return;
+	mongo_set_connect_error(&failure, stream->host_and_port, stream->last_errno);
+	mongo_transport_note_failure(stream->transport, failure.message);
+}
+
+/*
  * Sends or receives, waiting as needed, until 'wanted' bytes of the buffers are moved.  Returns
  * what a function of the vtable returns.
  */
@@ -387,7 +415,7 @@ transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, si
 
 		stream->last_errno = count < 0 ? errno : 0;
 		if (stream->is_connecting && stream->last_errno != EAGAIN)
-			mongo_stream_note_connected(stream);
+			note_connected(stream);
 		transport->last_failed = count < 0 ? errno != EAGAIN && errno != EWOULDBLOCK :
 			count == 0 && !sends;
 		if (count > 0)
@@ -622,6 +650,24 @@ mongo_transport_note_violation(MongoStream *stream, const char *violation)
 	snprintf(text, sizeof(text), "%s sent an invalid reply: %s", stream->host_and_port,
 			 violation);
 	mongo_transport_note_failure(stream->transport, text);
+}
+
+/*
+ * mongo_transport_reset
+ *		Forgets why the last attempt to connect has failed.
+ */
+void
+mongo_transport_reset(MongoTransport *transport)
+{
+	transport->interrupted = transport->timed_out = transport->out_of_files = false;
+	transport->memory_missing = 0;
+	if (transport->wait_error != NULL)
+		FreeErrorData(transport->wait_error);
+	transport->wait_error = NULL;
+	transport->failure[0] = '\0';
+	transport->violation = NULL;
+	transport->reply_code = 0;
+	transport->enough_at = DT_NOEND;
 }
 
 /*

@@ -8,16 +8,15 @@
  * keeps its lease until the end: a transaction through mongos belongs to the mongos that it began
  * on, and a connection has one transaction at a time.
  *
- * A MongoDB transaction is identified by a session id and a number, which all of its commands
- * contain.  Its first command begins it.  The commit has a write concern.  Commit and abort
- * through mongos have a token by which another mongos finds the transaction.
+ * The commit has a write concern.  Commit and abort through mongos have a token by which another
+ * mongos finds the transaction.
  *
  * MongoDB commits just before PostgreSQL does (pre-commit), so an error of MongoDB's still rolls
  * PostgreSQL back.  If PostgreSQL fails between the two commits, MongoDB's stays: only two-phase
  * commit could avoid that, which MongoDB does not offer to clients.
  *
- * The file follows a transaction: its beginning, its commands, commit, abort, the callbacks that
- * PostgreSQL calls at its end, and at last what finds the session of a user.
+ * The beginning of a transaction and its commands are in session.c.  Here are commit and abort,
+ * what is done at the end of PostgreSQL's transaction, and at last what finds a user's session.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,301 +69,6 @@ typedef enum MongoCommitOutcome
 
 /* In TopTransactionContext; NIL between transactions. */
 static List *sessions = NIL;
-
-/* ------------------------------ beginning ---------------------------------- */
-
-/*
- * Prepares a MongoDB transaction, which the next command begins, if the server supports
- * transactions.
- */
-static void
-begin_transaction(MongoSession *session)
-{
-	MongoLease *lease;
-	MongoConnection *connection;
-	const bson_t *lsid;
-
-	if (session->begun || session->mode == MONGO_TRANSACTIONS_OFF)
-		return;
-
-	lease = mongo_lease_acquire_for_write(TopTransactionContext, session->user, NULL, NULL);
-	connection = lease->connection;
-	if (connection->is_standalone)
-	{
-		mongo_lease_release(lease);
-		if (session->mode == MONGO_TRANSACTIONS_REQUIRED)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("server \"%s\" has no transactions", session->server_name),
-					 errdetail("It is a standalone MongoDB server, and the option \"transactions\" is \"required\"."),
-					 errhint("Make it a replica set, which may have one member, or set \"transactions\" to \"auto\" or \"off\".")));
-		session->mode = MONGO_TRANSACTIONS_OFF;
-		return;
-	}
-	lsid = mongo_server_session_use(&connection->session, connection->context);
-	if (lsid == NULL)
-	{
-		mongo_lease_release(lease);
-		mongo_raise_failure(psprintf("could not begin a transaction on server \"%s\"",
-									 session->server_name),
-							&(MongoFailure) {.lost = true,.text = "The server has no sessions."},
-							MONGO_PRIMARY_HINT);
-	}
-	session->lsid = mongo_bson_copy_in(TopTransactionContext, lsid);
-	session->number = ++connection->session.number;
-	session->used_at = GetCurrentTimestamp();
-	session->begun = true;
-	session->lease = lease;
-	connection->in_transaction = true;
-	mongo_connection_show_state(connection);
-}
-
-/*
- * mongo_session_is_fresh
- *		Tells whether there is a MongoDB transaction in which nothing has been read or written.
- */
-bool
-mongo_session_is_fresh(const MongoSession *session)
-{
-	return session->lease != NULL && !session->used;
-}
-
-/*
- * mongo_session_restart
- *		Restarts a transaction whose first command failed, so that it is fresh again.
- *
- * If the connection is unusable or its member is no primary any more, that is over a new one.
- * Raises what connecting raises; the session then begins with its next command.
- */
-void
-mongo_session_restart(MongoSession *session)
-{
-	MongoServerSession *own = &session->lease->connection->session;
-
-	session->recovery_token.length = 0;
-	session->used = session->lost = false;
-	if (mongo_connection_is_clean(session->lease->connection))
-	{
-		/*
-		 * MongoDB ends a session's transaction when it receives a greater
-		 * number
-		 */
-		session->number++;
-		own->number = Max(own->number, session->number);
-		return;
-	}
-	mongo_lease_release(session->lease);
-	session->lease = NULL;
-	session->begun = false;
-	begin_transaction(session);
-}
-
-/*
- * mongo_session_try_again
- *		After a transaction's first command has failed, pauses and restarts it if the command is
- *		to be sent again; otherwise returns false.
- *
- * Nothing is lost with it.  That is so if MongoDB has aborted the transaction (after a write
- * conflict PostgreSQL would wait, too), or if the failure is the connection's.  'attempt' counts
- * earlier attempts, the first of which began at 'since'.  In one snapshot a conflict is final, as
- * in PostgreSQL.  Raises as mongo_write_wait() and mongo_session_restart() do.
- */
-bool
-mongo_session_try_again(MongoSession *session, const MongoFailure *failure, TimestampTz since,
-						int attempt)
-{
-	bool		is_of_connection = mongo_failure_is_of_connection(failure);
-
-	if (failure->lost || !(failure->transient || is_of_connection) ||
-		(IsolationUsesXactSnapshot() && failure->code == WRITE_CONFLICT) ||
-
-	/*
-	 * without the label, or to a single server, a new connection may change
-	 * nothing
-	 */
-		(is_of_connection && attempt > 0 &&
-		 (!failure->transient || mongo_uri_is_single(session->lease->connection->uri))))
-		return false;
-	if (!mongo_write_wait(session->lease, failure, since, attempt))
-		return false;
-	mongo_session_restart(session);
-	return session->lease != NULL;
-}
-
-/* --------------------------- commands within it ----------------------------- */
-
-/* Appends the fields that every command of the transaction has. */
-static void
-append_session(const MongoSession *session, bson_t *fields)
-{
-	mongo_append(fields, "lsid", mongo_document(session->lsid));
-	mongo_append(fields, "txnNumber", mongo_int64(session->number));
-	mongo_append(fields, "autocommit", mongo_bool(false));
-}
-
-/*
- * Reconnects if the server has closed the connection, since a lost command would end the
- * transaction.  Checks only if nothing has been sent for a while.
- */
-static void
-check_connection(MongoSession *session)
-{
-	MongoConnection *connection = session->lease->connection;
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (!session->reply_lost && mongo_connection_is_clean(connection) &&
-		TimestampDifferenceExceeds(session->used_at, now, RECENTLY_USED_MS) &&
-		mongo_has_reply(connection))
-		(void) mongo_connection_reconnect(connection);
-	session->used_at = now;
-}
-
-/*
- * mongo_session_fields
- *		Returns the fields to add to the transaction's next command, in the current memory
- *		context.  Raises 53200.
- *
- * All reads of a transaction are from one snapshot of the storage engine.  Repeatable read also
- * requires a majority-committed snapshot.
- */
-bson_t *
-mongo_session_fields(MongoSession *session)
-{
-	MongoConnection *connection = session->lease->connection;
-	bson_t	   *fields = mongo_bson_create();
-
-	check_connection(session);
-	append_session(session, fields);
-	if (session->used)
-		session->insert = NULL;
-	else
-	{
-		mongo_append(fields, "startTransaction", mongo_bool(true));
-		if (IsolationUsesXactSnapshot())
-			mongo_append_condition(fields, "readConcern", "level", mongo_utf8("snapshot"));
-		else if (connection->transaction_level != NULL)
-			mongo_append_condition(fields, "readConcern", "level",
-								   mongo_utf8(connection->transaction_level));
-	}
-	mongo_append_saved_field(fields, "$clusterTime", &connection->cluster_time);
-	return fields;
-}
-
-/*
- * mongo_session_note_reply
- *		Records that the command's reply was received or lost.  Never raises.
- */
-void
-mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
-{
-	MongoConnection *connection = session->lease->connection;
-
-	/* not set earlier, since an error before sending begins no transaction */
-	session->used = true;
-	if (reply->document == NULL)
-	{
-		session->reply_lost = true;
-		mongo_reply_abandon(connection, reply);
-	}
-	mongo_save_field(&connection->cluster_time, reply, "$clusterTime");
-	mongo_save_field(&session->recovery_token, reply, "recoveryToken");
-}
-
-/*
- * Sends a command, waits, and returns whether it succeeded.  With MONGO_ANY_INTERRUPT, raises
- * what interrupts raise, and otherwise nothing once the command is sent.
- */
-static bool
-run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
-				   MongoInterrupts interrupts, MongoFailure *failure)
-{
-	MongoConnection *connection = session->lease->connection;
-
-	reply->document = NULL;
-	if (mongo_send(connection, command, reply))
-	{
-		bool		lost = session->lost;
-		bool		reply_lost = session->reply_lost;
-
-		/* if serving an interrupt raises */
-		session->used = session->lost = session->reply_lost = true;
-		while (mongo_receive(connection, reply, interrupts) == MONGO_INTERRUPTED &&
-			   interrupts == MONGO_ANY_INTERRUPT)
-			mongo_serve_interrupt(connection, reply, false);
-		session->lost = lost;
-		session->reply_lost = reply_lost;
-	}
-	mongo_session_note_reply(session, reply);
-	if (!mongo_reply_failure(connection, reply, failure))
-		return true;
-	if (mongo_failure_is_retryable(failure))
-		connection->broken = true;
-	return false;
-}
-
-/*
- * mongo_session_read
- *		Runs a command that reads, in the transaction, and receives *reply.  'message' names what
- *		is attempted.
- *
- * Raises a failure; 40001 for what MongoDB calls a transient transaction error.
- */
-void
-mongo_session_read(MongoSession *session, const char *database, const bson_t *command,
-				   MongoReply *reply, const char *message)
-{
-	TimestampTz since = GetCurrentTimestamp();
-	bool		fresh = mongo_session_is_fresh(session);
-	MongoFailure failure;
-
-	mongo_check_command_size(command);
-	mongo_memory_check(0);
-	for (int attempt = 0;; attempt++)
-	{
-		bool		succeeded = run_in_transaction(session, &(MongoCommand) {
-			.database = database,
-			.document = command,
-			.fields = mongo_session_fields(session)
-		}, reply, MONGO_ANY_INTERRUPT, &failure);
-
-		/* a failed or interrupted command has ended MongoDB's transaction */
-		session->lost |= !succeeded;
-		mongo_lease_check_interrupts(session->lease);
-		if (succeeded)
-			return;
-		if (!fresh || !mongo_session_try_again(session, &failure, since, attempt))
-			mongo_raise_failure(message, &failure, NULL);
-	}
-}
-
-/* The most bytes of an insert that is kept. */
-#define KEPT_INSERT_BYTES	65536
-
-/*
- * mongo_session_note_insert
- *		Keeps a copy of the transaction's first command, which has succeeded, unless it is large.
- *
- * If it stays the only one, a COMMIT that MongoDB refuses can send it again.
- */
-void
-mongo_session_note_insert(MongoSession *session, const MongoCommand *command)
-{
-	MemoryContext caller_context = MemoryContextSwitchTo(TopTransactionContext);
-	MongoSequence *sequence = palloc(sizeof(MongoSequence));
-
-	*sequence = *command->sequence;
-	if (sequence->size <= KEPT_INSERT_BYTES)
-	{
-		sequence->data = memcpy(palloc(sequence->size), sequence->data, sequence->size);
-		session->insert = palloc(sizeof(MongoCommand));
-		*session->insert = (MongoCommand) {
-			.database = pstrdup(command->database),
-			.document = mongo_bson_copy_in(TopTransactionContext, command->document),
-			.sequence = sequence
-		};
-	}
-	MemoryContextSwitchTo(caller_context);
-}
 
 /* ------------------------------- the end ----------------------------------- */
 
@@ -452,7 +156,7 @@ commit_fields(const MongoSession *session, bool again)
 	bson_iter_t member;
 	bool		has_timeout = false;
 
-	append_session(session, fields);
+	mongo_append_session(session, fields);
 	mongo_append_saved_field(fields, "recoveryToken", &session->recovery_token);
 	mongo_append_saved_field(fields, "$clusterTime", &session->lease->connection->cluster_time);
 	if (chosen != NULL && !again)
@@ -737,7 +441,7 @@ finish_reading(MongoSession *session)
 	command.fields = commit_fields(session, false);
 	transport = &session->lease->connection->transport;
 	mongo_begin_ending(transport, ABORT_MS, HURRIED_ABORT_MS);
-	(void) run_in_transaction(session, &command, &reply, MONGO_DUE_INTERRUPT, &failure);
+	(void) mongo_session_run(session, &command, &reply, MONGO_DUE_INTERRUPT, &failure);
 	mongo_finish_ending(transport);
 	session->over = reply.document != NULL;
 }
@@ -805,7 +509,7 @@ send_abort(MongoSession *session, int milliseconds)
 	bool		sent;
 
 	mongo_append_template(&document, "{abortTransaction: 1}");
-	append_session(session, &fields);
+	mongo_append_session(session, &fields);
 	mongo_append_saved_field(&fields, "recoveryToken", &session->recovery_token);
 	transport->interrupted = false;
 	mongo_begin_ending(transport, milliseconds, HURRIED_ABORT_MS);
@@ -932,9 +636,22 @@ abandon_flight(MongoSession *session, int level)
 		(void) mongo_protect(abandon_protected, session);
 }
 
-/* Commits sessions before PostgreSQL commits, and ends them after it has ended. */
-static void
-end_sessions(XactEvent event)
+/*
+ * mongo_sessions_exist
+ *		Tells whether the transaction has any.
+ */
+bool
+mongo_sessions_exist(void)
+{
+	return sessions != NIL;
+}
+
+/*
+ * mongo_sessions_at_end
+ *		Commits sessions before PostgreSQL commits, and ends them after it has ended.
+ */
+void
+mongo_sessions_at_end(XactEvent event)
 {
 	ListCell   *cell;
 
@@ -968,41 +685,20 @@ end_sessions(XactEvent event)
 	}
 }
 
-static void
-at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
-{
-	if (event == XACT_EVENT_PRE_PREPARE && (sessions != NIL || mongo_lasting_exist()))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot PREPARE a transaction that has operated on MongoDB foreign tables")));
-	end_sessions(event);
-	mongo_lasting_at_end(event);
-	if (event == XACT_EVENT_ABORT)
-		(void) mongo_bind_reads(NULL);
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
-		event == XACT_EVENT_PREPARE || event == XACT_EVENT_PARALLEL_COMMIT ||
-		event == XACT_EVENT_PARALLEL_ABORT)
-		mongo_pool_sweep(event == XACT_EVENT_ABORT);
-}
-
 /*
- * Moves writes of a committed level to the level above.  After the abort of a level that wrote,
- * the MongoDB transaction cannot be committed any more.
+ * mongo_sessions_at_subtransaction_end
+ *		Moves writes of a committed level to the level above.  After the abort of a level that
+ *		wrote, the MongoDB transaction cannot be committed any more.
  */
-static void
-at_subtransaction_event(SubXactEvent event,
-						SubTransactionId subtransaction pg_attribute_unused(),
-						SubTransactionId parent pg_attribute_unused(),
-						void *arg pg_attribute_unused())
+void
+mongo_sessions_at_subtransaction_end(SubXactEvent event)
 {
 	int			level = GetCurrentTransactionNestLevel();
 
-	if (mongo_driver_is_entered())
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
 	foreach_ptr(MongoSession, session, sessions)
 	{
-		if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
-			break;
 		abandon_flight(session, level);
 		if (session->written_level < level)
 			continue;
@@ -1010,22 +706,6 @@ at_subtransaction_event(SubXactEvent event,
 		if (event == SUBXACT_EVENT_ABORT_SUB && session->begun)
 			session->uncommittable = true;
 	}
-	mongo_lasting_at_subtransaction_end(event);
-}
-
-/*
- * mongo_register_transaction_callbacks
- *		Registers callbacks for the end of transactions and subtransactions.  They end sessions,
- *		then warn of writes that stay, then sweep the pool.
- *
- * Called once, when the library is loaded.  PostgreSQL calls the callback that was registered
- * last first, so MongoDB commits after the extensions that were loaded, or first used, later.
- */
-void
-mongo_register_transaction_callbacks(void)
-{
-	RegisterSubXactCallback(at_subtransaction_event, NULL);
-	RegisterXactCallback(at_transaction_event, NULL);
 }
 
 /* -------------------------- finding sessions ------------------------------- */
@@ -1103,7 +783,29 @@ mongo_session_for_write(UserMapping *user)
 	mongo_session_settle(user);
 	if (flight != NULL)
 		mongo_write_flight_check(flight);
-	begin_transaction(session);
+	mongo_session_begin(session);
+	return session;
+}
+
+/*
+ * mongo_begin_write
+ *		Prepares a write to 'scope' by 'command', and returns the session for it, as
+ *		mongo_session_for_write() does.
+ *
+ * Begins the scans, and reads to their end the open cursors, that may see the write and must not.
+ * Sends other statements' unsent writes to 'scope'.  'statement' is the memory context of the
+ * query that writes.  Raises what these raise.
+ */
+MongoSession *
+mongo_begin_write(UserMapping *user, const MongoAccessScope *scope, CommandId command,
+				  MemoryContext statement)
+{
+	MongoSession *session;
+
+	mongo_begin_readers(scope, command, statement);
+	session = mongo_session_for_write(user);
+	mongo_before_read(scope, InvalidCommandId);
+	mongo_cursors_read_to_end(scope, session->lease != NULL);
 	return session;
 }
 
@@ -1133,53 +835,6 @@ mongo_session_for_read(UserMapping *user)
 		return NULL;
 	refuse_session(session, false);
 	if (IsolationUsesXactSnapshot())
-		begin_transaction(session);
+		mongo_session_begin(session);
 	return session->lease == NULL ? NULL : session;
-}
-
-/*
- * mongo_session_lease
- *		Returns the lease of the connection for a write.  Within a transaction it is always the
- *		same one; otherwise it is acquired, in the current memory context.
- */
-MongoLease *
-mongo_session_lease(MongoSession *session)
-{
-	return session->lease != NULL ? session->lease :
-		mongo_lease_acquire_for_write(CurrentMemoryContext, session->user, NULL, NULL);
-}
-
-/*
- * mongo_session_return_lease
- *		Ends the use of a lease that mongo_session_lease() has returned.
- */
-void
-mongo_session_return_lease(MongoSession *session, MongoLease *lease)
-{
-	if (lease != session->lease)
-		mongo_lease_release(lease);
-}
-
-/*
- * mongo_session_in_transaction
- *		Tells whether the session has a MongoDB transaction.
- */
-bool
-mongo_session_in_transaction(const MongoSession *session)
-{
-	return session->lease != NULL;
-}
-
-/*
- * mongo_session_note_write
- *		Records that something is about to be written.  Returns what session->written_level was,
- *		to which the caller sets it back if the reply reports that nothing was written.
- */
-int
-mongo_session_note_write(MongoSession *session)
-{
-	int			before = session->written_level;
-
-	session->written_level = Max(before, mongo_writing_level());
-	return before;
 }

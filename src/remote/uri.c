@@ -3,8 +3,7 @@
  * uri.c
  *		Makes libmongoc's URI from the options of server and user mapping.
  *
- * Functions return what is wrong as a sentence that shows no value, so that mongo_uri_create()
- * can destroy the URI before it raises.
+ * Functions return what is wrong as a sentence that shows no value.
  *
  *-------------------------------------------------------------------------
  */
@@ -103,7 +102,6 @@ uri_from_address(const MongoConnectionOptions *options)
 	if ((options->address[0] == '/' || strpbrk(options->address, "@/?") == NULL) &&
 		text.len <= 2 * MONGO_LONGEST_OPTION)
 		uri = mongoc_uri_new_with_error(text.data, &error);
-	pfree(text.data);
 	if (uri == NULL)
 		refuse_options(options, psprintf("The address \"%s\" is not valid.", options->address));
 	return uri;
@@ -414,18 +412,6 @@ copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 	return value != NULL ? pstrdup(value) : NULL;
 }
 
-/* Tells whether there is TLS: if an option or the URI says so, or names files for it. */
-static bool
-uses_tls(const MongoConnectionOptions *options, const mongoc_uri_t *uri)
-{
-	if (options->ssl != MONGO_NOT_GIVEN)
-		return options->ssl == MONGO_YES;
-	return mongoc_uri_get_tls(uri) ||
-		(!mongoc_uri_has_option(uri, MONGOC_URI_TLS) &&
-		 (options->pem_file != NULL || options->ca_file != NULL || options->ca_dir != NULL ||
-		  options->crl_file != NULL));
-}
-
 /* Reads TLS settings of options, which override those of the URI; returns false if TLS is off. */
 static bool
 read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
@@ -435,8 +421,17 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 
 	/* the default has libmongoc's own locations of CA certificates */
 	*ssl_options = *mongoc_ssl_opt_get_default();
-	if (!uses_tls(options, uri))
+	if (!mongo_uses_tls(options, uri))
+	{
+		/* a user mapping's, of which its DDL cannot warn */
+		if (options->pem_file != NULL)
+			ereport(WARNING,
+					(errmsg("option \"pem_file\" has no effect"),
+					 errdetail("The connection to server \"%s\" is not encrypted, as its option \"ssl\" or \"uri\" demands.",
+							   options->server_name),
+					 errhint("Set the option \"ssl\" to true.")));
 		return false;
+	}
 
 	ssl_options->pem_file = copy_setting(options->pem_file, uri, MONGOC_URI_TLSCERTIFICATEKEYFILE);
 	ssl_options->pem_pwd = copy_setting(options->pem_pwd, uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD);
@@ -482,8 +477,9 @@ take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTra
 
 /*
  * mongo_uri_create
- *		Returns the URI of 'options', which the caller owns (mongoc_uri_destroy()).  Stores TLS
- *		settings and timeouts in *transport, with strings in the current memory context.
+ *		Sets *created to the URI of 'options' as soon as it exists; the caller destroys it, after an
+ *		error, too (mongoc_uri_destroy()).  Stores TLS settings and timeouts in *transport, with
+ *		strings in the current memory context.
  *
  * Options override the option uri, except for timeouts.  The user is looked up in
  * authentication_database, else in the URI's authSource, else in "admin" (libmongoc's default),
@@ -491,24 +487,21 @@ take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTra
  * authentication.  Raises 08001 for what libmongoc does not accept, 22023 for an option uri that
  * contains a secret, and errors of password_file.  Errors never show the password.
  */
-mongoc_uri_t *
-mongo_uri_create(const MongoConnectionOptions *options, MongoTransport *transport)
+void
+mongo_uri_create(const MongoConnectionOptions *options, MongoTransport *transport,
+				 mongoc_uri_t **created)
 {
 	mongoc_uri_t *uri;
 	const char *problem;
 
 	options = read_credentials(options);
-	uri = options->uri != NULL ? uri_from_text(options) : uri_from_address(options);
+	*created = uri = options->uri != NULL ? uri_from_text(options) : uri_from_address(options);
 	problem = set_options(uri, options);
 	if (problem != NULL)
-	{
-		mongoc_uri_destroy(uri);
 		refuse_options(options, problem);
-	}
 	transport->use_tls = read_ssl_options(options, uri, &transport->ssl_options);
 	transport->tcp = options->tcp;
 	take_timeouts(uri, options, transport);
-	return uri;
 }
 
 /*

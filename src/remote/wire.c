@@ -13,24 +13,14 @@
 
 #include "remote_internal.h"
 #include "options.h"
-#include "convert.h"
 
-#include "commands/dbcommands.h"
-#include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/backend_status.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 static void raise_wait(MongoConnection *connection);
-static void log_slow_request(MongoConnection *connection);
 
 /* ----- OP_MSG on a stream that libmongoc connected and authenticated ------ */
-
-#define FLAG_MORE_TO_COME	0x2
 
 #define FIRST_REPLY_SIZE	16384
 
@@ -357,93 +347,6 @@ mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 	return false;
 }
 
-/* ------------------- checks of the messages that servers send -------------- */
-
-#define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
-
-/*
- * mongo_frame_check_header
- *		Checks the first HEADER_SIZE bytes of a reply, except the opcode.  Returns NULL, or what
- *		is wrong, as mongo_reply_check() does.
- */
-const char *
-mongo_frame_check_header(const uint8 *header, uint32 request_id)
-{
-	uint32		length = get_int32(header);
-
-	/* the smallest message is an OP_MSG with an empty document */
-	if (length < BODY_OFFSET + SMALLEST_DOCUMENT || length > LARGEST_MESSAGE)
-		return "The message length is out of bounds.";
-	if (get_int32(header + 8) != request_id)
-		return "The message answers another request.";
-	return NULL;
-}
-
-/*
- * mongo_frame_check_message
- *		Checks a whole OP_MSG, which must contain exactly one document.  Returns NULL, or what is
- *		wrong.
- */
-const char *
-mongo_frame_check_message(const uint8 *message, size_t length)
-{
-	uint32		flags = get_int32(message + HEADER_SIZE);
-
-	if (flags & FLAG_MORE_TO_COME)
-		return "The message announces another one that was not asked for.";
-	if (flags & REQUIRED_FLAGS)
-		return "The message has flags that were not asked for.";
-	if (message[HEADER_SIZE + 4] != 0)
-		return "The message does not begin with a document.";
-	if (get_int32(message + BODY_OFFSET) != length - BODY_OFFSET)
-		return "The document does not fill the message.";
-	if (message[length - 1] != '\0')
-		return "The document is not terminated.";
-	return NULL;
-}
-
-/*
- * mongo_frame_check_compressed
- *		Checks a whole OP_COMPRESSED, and sets its size as an OP_MSG.  Returns NULL, or what is
- *		wrong.
- */
-const char *
-mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compressor,
-							 size_t *expanded_size)
-{
-	uint32		size = get_int32(message + HEADER_SIZE + 4);
-
-	if (get_int32(message + HEADER_SIZE) != OP_MSG)
-		return "The compressed message is not an OP_MSG.";
-	if (message[HEADER_SIZE + 8] != compressor->id)
-		return "The message is compressed in a way that was not agreed on.";
-	if (size < BODY_OFFSET - HEADER_SIZE + SMALLEST_DOCUMENT ||
-		size > LARGEST_MESSAGE - HEADER_SIZE)
-		return "The uncompressed size is out of bounds.";
-	*expanded_size = HEADER_SIZE + size;
-	return NULL;
-}
-
-/*
- * mongo_frame_expand
- *		Uncompresses a checked OP_COMPRESSED into 'target', which has that size, and checks the
- *		OP_MSG.  Returns NULL, or what is wrong.
- */
-const char *
-mongo_frame_expand(const uint8 *message, size_t length, const MongoCompressor *compressor,
-				   uint8 *target, size_t expanded_size)
-{
-	memcpy(target, message, HEADER_SIZE);
-	put_int32(target, expanded_size);
-	put_int32(target + 12, get_int32(message + HEADER_SIZE));
-	if (!compressor->uncompress(message + COMPRESSED_OFFSET,
-								length - COMPRESSED_OFFSET,
-								target + HEADER_SIZE,
-								expanded_size - HEADER_SIZE))
-		return "The message cannot be uncompressed to the size it announces.";
-	return mongo_frame_check_message(target, expanded_size);
-}
-
 /* ------------------------------- receiving --------------------------------- */
 
 /* Marks the connection broken, and notes the violation unless it is NULL. */
@@ -750,8 +653,8 @@ mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_c
 		mongo_serve_interrupt(connection, reply, is_cursor);
 	if (outcome != MONGO_REPLY)
 		raise_wait(connection);
-	else if (mongo_slow_command_ms >= 0)
-		log_slow_request(connection);
+	else
+		mongo_log_slow_command(connection);
 	violation = outcome == MONGO_REPLY && !is_cursor ? check_command_reply(reply) :
 		transport->violation;
 	if (violation != NULL)
@@ -863,82 +766,6 @@ mongo_receive_abandoned(MongoConnection *connection, uint32 next, int millisecon
 	return receive_by(connection, reply, milliseconds) ? reply : NULL;
 }
 
-/* ---------------------------- fields of a reply ---------------------------- */
-
-/*
- * mongo_reply_find
- *		Sets *field to the field of that name.  Returns false if there is no such field, or no
- *		reply.
- */
-bool
-mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field)
-{
-	return reply->document != NULL &&
-		bson_iter_init_from_data(field, reply->document, reply->length) &&
-		bson_iter_find(field, name);
-}
-
-/*
- * mongo_reply_is_ok
- *		Tells whether the reply reports success of the command; false if there is no reply.
- */
-bool
-mongo_reply_is_ok(const MongoReply *reply)
-{
-	bson_iter_t ok;
-
-	return mongo_reply_find(reply, "ok", &ok) && bson_iter_as_bool(&ok);
-}
-
-/*
- * mongo_reply_cursor
- *		Sets id, database and collection of *cursor.  Returns false if the reply names no cursor
- *		that is open.
- */
-bool
-mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor)
-{
-	bson_iter_t iter;
-	bson_iter_t field;
-	char		names[LONGEST_NAMESPACE];
-	char	   *dot;
-
-	if (!mongo_reply_find(reply, "cursor", &iter) || !bson_iter_recurse(&iter, &field) ||
-		!bson_iter_find(&field, "id") || (cursor->id = bson_iter_as_int64(&field)) == 0 ||
-		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "ns") ||
-		!BSON_ITER_HOLDS_UTF8(&field))
-		return false;
-	strlcpy(names, bson_iter_utf8(&field, NULL), sizeof(names));
-	dot = strchr(names, '.');
-	if (dot == NULL)
-		return false;
-	*dot = '\0';
-	strlcpy(cursor->database, names, sizeof(cursor->database));
-	strlcpy(cursor->collection, dot + 1, sizeof(cursor->collection));
-	return true;
-}
-
-/*
- * mongo_reply_has_label
- *		Tells whether the reply has this error label of the driver specifications.
- */
-bool
-mongo_reply_has_label(const MongoReply *reply, const char *label)
-{
-	bson_iter_t labels;
-	bson_iter_t element;
-
-	if (!mongo_reply_find(reply, "errorLabels", &labels) || !BSON_ITER_HOLDS_ARRAY(&labels) ||
-		!bson_iter_recurse(&labels, &element))
-		return false;
-	while (bson_iter_next(&element))
-	{
-		if (BSON_ITER_HOLDS_UTF8(&element) && strcmp(bson_iter_utf8(&element, NULL), label) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* ---------------------------- reporting failures --------------------------- */
 
 /*
@@ -953,6 +780,20 @@ mongo_report_violation(const char *server_name, const char *detail)
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
 			 errmsg("server \"%s\" sent an invalid reply", server_name),
 			 errdetail("%s", detail)));
+}
+
+/*
+ * mongo_raise_lock_timeout
+ *		Raises 55P03 for a document that another transaction holds.
+ */
+void
+mongo_raise_lock_timeout(void)
+{
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("canceling statement due to lock timeout"),
+			 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
 }
 
 /*
@@ -995,8 +836,7 @@ mongo_lease_check_interrupts(MongoLease *lease)
 	/* looking for the primary may have failed */
 	if (connection == NULL)
 		return;
-	if (mongo_slow_command_ms >= 0)
-		log_slow_request(connection);
+	mongo_log_slow_command(connection);
 	raise_wait(connection);
 }
 
@@ -1013,178 +853,4 @@ mongo_report_disconnect(const char *server_name)
 			 errmsg("connection to server \"%s\" was lost", server_name),
 			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete."),
 			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
-}
-
-/* ---------------- escapes in the options comment and appname -------------- */
-
-/* Appends an escape's value, with each % doubled so that it is no escape. */
-static void
-append_fixed(StringInfo result, const char *value)
-{
-	for (const char *c = value != NULL ? mongo_to_utf8(value) : ""; *c != '\0'; c++)
-	{
-		if (*c == '%')
-			appendStringInfoChar(result, '%');
-		appendStringInfoChar(result, *c);
-	}
-}
-
-/*
- * mongo_trace_prepare
- *		Returns 'text' in UTF-8, palloc'd, with those escapes expanded that do not change within a
- *		session.  The escapes are described in remote_internal.h.
- */
-char *
-mongo_trace_prepare(const char *text)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	for (const char *c = mongo_to_utf8(text); *c != '\0'; c++)
-	{
-		if (*c != '%')
-		{
-			appendStringInfoChar(&result, *c);
-			continue;
-		}
-		switch (*++c)
-		{
-			case 'a':
-			case 'Q':
-			case '%':
-				appendStringInfo(&result, "%%%c", *c);
-				break;
-			case 'c':
-				appendStringInfo(&result, "%lx.%x", (long) MyStartTime, MyProcPid);
-				break;
-			case 'C':
-				append_fixed(&result, cluster_name);
-				break;
-			case 'd':
-				append_fixed(&result, get_database_name(MyDatabaseId));
-				break;
-			case 'p':
-				appendStringInfo(&result, "%d", MyProcPid);
-				break;
-			case 'u':
-				append_fixed(&result, GetUserNameFromId(GetAuthenticatedUserId(), true));
-				break;
-			case '\0':
-				return result.data;
-			default:
-				break;
-		}
-	}
-	return result.data;
-}
-
-/*
- * mongo_trace_fill
- *		Expands the other escapes (%a, %Q, %%) into 'buffer', and cuts the text between two
- *		characters if it is too long.  Returns its length, without the NUL.  Never raises.
- */
-size_t
-mongo_trace_fill(const char *prepared, char *buffer, size_t size)
-{
-	size_t		used = 0;
-	char		number[24];
-
-	for (const char *c = prepared; *c != '\0' && used < size - 1; c++)
-	{
-		const char *text = c;
-		size_t		length = 1;
-
-		if (*c == '%' && *++c != '%')
-		{
-			/* signed, as the statistics views show it */
-			snprintf(number, sizeof(number), INT64_FORMAT, (int64) pgstat_get_my_query_id());
-			text = *c == 'Q' ? number : application_name != NULL ? application_name : "";
-			length = strlen(text);
-		}
-		length = Min(length, size - 1 - used);
-		memcpy(buffer + used, text, length);
-		used += length;
-	}
-	/* do not cut within a character */
-	used = pg_encoding_mbcliplen(PG_UTF8, buffer, used, used);
-	buffer[used] = '\0';
-	return used;
-}
-
-/*
- * mongo_trace_append
- *		Appends the element "comment", unless 'prepared' is NULL.
- */
-void
-mongo_trace_append(const char *prepared, bson_t *document)
-{
-	char		comment[MONGO_COMMENT_SIZE];
-
-	if (prepared == NULL)
-		return;
-	mongo_append(document, "comment", mongo_utf8_sized(comment, (int) mongo_trace_fill(prepared, comment, sizeof(comment))));
-}
-
-/* ----------------- The setting mongo_fdw.slow_command_ms ------------------ */
-
-/*
- * Log only so many bytes of a command, and only the name of one over LONGEST_COMMAND bytes, or with
- * a password.
- */
-#define LONGEST_SHOWN		8192
-#define LONGEST_COMMAND		1000000
-
-/* Tells whether a command has a password, as createUser and setParameter may. */
-static bool
-has_secret(const bson_t *command)
-{
-	bson_iter_t member;
-
-	if (!bson_iter_init(&member, command))
-		return true;
-	while (bson_iter_next(&member))
-	{
-		const char *key = bson_iter_key(&member);
-
-		if (strcmp(key, "pwd") == 0 || strstr(key, "assword") != NULL)
-			return true;
-	}
-	return false;
-}
-
-/*
- * After the reply to a request, logs the command if it took at least mongo_fdw.slow_command_ms,
- * which must not be -1.
- */
-static void
-log_slow_request(MongoConnection *connection)
-{
-	const uint8 *document = connection->request.data + BODY_OFFSET;
-	uint64		waited = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US] -
-		connection->waited_before;
-	uint32		length;
-	bson_t		view;
-	char	   *text;
-
-	/*
-	 * Log a request once, and not if its buffer was too large to keep, or has
-	 * a later request.
-	 */
-	if (connection->has_queue)
-		return;
-	connection->waited_before += waited;
-	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
-		return;
-	length = get_int32(document);
-	if (length > LONGEST_COMMAND || !mongo_bson_view(&view, document, length) || has_secret(&view))
-		text = psprintf("%s (%u bytes)", (const char *) document + 5, length);
-	else
-	{
-		text = mongo_json_show_document(&view);
-		text[pg_mbcliplen(text, strlen(text), LONGEST_SHOWN)] = '\0';
-	}
-	ereport(mongo_query_log_level(),
-			(errmsg("slow command: %.3f ms on server \"%s\": %s", waited / 1000.0,
-					connection->server_name, text)));
-	pfree(text);
 }

@@ -287,58 +287,6 @@ mongo_lasting_at_subtransaction_end(SubXactEvent event)
 	}
 }
 
-/* ------------------------- connections for writes -------------------------- */
-
-/*
- * Replaces the lease's connection if the server has closed it, before a command is sent that must
- * not be sent twice.  Costs one system call, unless it was used just before.
- */
-static void
-replace_if_closed(MongoLease *lease, UserMapping *user)
-{
-	const MongoConnection *connection = lease->connection;
-
-	if (connection->idle_since != 0 &&
-		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
-								   RECENTLY_USED_MS) &&
-		mongo_has_reply(lease->connection))
-		mongo_lease_renew(lease, user);
-}
-
-/*
- * Gives the lease a connection to the primary, if the server's read preference has selected
- * another member.
- */
-static void
-move_to_primary(MongoLease *lease, UserMapping *user)
-{
-	if (lease->connection->takes_writes)
-		return;
-	mongo_lease_put(lease);
-	lease->read_mode = MONGOC_READ_PRIMARY;
-	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
-	replace_if_closed(lease, user);
-}
-
-/*
- * mongo_lease_acquire_for_write
- *		Returns a new lease with a connection to the primary, which the server has not closed.
- *
- * With 'callbacks' the pool may have the outstanding reply saved.  Raises what
- * mongo_lease_create() and mongo_lease_take() raise.
- */
-MongoLease *
-mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
-							  const MongoLeaseCallbacks *callbacks, void *reader)
-{
-	MongoLease *lease = mongo_lease_create(owner, user, callbacks, reader);
-
-	(void) mongo_lease_take(lease, user, MONGO_WAIT_TAKE_OVER);
-	replace_if_closed(lease, user);
-	move_to_primary(lease, user);
-	return lease;
-}
-
 /* ------------------------------- one attempt -------------------------------- */
 
 /* Sends the command; finish_attempt() receives its reply. */
@@ -362,9 +310,6 @@ start_attempt(MongoWrite *write)
  * one more conflict, and it yields for nothing else.  A write that makes progress yields without.
  *-------------------------------------------------------------------------
  */
-
-/* How long to try, unless lock_timeout is set. */
-#define LONGEST_WAIT_MS		10000
 
 #define LOOK_MS				300 /* for one look at the counters, and between
 								 * two */
@@ -422,7 +367,7 @@ await_reply(MongoWrite *write, bool *waits)
 {
 	MongoConnection *connection = write->lease->connection;
 	MongoTransport *transport = &connection->transport;
-	int			limit = LockTimeout > 0 ? LockTimeout : LONGEST_WAIT_MS;
+	int			limit = LockTimeout > 0 ? LockTimeout : MONGO_CONFLICT_MS;
 
 	*waits = false;
 	while (write->lsid != NULL && !transport->ending.active && !transport->interrupted &&
@@ -518,7 +463,7 @@ find_primary(const MongoWrite *write)
 	PG_TRY();
 	{
 		mongo_lease_renew(write->lease, write->user);
-		move_to_primary(write->lease, write->user);
+		mongo_lease_move_to_primary(write->lease, write->user);
 	}
 	PG_CATCH();
 	{
@@ -669,57 +614,4 @@ mongo_write_count(MongoWrite *write, int64 documents)
 	mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_WRITTEN, documents);
 	if (write->lasting != NULL)
 		write->lasting->documents += documents;
-}
-
-/*-------------------------------------------------------------------------
- * Waiting for another transaction that has changed the same document, or holds a lock.
- *
- * MongoDB does not queue writers, so a writer tries again.  The time for that is limited, since
- * MongoDB cannot detect a deadlock that includes a lock of PostgreSQL's.
- *-------------------------------------------------------------------------
- */
-
-/* The pause doubles with each attempt. */
-#define PAUSE_MS			5
-#define LONGEST_PAUSE_MS	50
-
-/*
- * mongo_raise_lock_timeout
- *		Raises 55P03 for a document that another transaction holds.
- */
-void
-mongo_raise_lock_timeout(void)
-{
-	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
-	ereport(ERROR,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("canceling statement due to lock timeout"),
-			 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
-}
-
-/*
- * mongo_write_wait
- *		Pauses before a transaction's first command is tried again.
- *
- * 'attempt' counts earlier attempts, the first of which began at 'since'.  Returns false after
- * ten seconds, or after lock_timeout, which raises 55P03 for a write conflict.  Raises 57014.
- */
-bool
-mongo_write_wait(MongoLease *lease, const MongoFailure *failure, TimestampTz since, int attempt)
-{
-	int			limit = LockTimeout > 0 ? LockTimeout : LONGEST_WAIT_MS;
-
-	if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), limit))
-	{
-		if (LockTimeout > 0 && failure->code == WRITE_CONFLICT)
-			mongo_raise_lock_timeout();
-		return false;
-	}
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 Min(PAUSE_MS << Min(attempt, 4), LONGEST_PAUSE_MS),
-					 mongo_wait_event(MONGO_WAIT_CONFLICT));
-	ResetLatch(MyLatch);
-	mongo_lease_check_interrupts(lease);
-	CHECK_FOR_INTERRUPTS();
-	return true;
 }

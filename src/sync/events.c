@@ -41,19 +41,6 @@
 
 /* ---------------------------- Single commands ----------------------------- */
 
-/* Returns a Timestamp as 64 bits; 0 if the value is none. */
-static uint64
-timestamp_at(const bson_iter_t *iter)
-{
-	uint32		seconds;
-	uint32		increment;
-
-	if (!BSON_ITER_HOLDS_TIMESTAMP(iter))
-		return 0;
-	bson_iter_timestamp(iter, &seconds, &increment);
-	return ((uint64) seconds << 32) | increment;
-}
-
 /* Returns the Timestamp at a path of a reply; 0 if there is none. */
 static uint64
 time_at(const bson_t *reply, const char *path)
@@ -61,7 +48,7 @@ time_at(const bson_t *reply, const char *path)
 	bson_iter_t iter;
 	bson_iter_t found;
 
-	return bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, path, &found) ? timestamp_at(&found) : 0;
+	return bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, path, &found) ? mongo_time_at(&found) : 0;
 }
 
 /*
@@ -293,7 +280,7 @@ read_event(const uint8 *data, uint32 length, Event *event)
 	if (!mongo_bson_view(&document, data, length))
 		mongo_report_bad_bson();
 	if (bson_iter_init_find(&iter, &document, "clusterTime"))
-		event->time = timestamp_at(&iter);
+		event->time = mongo_time_at(&iter);
 	if (bson_iter_init_find(&iter, &document, "operationType") && BSON_ITER_HOLDS_UTF8(&iter))
 		event->operation = bson_iter_utf8(&iter, NULL);
 	if (bson_iter_init(&iter, &document) && bson_iter_find_descendant(&iter, "ns.coll", &field) &&
@@ -434,7 +421,7 @@ static bool
 is_same_event(const bson_t *last, const Event *event)
 {
 	bson_iter_t iter;
-	bool		same = bson_iter_init_find(&iter, last, "time") && timestamp_at(&iter) == event->time;
+	bool		same = bson_iter_init_find(&iter, last, "time") && mongo_time_at(&iter) == event->time;
 
 	same = same && bson_iter_init_find(&iter, last, "collection") && event->collection != NULL &&
 		strcmp(bson_iter_utf8(&iter, NULL), event->collection) == 0;
@@ -546,7 +533,7 @@ check_history(SyncRun *run, const SyncGroup *group, UserMapping *user)
 	if ((replica_set != NULL && group->replica_set != NULL && strcmp(replica_set, group->replica_set) != 0) ||
 		(group->last_event != NULL && bson_iter_init_find(&time, group->last_event, "time") &&
 		 bson_iter_init_find(&collection, group->last_event, "collection") &&
-		 !is_shown_again(group, user, &collection, timestamp_at(&time))))
+		 !is_shown_again(group, user, &collection, mongo_time_at(&time))))
 	{
 		run->failure = ANOTHER_HISTORY;
 		ereport(ERROR,

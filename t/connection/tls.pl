@@ -66,6 +66,13 @@ my ($status, undef, $stderr) = $node->psql('postgres', q{CREATE SERVER in_clear 
 	OPTIONS (ssl 'off', crl_file '/x.pem', ca_file '/y.pem')});
 like($stderr, qr/WARNING:  option "ca_file" has no effect\nDETAIL:  The option "ssl" is false.*WARNING:  option "crl_file"/s,
 	'which is warned of');
+(undef, undef, $stderr) = $node->psql('postgres', q{CREATE SERVER in_clear_by_uri FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (uri 'mongodb://h/?tls=false', ca_file '/y.pem')});
+like($stderr, qr/WARNING:  option "ca_file" has no effect\nDETAIL:  The option "tls" of "uri" is false/, 'by uri, too');
+unlike(reads($server_only), qr/WARNING/, 'not without reason');
+like(reads($server_only, ssl => 'false', ca_file => undef, mapping => { pem_file => "$certificates/client.pem" }),
+	qr/WARNING:  01000: option "pem_file" has no effect\nDETAIL:  The connection to server "s\d+" is not encrypted/,
+	'and of a user mapping\'s file when connecting');
 
 # A result of many records, each split over many TLS records.
 $server_only->fill('db', 'wide', 20000, 2000);
