@@ -24,13 +24,8 @@ use Time::HiRes qw(time);
 my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 1800;    # seconds a file may take, on a busy machine, too
 my $JOBS = $ENV{TEST_JOBS} || int(1.5 * (`nproc` || 1) + 0.5);
 
-# Files that run undisturbed, because they compare durations.
-my %ALONE = (
-	cancel => 'a cancel within 100 ms',
-	append => 'scans that wait at the same time, against one after another',
-	parallel => 'with workers, against without',
-	partitions => 'partitions that wait at the same time, against one after another',
-	batched_joins_interrupted => 'a batch that is cancelled meanwhile');
+# Files that run undisturbed, because they measure what a busy machine changes.
+my %ALONE = (cancel => 'a cancel takes 100 ms at most');
 
 # Files that take longest; they start first, so that they are not the last to end.
 my @LONGEST = qw(random fuzz tpch row_security commit_outcomes order_of_writes parameters bank_transfer);

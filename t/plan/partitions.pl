@@ -92,17 +92,24 @@ foreach my $statement (
 my $all = 'SELECT count(*), sum(total) FROM orders';
 like(sql("EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE total > 10"), qr/Append(.*Async Foreign Scan){8}/s,
 	'eight asynchronous scans of one server');
-my $DELAY = 300;
+my $DELAY = 500;
 foreach my $way ([ 'on', 'together', sub { $_[0] < 5 * $DELAY } ], [ 'off', 'one after the other', sub { $_[0] >= 8 * $DELAY } ])
 {
 	my ($setting, $how, $check) = @$way;
 	my $query = 'SELECT count(*), sum(total) FROM (SELECT total FROM orders WHERE total >= 0 AND total % 1 = 0) o';
 
 	$mongod->block_commands($DELAY, 'find');
-	my $start = time;
-	is(sql("SET enable_async_append = $setting; $query"), sql($query =~ s/orders/local_orders/r), "partitions read $how");
-	my $elapsed = 1000 * (time - $start);
+	my ($rows, $elapsed);
+	# a busy machine gets two more attempts
+	foreach my $attempt (1 .. 3)
+	{
+		my $start = time;
+		$rows = sql("SET enable_async_append = $setting; $query");
+		$elapsed = 1000 * (time - $start);
+		last if $check->($elapsed);
+	}
 	$mongod->unblock_commands;
+	is($rows, sql($query =~ s/orders/local_orders/r), "partitions read $how");
 	ok($check->($elapsed), "take as long as that: $elapsed ms");
 }
 
