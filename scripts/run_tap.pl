@@ -57,6 +57,7 @@ sub make_template
 {
 	my $folder = getcwd . '/tmp_check/template';
 
+	return $folder if -d $folder;
 	# as PostgreSQL::Test calls it
 	local $ENV{LC_MESSAGES} = 'C';
 	system("initdb -D $folder -A trust -N >tmp_check/log/initdb 2>&1") == 0
