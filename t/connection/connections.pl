@@ -138,9 +138,9 @@ sub descriptors
 }
 my $descriptors = descriptors();
 
-# asked
+# opened_by
 #	A statement's answer, and how many connections it opened.
-sub asked
+sub opened_by
 {
 	my ($statement, $settings) = @_;
 	$session->ask($settings) if defined $settings;
@@ -157,7 +157,7 @@ foreach my $table ('many', 'lots')
 	{
 		my $plan = $session->ask("SET enable_async_append = $async; EXPLAIN (COSTS OFF) $all $table");
 		is($plan =~ /Async Foreign Scan/ ? 'on' : 'off', $async, "$table: asynchronous $async");
-		my ($answer, $opened) = asked("$all $table");
+		my ($answer, $opened) = opened_by("$all $table");
 		is($answer, $expected{$table}, '... all rows of each');
 		cmp_ok($opened, '<=', 3, '... over four connections at most');
 		cmp_ok(descriptors(), '<=', $descriptors + 6, '... and two descriptors each');
@@ -169,7 +169,7 @@ my $order = 'SELECT count(*), count(*) FILTER (WHERE in_order) FROM (SELECT id >
 $session->ask('SET enable_sort = off');
 my $append = $session->ask("EXPLAIN (COSTS OFF) $order");
 like($append, qr/Merge Append/, '400 sorted scans are open at the same time');
-my ($answer, $opened) = asked($order);
+my ($answer, $opened) = opened_by($order);
 is($answer, "$count|$count", '... and come in order');
 cmp_ok($opened, '<=', 3, '... over four connections at most');
 
@@ -219,9 +219,9 @@ no_cursors('errors that are caught');
 
 # the one connection that is allowed
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD async_connections '1')});
-($answer, $opened) = asked("$all lots");
+($answer, $opened) = opened_by("$all lots");
 is("$answer, $opened", "$expected{lots}, 1", 'async_connections 1');
-($answer, $opened) = asked($order);
+($answer, $opened) = opened_by($order);
 is("$answer, $opened", "$count|$count, 0", '... also with all scans open');
 # a function that asks the same server for each row takes answers off connections
 # that Append would wait for
@@ -255,7 +255,7 @@ my $here = 'SET mongo_fdw.enable_join_pushdown = off; SET mongo_fdw.enable_batch
 foreach my $way ('SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_mergejoin = on',
 	'SET enable_hashjoin = on; SET enable_nestloop = off; SET enable_mergejoin = off')
 {
-	($answer, $opened) = asked($join, "$here $way");
+	($answer, $opened) = opened_by($join, "$here $way");
 	is($answer, '300|45150', "twelve tables, $way");
 	cmp_ok($opened, '<=', 4, '... over four connections at most');
 }

@@ -71,20 +71,20 @@ sub run
 	return ($stdout, $stderr, time - $start);
 }
 
-# asked
+# resolver_log
 #	What the resolver was asked since the last time.
-sub asked
+sub resolver_log
 {
 	my $text = -e $log ? slurp_file($log) : '';
 	unlink $log;
 	return $text;
 }
 
-asked();
+resolver_log();
 is($node->safe_psql('postgres', 'SELECT count(*) FROM points'), 10, 'a numeric address');
-is(asked(), '', 'and nobody is asked for it');
+is(resolver_log(), '', 'and nobody is asked for it');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM named.points'), 10, 'a name');
-is(asked(), "localhost other\n", 'is asked for once, in another thread');
+is(resolver_log(), "localhost other\n", 'is asked for once, in another thread');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM slow.points'), 10, 'a slow resolver is waited for');
 
 foreach my $server (qw(black service))
@@ -130,10 +130,10 @@ foreach my $server (qw(atlas stranger))
 {
 	$node->safe_psql('postgres', "CREATE FOREIGN TABLE at_$server (id int) SERVER $server OPTIONS (database 'db', collection 'points')");
 }
-asked();
+resolver_log();
 is($node->safe_psql('postgres', q{SELECT id FROM at_atlas; SELECT host, tls FROM mongo_fdw_get_connections()}),
 	"1\nnode.service.test:" . $atlas->port . '|t', 'a service: its host, with TLS and a password');
-like(asked(), qr/^_mongodb\._tcp\.cluster\.service\.test other\ncluster\.service\.test other\n/, 'and its records are asked for in another thread first');
+like(resolver_log(), qr/^_mongodb\._tcp\.cluster\.service\.test other\ncluster\.service\.test other\n/, 'and its records are asked for in another thread first');
 (undef, $stderr) = run('SELECT id FROM at_stranger');
 like($stderr, qr/ERROR:  08001.*certificate/s, 'a service whose certificate another authority has signed is refused');
 
@@ -144,13 +144,13 @@ like($stdout, qr/^10$/m, 'another host of the same URI is found');
 # Whoever tries again waits for the look-up that is under way: no more threads, no more files.
 my $session = MongoFdwTest::Session->new($node);
 my $pid = $session->pid;
-asked();
+resolver_log();
 $session->ask("SET statement_timeout = 20; \\set ON_ERROR_STOP 0");
 $session->ask('SELECT id FROM black.points') foreach 1 .. 20;
 my @threads = glob "/proc/$pid/task/*";
 my @files = glob "/proc/$pid/fd/*";
 cmp_ok(scalar @threads, '<=', 2, 'twenty tries in vain: one thread') if -e "/proc/$pid/task";
-is(asked(), "black-hole.test other\n", 'and the resolver was asked once');
+is(resolver_log(), "black-hole.test other\n", 'and the resolver was asked once');
 $session->ask('SELECT id FROM black.points') foreach 1 .. 20;
 is(scalar(my @later = glob "/proc/$pid/fd/*"), scalar @files, 'no file is left open');
 is($session->ask('SET statement_timeout = 0; SELECT count(*) FROM points'), 10, 'the session goes on');

@@ -25,7 +25,7 @@ $node->safe_psql('postgres', q{
 	ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0});
 
 # The answer and the finds and getMores sent for it.
-sub asked
+sub last_row
 {
 	my ($sql) = @_;
 	my ($rows, $finds, $get_mores) = $mongod->asked($sql);
@@ -37,11 +37,11 @@ sub is_batched
 {
 	my ($query, $commands, $name) = @_;
 	like($node->safe_psql('postgres', $query =~ s/(?=SELECT)/EXPLAIN /r), qr/MongoDB Batched Join/, "$name: batched");
-	my ($answer, $sent) = asked($query);
+	my ($answer, $sent) = last_row($query);
 	# the last one may have been sent ahead, and reach MongoDB later
 	becomes(sub { ($sent = List::Util::sum($mongod->reads)) >= $commands });
 	is($sent, $commands, "$name: commands");
-	is($answer, (asked("SET mongo_fdw.enable_pushdown = off; SET enable_hashjoin = on; $query"))[0], "$name: answer");
+	is($answer, (last_row("SET mongo_fdw.enable_pushdown = off; SET enable_hashjoin = on; $query"))[0], "$name: answer");
 }
 
 my $sum = 'SELECT count(*), count(id), sum(n), sum(id), max(info) FROM keys';
@@ -124,7 +124,7 @@ is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND NOT EXISTS (SELEC
 # as part of other plans
 is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN points ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
 	. ' FROM generate_series(1, 5) x', 5, 'again for each outer row');
-my ($rows, $finds) = asked('SELECT count(*) FROM (SELECT id FROM keys JOIN points ON id = k LIMIT 20) s');
+my ($rows, $finds) = last_row('SELECT count(*) FROM (SELECT id FROM keys JOIN points ON id = k LIMIT 20) s');
 is($rows, 20, 'under a LIMIT');
 cmp_ok($finds, '<=', 2, 'the first batch is small');
 is_batched('SELECT count(*), sum(p.id), sum(q.id) FROM keys JOIN points p ON p.id = k JOIN points q ON q.id = p.id + 1 WHERE n <= 3000',
@@ -170,7 +170,7 @@ my ($status, $out, $err) = $node->psql('postgres', 'SELECT count(info) FROM keys
 like($err, qr/could not read field "info" of collection "db.points" as type boolean/, 'a document that does not fit');
 ($status, $out, $err) = $node->psql('postgres', 'SELECT count(*) FROM keys JOIN points ON id = 1 / (k - 7)');
 like($err, qr/division by zero/, 'a key that cannot be computed');
-is($node->safe_psql('postgres', "$sum JOIN points ON id = k"), (asked("$sum JOIN points ON id = k"))[0], 'and all is well again');
+is($node->safe_psql('postgres', "$sum JOIN points ON id = k"), (last_row("$sum JOIN points ON id = k"))[0], 'and all is well again');
 
 # not for rows that are to be locked or changed, nor when told not to
 foreach my $query ('SELECT n FROM keys JOIN points ON id = k FOR UPDATE OF keys', 'UPDATE keys SET n = 0 FROM points WHERE id = k',

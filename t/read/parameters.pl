@@ -21,7 +21,7 @@ sub create_table
 	$node->safe_psql('postgres', "CREATE VIEW locals.$name AS $view") if $view;
 }
 
-sub asked
+sub rows_in
 {
 	my ($schema, $sql) = @_;
 	return $node->safe_psql('postgres', "SET search_path = $schema, public; $sql");
@@ -32,7 +32,7 @@ sub same
 {
 	my ($name, $sql, $commands) = @_;
 	my ($answer, $sent) = $mongod->asked($sql, 'foreigners');
-	is($answer, asked('locals', $sql), $name);
+	is($answer, rows_in('locals', $sql), $name);
 	isnt($answer, '', "$name: rows");
 	is($sent, $commands, "$name: commands") if defined $commands;
 }
@@ -115,8 +115,8 @@ same('three levels', 'SELECT x, (SELECT sum(r._id) FROM s r WHERE r.q = (SELECT 
 same('recursion', 'WITH RECURSIVE r(n, i) AS (SELECT 1, 1 UNION ALL SELECT n + 1, (SELECT min(_id) FROM s WHERE q = n + 1) FROM r WHERE n < 5) SELECT * FROM r ORDER BY 1');
 same('rows that are locked', 'SELECT x, _id FROM o JOIN s ON s.q = x WHERE _id < 20 ORDER BY x, z, _id FOR UPDATE OF o');
 same('many outer tables', 'SET geqo_threshold = 2; SELECT a1.x, s._id FROM o a1 JOIN o a2 ON a1.x = a2.x JOIN o a3 ON a2.x = a3.x JOIN s ON s.q = a3.x WHERE a1.z = 1 ORDER BY 1, 2');
-like(asked('foreigners', 'EXPLAIN SELECT * FROM o JOIN s ON s.q = x'), qr/Nested Loop(?!.*Batched)/s, 'no batched join asks for values of a parameter');
-like(asked('foreigners', 'SET enable_hashjoin = off; SET enable_mergejoin = off; ANALYZE o;
+like(rows_in('foreigners', 'EXPLAIN SELECT * FROM o JOIN s ON s.q = x'), qr/Nested Loop(?!.*Batched)/s, 'no batched join asks for values of a parameter');
+like(rows_in('foreigners', 'SET enable_hashjoin = off; SET enable_mergejoin = off; ANALYZE o;
 	EXPLAIN SELECT * FROM s JOIN c ON c._id = s._id WHERE s.q = 3'), qr/\$lookup|Batched/, 'rows of a pipeline join others as ever');
 same('a join below it', 'SELECT c._id, c.tags, q FROM s JOIN c ON c._id = s._id WHERE s.q = 3 ORDER BY 1');
 
@@ -174,11 +174,11 @@ refused("no value: $_", $_, '42P02', $no_value) foreach 'SELECT * FROM s', 'SELE
 	'SELECT _id FROM (SELECT * FROM s LIMIT 3) l WHERE q = 3', 'SET enable_seqscan = off; SELECT max(_id) FROM s', 'SELECT _id FROM s WHERE q::bigint = 3';
 refused('one of two', q{SELECT * FROM two WHERE q = 3}, '42P02', 'parameter "W" of foreign table "two" has no value.*HINT:  Add a condition w = value');
 refused('beside a NULL', 'SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT * FROM two WHERE q = $1; EXECUTE p (NULL)', '42P02', 'parameter "W"');
-like(asked('foreigners', 'EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM two WHERE q = 3'),
+like(rows_in('foreigners', 'EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM two WHERE q = 3'),
 	qr/\[ "\$a", \{ "\$literal" : "'3'::bigint" \} \].*"t" : \{ "\$param" : "W" \}/, 'which EXPLAIN shows');
-like(asked('foreigners', q{SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT * FROM s WHERE q = $1; EXPLAIN (VERBOSE, COSTS OFF) EXECUTE p (3)}),
+like(rows_in('foreigners', q{SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT * FROM s WHERE q = $1; EXPLAIN (VERBOSE, COSTS OFF) EXECUTE p (3)}),
 	qr/"\$eq" : "\$1"/, 'EXPLAIN shows the parameter');
-like(asked('foreigners', q{SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT * FROM s WHERE q = $1; EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) EXECUTE p (3)}),
+like(rows_in('foreigners', q{SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT * FROM s WHERE q = $1; EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) EXECUTE p (3)}),
 	qr/"\$eq" : 3/, 'EXPLAIN ANALYZE shows its value');
 create_table('lacking', "$fields, q int OPTIONS (parameter 'q')", '[{"$match": {"a": {"$param": "r"}}}]');
 create_table('none', $fields, '[{"$match": {"a": {"$param": "q"}}}]');
@@ -200,11 +200,11 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM mongo_fdw_check('foreigne
 is($node->safe_psql('postgres', q{SELECT count(*) FROM mongo_fdw_refresh('foreigners', new_tables => false) AS r WHERE r LIKE '%foreigners.s %'}), 0,
 	'nor does mongo_fdw_refresh()');
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.s OPTIONS (ADD use_remote_estimate 'true', ADD estimated_rows '7')});
-like(asked('foreigners', 'EXPLAIN SELECT * FROM s WHERE q = 3'), qr/rows=7 /, 'estimated_rows is what a value gives');
-like(asked('foreigners', 'SET mongo_fdw.explain_remote = on; EXPLAIN SELECT * FROM s WHERE q = 3'), qr/COLLSCAN/, "MongoDB's plan");
+like(rows_in('foreigners', 'EXPLAIN SELECT * FROM s WHERE q = 3'), qr/rows=7 /, 'estimated_rows is what a value gives');
+like(rows_in('foreigners', 'SET mongo_fdw.explain_remote = on; EXPLAIN SELECT * FROM s WHERE q = 3'), qr/COLLSCAN/, "MongoDB's plan");
 refused('for which it needs the value', 'SET mongo_fdw.explain_remote = on; EXPLAIN SELECT * FROM s', '42P02', $no_value);
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.s DROP q CASCADE, ADD r int OPTIONS (parameter 'q')});
-is(asked('foreigners', 'SELECT count(*), max(r) FROM s WHERE r = 3'), asked('locals', 'SELECT count(*), max(q) FROM s WHERE q = 3'), 'another column');
+is(rows_in('foreigners', 'SELECT count(*), max(r) FROM s WHERE r = 3'), rows_in('locals', 'SELECT count(*), max(q) FROM s WHERE q = 3'), 'another column');
 
 # --- types --------------------------------------------------------------------------
 $node->safe_psql('postgres', q{
@@ -239,14 +239,14 @@ foreach my $case ([ 'v3', "'abcd'", '' ], [ 'v3', "'abc'", 'abc' ], [ 'n1', '1.2
 	[ 'd', "timestamp '2024-01-01'", '2024-01-01' ], [ 'd', "timestamp '2024-01-01 12:00'", '' ], [ 'f4', '0.1::float8', '' ], [ 'f4', '0.5::float8', '0.5' ])
 {
 	my ($table, $value, $expected) = @$case;
-	is(asked('foreigners', "SELECT DISTINCT p FROM $table WHERE p = $value"), $expected, "$typed{$table} = $value");
-	is(asked('foreigners', "SELECT DISTINCT p FROM $table JOIN (VALUES ($value)) v(x) ON p = x"), $expected, "$typed{$table} = $value of an outer row");
+	is(rows_in('foreigners', "SELECT DISTINCT p FROM $table WHERE p = $value"), $expected, "$typed{$table} = $value");
+	is(rows_in('foreigners', "SELECT DISTINCT p FROM $table JOIN (VALUES ($value)) v(x) ON p = x"), $expected, "$typed{$table} = $value of an outer row");
 }
 refused('a number out of range', 'SELECT * FROM i4 WHERE p = 5000000000', '22003', 'integer out of range');
 refused('an infinite date', "SELECT * FROM d WHERE p = 'infinity'", '22008', 'infinite date cannot be written');
-is(asked('foreigners', 'SELECT DISTINCT p FROM b WHERE p'), 't', 'a boolean that is true');
-is(asked('foreigners', 'SELECT DISTINCT p FROM b WHERE NOT p'), 'f', 'or false');
-is(asked('foreigners', 'SELECT DISTINCT p FROM b JOIN o ON p = (x > 3) ORDER BY 1'), "f\nt", 'or of an outer row');
+is(rows_in('foreigners', 'SELECT DISTINCT p FROM b WHERE p'), 't', 'a boolean that is true');
+is(rows_in('foreigners', 'SELECT DISTINCT p FROM b WHERE NOT p'), 'f', 'or false');
+is(rows_in('foreigners', 'SELECT DISTINCT p FROM b JOIN o ON p = (x > 3) ORDER BY 1'), "f\nt", 'or of an outer row');
 
 # --- hostile values ------------------------------------------------------------------
 $mongod->insert('db', 'people', q([{"_id": 1, "name": "a", "password": "secret", "j": {"x": 1}},
@@ -308,7 +308,7 @@ foreach my $case (
 	my $literal = $value =~ s/'/''/gr;
 	my $sql = "SELECT _id FROM $table WHERE q = '$literal' AND r = 'secret' ORDER BY 1";
 	if (ref $expected) { refused("$table: $value", $sql, $expected->[0] eq $not_plain ? '22023' : '\w+', $expected->[0]) }
-	else { is(asked('foreigners', $sql), $expected, "$table: $value") }
+	else { is(rows_in('foreigners', $sql), $expected, "$table: $value") }
 }
 
 # In expressions every value is what it is, and is read as that again.
@@ -319,10 +319,10 @@ foreach my $value ('$password', '$$ROOT', '{"$param": "r"}', '{"$parameter": 0}'
 	{
 		my ($place, $expression) = @$case;
 		next if $place eq 'facet' && $value =~ /^[\[{]/;    # is a filter, too
-		is(asked('foreigners', "SELECT bool_and($expression = q AND q = '$json') FROM j_$place WHERE q = '$json' AND r = 'secret'"), 't', "$place: $value");
+		is(rows_in('foreigners', "SELECT bool_and($expression = q AND q = '$json') FROM j_$place WHERE q = '$json' AND r = 'secret'"), 't', "$place: $value");
 	}
 	next if $value =~ /^[\[{]/;
-	is(asked('foreigners', "SELECT DISTINCT x FROM t_in_set WHERE q = '$value' AND r = ''"), "\"<$value>\"", "a text: $value");
+	is(rows_in('foreigners', "SELECT DISTINCT x FROM t_in_set WHERE q = '$value' AND r = ''"), "\"<$value>\"", "a text: $value");
 }
 
 # JavaScript is the author's to write, if the server's owner allows it.
@@ -333,7 +333,7 @@ refused('JavaScript', q{SELECT * FROM js WHERE q = 'true' AND r = ''}, '42501', 
 refused('a value of 17 MB', q{SELECT _id FROM t_equal WHERE q = repeat('x', 17000000) AND r = ''}, '54000', 'command for MongoDB is too large');
 create_search('often', 'text', '[{"$match": {"$or": [' . join(', ', ('{"name": {"$param": "q"}}') x 40) . ']}}]');
 refused('of 1 MB in 40 places', q{SELECT _id FROM often WHERE q = repeat('x', 1000000) AND r = ''}, '54000', 'command for MongoDB is too large');
-is(asked('foreigners', q{SELECT count(*) FROM often WHERE q = repeat('x', 1000) AND r = ''}), 0, 'of 1 kB');
+is(rows_in('foreigners', q{SELECT count(*) FROM often WHERE q = repeat('x', 1000) AND r = ''}), 0, 'of 1 kB');
 my $deep = '{"a":' x 300 . '1' . '}' x 300;
 refused('a deep value', "SELECT _id FROM j_set WHERE q = '$deep' AND r = ''", '\w+', '');
 
@@ -347,13 +347,13 @@ foreach my $name ('q', '$param', 'a.b', 'with "quotes" \\', 'ä 世', '$verbatim
 	$node->safe_psql('postgres', $sql);
 	my $query = 'SELECT count(*), max("Odd ""column"" ä") FROM named WHERE "Odd ""column"" ä" = 3';
 	utf8::encode($query);
-	is(asked('foreigners', $query), '9|3', "a parameter named " . substr($json, 0, 20) =~ s/[^ -~]/?/gr);
+	is(rows_in('foreigners', $query), '9|3', "a parameter named " . substr($json, 0, 20) =~ s/[^ -~]/?/gr);
 	refused('without a value', 'SELECT * FROM named', '42P02', 'parameter "' . quotemeta($name) . '" of foreign table "named" has no value.*Odd "column" ä = value');
 	$node->safe_psql('postgres', 'DROP FOREIGN TABLE foreigners.named');
 }
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE foreigners.paths (_id int, "a.b" int OPTIONS (parameter 'p'), __doc jsonb) SERVER mongodb OPTIONS (database 'db', collection 'c', pipeline '[{"$project": {"t": 1}}, {"$limit": 1}]')});
-is(asked('foreigners', 'SELECT "a.b" FROM paths WHERE "a.b" = 3'), '3', 'a path');
-is(asked('foreigners', qq{SELECT __doc - '_id' - 't'$_ FROM paths WHERE "a.b" = 3}), $_ ? '{"a": {"b": 3}}|3' : '{}', 'in the whole document, if it is read')
+is(rows_in('foreigners', 'SELECT "a.b" FROM paths WHERE "a.b" = 3'), '3', 'a path');
+is(rows_in('foreigners', qq{SELECT __doc - '_id' - 't'$_ FROM paths WHERE "a.b" = 3}), $_ ? '{"a": {"b": 3}}|3' : '{}', 'in the whole document, if it is read')
 	foreach '', ', "a.b"';
 
 # --- scores -----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ $mongod->command('{"create": "t"}', 'db');
 
 my $session = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
 
-sub rows { return $node->safe_psql('postgres', q{SELECT string_agg(_id || ':' || a, ' ' ORDER BY _id) FROM u}) }
+sub stored { return $node->safe_psql('postgres', q{SELECT string_agg(_id || ':' || a, ' ' ORDER BY _id) FROM u}) }
 
 # ------------------------------- a transaction -----------------------------------
 
@@ -35,7 +35,7 @@ my @tokens = map { $_->{recoveryToken}{number} // 0 } @sent;
 cmp_ok($tokens[-1], '>=', 4, '... the commit has the last token that was told');
 is(scalar(grep { $_ } @tokens), 1, '... and it alone');
 is($sent[-1]{writeConcern}{w}, 'majority', '... and asks for a majority');
-is(rows(), '1:1 2:5', '... all is done');
+is(stored(), '1:1 2:5', '... all is done');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM t; SELECT DISTINCT server_role FROM mongo_fdw_get_connections()}), "2\nMongos",
 	'a mongos is what it is taken for');
 
@@ -43,7 +43,7 @@ is($session->errors('BEGIN', 'DELETE FROM t', 'ROLLBACK'), '', 'a rollback');
 @sent = recorded_commands($mongos);
 is(names_of(@sent[ -2, -1 ]), 'delete abortTransaction', '... its commands');
 ok($sent[-1]{recoveryToken}, '... the abort has a token');
-is(rows(), '1:1 2:5', '... nothing is done');
+is(stored(), '1:1 2:5', '... nothing is done');
 
 # --------------------------- a commit over another one ----------------------------
 
@@ -55,7 +55,7 @@ is($session->errors('COMMIT'), '', 'a connection lost before COMMIT');
 @sent = recorded_commands($mongos);
 is(names_of(@sent), 'commitTransaction', '... is sent once, over another');
 ok($sent[0]{recoveryToken}, '... with the token');
-is(rows(), '1:6 2:5', '... and done');
+is(stored(), '1:6 2:5', '... and done');
 
 $session->errors('BEGIN', 'UPDATE t SET a = 7 WHERE _id = 1');
 recorded_commands($mongos);
@@ -65,7 +65,7 @@ is($session->errors('COMMIT'), '', 'a connection lost with the commit');
 is(names_of(@sent), 'commitTransaction commitTransaction', '... is sent again');
 is_deeply($sent[1]{recoveryToken}, $sent[0]{recoveryToken}, '... with the token');
 is_deeply([ @{ $sent[1]{writeConcern} }{qw(w wtimeout)} ], [ 'majority', 10000 ], '... and asks a majority, with a limit of time');
-is(rows(), '1:7 2:5', '... and done');
+is(stored(), '1:7 2:5', '... and done');
 
 # ---------------------------- without a transaction -------------------------------
 
@@ -75,13 +75,13 @@ is($session->errors('INSERT INTO u VALUES (4, 4)', 'UPDATE u SET a = 8 WHERE _id
 @sent = recorded_commands($mongos);
 is(names_of(@sent), 'insert findAndModify delete', '... their commands');
 is(scalar(grep { $_->{recoveryToken} || exists $_->{autocommit} } @sent), 0, '... of which none is in one');
-is(rows(), '1:7 4:8', '... are done');
+is(stored(), '1:7 4:8', '... are done');
 recorded_commands($mongos);
 $mongod->fail_command(1, undef, 'insert');
 is($session->errors('INSERT INTO u VALUES (5, 5)'), '', 'a connection lost with an insert');
 @sent = recorded_commands($mongos);
 is_deeply([ @{ $sent[1] }{qw(lsid txnNumber)} ], [ @{ $sent[0] }{qw(lsid txnNumber)} ], '... which is repeated as the same write');
-is(rows(), '1:7 4:8 5:5', '... and done once');
+is(stored(), '1:7 4:8 5:5', '... and done once');
 
 # ------------------------- a collection that is sharded ---------------------------
 
@@ -95,7 +95,7 @@ foreach my $statement (q{UPDATE u SET a = 9 WHERE _id = 4 RETURNING a}, q{DELETE
 	unlike($error, qr/WARNING/, '... which changes nothing, and warns of nothing');
 }
 is($session->errors(q{UPDATE u SET a = 9 WHERE _id = 4}, q{DELETE FROM u WHERE _id = 1}), '', 'and without RETURNING');
-is(rows(), '4:9 5:5', '... they are done');
+is(stored(), '4:9 5:5', '... they are done');
 
 # ------------------------------ two of them --------------------------------------
 

@@ -22,7 +22,7 @@ $node->safe_psql('postgres', q{INSERT INTO t SELECT i, 0 FROM generate_series(1,
 
 my $session = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
 
-sub rows { return $node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT _id), sum(a) FROM t') }
+sub stored { return $node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT _id), sum(a) FROM t') }
 
 my @sent;
 
@@ -50,7 +50,7 @@ is(join(' ', sort keys %{ $sent[12] }), '$clusterTime $db autocommit documents i
 	'an INSERT has no other fields');
 is(join(' ', sort keys %{ $sent[1] }), '$clusterTime $db autocommit batchSize find lsid projection txnNumber',
 	'nor has a find') or diag(explain($sent[1]));
-is(rows(), '102|102|4', 'all of it was done');
+is(stored(), '102|102|4', 'all of it was done');
 
 # numbers grow, the session stays
 recorded_commands($proxy);
@@ -96,7 +96,7 @@ $session->errors('BEGIN', 'UPDATE t SET a = 0 WHERE _id = 1', 'SELECT a FROM t W
 is(join(' / ', map { $_->{comment} // 'none' } grep { !exists $_->{commitTransaction} } recorded_commands($proxy)),
 	'of the test / of the test / of the test', 'the comment goes along');
 $node->safe_psql('postgres', q{ALTER SERVER behind_proxy OPTIONS (DROP comment)});
-is(rows(), '100|100|0', 'as before');
+is(stored(), '100|100|0', 'as before');
 
 # ----------------------------- many, and large ones -------------------------------
 
@@ -108,9 +108,9 @@ is($session->errors('BEGIN', q{INSERT INTO t SELECT i, 1, 'there' FROM generate_
 @sent = recorded_commands($proxy);
 is(names_of(grep { names_of($_) ne 'getMore' } @sent), 'insert update update find commitTransaction', '... leaves in two messages');
 is(scalar(map { @{ $_->{updates} // [] } } @sent), 1000, '... with all of its documents');
-is(rows(), '1100|1100|1990', '... of which those are passed over that are there');
+is(stored(), '1100|1100|1990', '... of which those are passed over that are there');
 $session->errors('BEGIN', 'DELETE FROM t WHERE _id = -1', 'DELETE FROM t WHERE _id > 100', 'COMMIT');
-is(rows(), '100|100|0', 'as before');
+is(stored(), '100|100|0', 'as before');
 
 # --------------------------------- what fails ------------------------------------
 
@@ -172,7 +172,7 @@ foreach my $what (sort keys %FAILURES)
 		}
 		ok(none_open(), "$name: MongoDB has no transaction any more");
 		$mongod->unblock_commands;
-		is(rows(), '100|100|0', "$name: nothing has been done");
+		is(stored(), '100|100|0', "$name: nothing has been done");
 		is($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT'), '', "$name: the next one");
 	}
 }
@@ -187,7 +187,7 @@ my $cut = $session->errors('UPDATE t SET a = a + 1 WHERE _id = 2');
 like($cut, qr/^$|ERROR:  40001/, 'a connection cut: a transient error, if any');
 is($session->errors('COMMIT'), '', '... and an end');
 ok(none_open(), '... in MongoDB, too');
-is(rows(), $cut eq '' ? '100|100|3' : '100|100|0', '... with all or nothing done');
+is(stored(), $cut eq '' ? '100|100|3' : '100|100|0', '... with all or nothing done');
 $session->errors('UPDATE t SET a = 0 WHERE a <> 0');
 
 # later: it is seen, and the transaction goes on over another, being MongoDB's
@@ -200,7 +200,7 @@ foreach my $next ('UPDATE t SET a = a + 1 WHERE _id = 2', 'SELECT a FROM t WHERE
 	is($session->errors($next, 'UPDATE t SET a = a + 1 WHERE _id = 3', 'COMMIT'), '', "cut a second before $next");
 	@sent = recorded_commands($proxy);
 	is(scalar(grep { $_->{startTransaction} } @sent), 0, '... goes on in the same transaction');
-	is(rows(), $next =~ /^U/ ? '100|100|4' : '100|100|3', '... each once');
+	is(stored(), $next =~ /^U/ ? '100|100|4' : '100|100|3', '... each once');
 	$session->errors('UPDATE t SET a = 0 WHERE a <> 0');
 }
 
@@ -209,7 +209,7 @@ $session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 
 MongoFdwTest::helper('cut', port => $proxy);
 $session->errors('ROLLBACK');
 ok(none_open(), 'cut before ROLLBACK: MongoDB has no transaction any more');
-is(rows(), '100|100|0', '... and nothing is done');
+is(stored(), '100|100|0', '... and nothing is done');
 
 # with it
 $session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1');
@@ -238,7 +238,7 @@ foreach my $long (@LONG)
 	$session->errors('ROLLBACK');
 	ok(none_open(), '... and MongoDB has ended the transaction');
 	$mongod->unblock_commands;
-	is(rows(), '100|100|0', '... with all that it did');
+	is(stored(), '100|100|0', '... with all that it did');
 	is($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 0 WHERE _id = 1', 'COMMIT'), '', '... the next one');
 }
 
@@ -248,14 +248,14 @@ $killed->ask($_) foreach 'BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'DELETE FR
 my $pid = $killed->pid;
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 ok(none_open(), 'a session that is terminated ends the transaction');
-is(rows(), '100|100|0', '... with all that it did');
+is(stored(), '100|100|0', '... with all that it did');
 
 # -------------------------------- what stays as it was ----------------------------
 
 like($session->errors('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1', 'UPDATE t SET a = 1 WHERE _id = 2', q{PREPARE TRANSACTION 'x'}),
 	qr/ERROR:  0A000: cannot PREPARE/, 'PREPARE TRANSACTION is refused');
 $session->errors('ROLLBACK');
-is(rows(), '100|100|0', '... and nothing is done');
+is(stored(), '100|100|0', '... and nothing is done');
 
 # two transactions that want the same
 my $other = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
@@ -264,7 +264,7 @@ $other->ask($_) foreach 'BEGIN', 'UPDATE t SET a = 3 WHERE _id = 3', 'UPDATE t S
 like($other->{err}, qr/ERROR:  40001: could not update/, 'a write conflict in a second command');
 $other->ask('ROLLBACK');
 is($session->errors('COMMIT'), '', '... lets the other one commit');
-is(rows(), '100|100|2', '... and it alone');
+is(stored(), '100|100|2', '... and it alone');
 $other->close;
 $session->errors('UPDATE t SET a = 0 WHERE a <> 0');
 
@@ -273,7 +273,7 @@ create_server($node, 'compressed', $mongod, replica_set => 'rs', compressors => 
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE c (_id int, a int) SERVER compressed OPTIONS (database 'db', collection 't')});
 is($session->errors('BEGIN', 'UPDATE c SET a = 1 WHERE _id = 1', 'UPDATE c SET a = 1 WHERE _id = 2', 'SELECT sum(a) FROM c', 'COMMIT'), '',
 	'with compression');
-is(rows(), '100|100|2', '... all is done');
+is(stored(), '100|100|2', '... all is done');
 
 $session->close;
 done_testing();

@@ -34,7 +34,7 @@ $node->safe_psql('postgres', q{CREATE SEQUENCE made;
 	CREATE FUNCTION stops(i bigint, at bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS
 		'BEGIN IF i = at THEN RAISE division_by_zero; END IF; RETURN i; END'});
 
-sub rows { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT _id) FROM $_[0].things") }
+sub stored { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT _id) FROM $_[0].things") }
 
 sub begin_anew
 {
@@ -59,18 +59,18 @@ is(scalar(recorded_writes($proxies{alone})), 1, '... which is one message');
 $alone->unblock_commands;
 my (undef, undef, $stderr) = $insert->finish;
 is($stderr, '', 'the statement ends well');
-is(rows('alone'), '45|45', '... with all of its rows');
+is(stored('alone'), '45|45', '... with all of its rows');
 is(join(' ', map { scalar @{ $_->{documents} } } recorded_writes($proxies{alone})), '10 10 10 5', '... in batches');
 
 # COPY, UPDATE and DELETE by rows
 begin_anew();
 $node->safe_psql('postgres', q{COPY alone.things (_id) FROM PROGRAM 'seq 1 45'});
-is(rows('alone'), '45|45', 'COPY');
+is(stored('alone'), '45|45', 'COPY');
 $node->safe_psql('postgres', q{UPDATE alone.things SET n = _id + length(md5(_id::text)) - 32});
 is($node->safe_psql('postgres', 'SELECT count(*), sum(n), sum(_id) FROM alone.things'), '45|1035|1035', 'UPDATE by rows');
 is(scalar(recorded_writes($proxies{alone})), 10, '... in batches');
 $node->safe_psql('postgres', q{DELETE FROM alone.things WHERE length(md5(_id::text)) = 32 AND _id > 20});
-is(rows('alone'), '20|20', 'DELETE by rows');
+is(stored('alone'), '20|20', 'DELETE by rows');
 
 # What is read in between comes after what was sent, also by another user, and after a batch.
 $node->safe_psql('postgres', q{CREATE ROLE other; CREATE USER MAPPING FOR other SERVER alone; GRANT USAGE ON SCHEMA alone TO other;
@@ -92,14 +92,14 @@ is($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT n::text, $$ $$ ORDER
 	'so does mongo_command()');
 begin_anew();
 $node->safe_psql('postgres', 'INSERT INTO alone.things SELECT i, fails_inside() FROM generate_series(1, 35) i');
-is(rows('alone'), '35|35', 'savepoints in between end nothing');
+is(stored('alone'), '35|35', 'savepoints in between end nothing');
 
 # from the same server, and over partitions
 begin_anew();
 $node->safe_psql('postgres', q{INSERT INTO alone.others SELECT i, i FROM generate_series(1, 345) i;
 	ALTER FOREIGN TABLE alone.others OPTIONS (ADD fetch_size '20');
 	INSERT INTO alone.things SELECT * FROM alone.others});
-is(rows('alone'), '345|345', 'from a table of the same server');
+is(stored('alone'), '345|345', 'from a table of the same server');
 $node->safe_psql('postgres', q{CREATE TABLE parts (p int, _id int, n bigint) PARTITION BY LIST (p);
 	CREATE FOREIGN TABLE part_1 PARTITION OF parts FOR VALUES IN (0) SERVER alone OPTIONS (database 'db', batch_size '10');
 	CREATE FOREIGN TABLE part_2 PARTITION OF parts FOR VALUES IN (1) SERVER alone OPTIONS (database 'db', batch_size '10');
@@ -114,12 +114,12 @@ like($err, qr/ERROR:  23505: could not insert into foreign table "things", row 1
 	'an error in a batch names its row');
 like($err, qr/12 documents had been written/, '... and the WARNING tells what stays');
 is(scalar(recorded_writes($proxies{alone})), 2, '... and nothing is sent after it');
-is(rows('alone'), '12|12', '... nor written');
+is(stored('alone'), '12|12', '... nor written');
 
 begin_anew();
 ($out, $err) = run_sql('INSERT INTO alone.things SELECT CASE i WHEN 3 THEN 2 ELSE i END, counts_inside() FROM generate_series(1, 95) i');
 like($err, qr/ERROR:  23505: could not insert into foreign table "things", row 3\n/, 'no exception block of others catches it');
-is(rows('alone'), '2|2', '... and nothing follows');
+is(stored('alone'), '2|2', '... and nothing follows');
 
 begin_anew();
 ($out, $err) = run_sql('INSERT INTO parts SELECT i % 2, CASE i WHEN 1004 THEN 1002 ELSE i END, i FROM generate_series(1001, 1095) i');
@@ -138,7 +138,7 @@ begin_anew();
 $alone->block_commands(100, 'insert');
 ($out, $err) = run_sql('INSERT INTO alone.things SELECT i, stops(i, 25) FROM generate_series(1, 95) i');
 like($err, qr/WARNING:.*\nDETAIL:  20 documents had been written in this transaction\. Without/, 'an error of the statement: what was under way is waited for');
-is(rows('alone'), '20|20', '... and told');
+is(stored('alone'), '20|20', '... and told');
 
 begin_anew();
 $alone->block_commands(3000, 'insert');
@@ -169,7 +169,7 @@ foreach my $case ([ 'pg_cancel_backend', qr/ERROR:  57014/ ], [ 'pg_terminate_ba
 	like($stderr, $expected, "$function: the error");
 	like($function =~ /cancel/ ? $stderr : PostgreSQL::Test::Utils::slurp_file($node->logfile),
 		qr/10 documents had been written in this transaction\. Without/, "$function: the WARNING");
-	is(rows('alone'), '10|10', "$function: what is written");
+	is(stored('alone'), '10|10', "$function: what is written");
 }
 
 # the connection is lost while a batch is on its way
@@ -177,7 +177,7 @@ begin_anew();
 $member->fail_command(1, undef, 'insert');
 ($out, $err) = run_sql('INSERT INTO off.things SELECT i, 0 FROM generate_series(1, 45) i');
 is($err, '', 'a lost connection: the batch is repeated');
-is(rows('off'), '45|45', '... and there once');
+is(stored('off'), '45|45', '... and there once');
 begin_anew();
 $alone->fail_command(1, undef, 'insert');
 ($out, $err) = run_sql('INSERT INTO alone.things SELECT i, 0 FROM generate_series(1, 45) i; SELECT count(*) FROM alone.things');

@@ -26,7 +26,7 @@ sub table
 		  . "OPTIONS (database 'db', collection '$name', batch_size '10')");
 }
 
-sub rows { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT _id), sum(a) FROM $_[0]") }
+sub stored { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT _id), sum(a) FROM $_[0]") }
 
 # ------------------------------- what is sent ----------------------------------
 
@@ -51,7 +51,7 @@ is(join(' ', map { $_->{txnNumber} // 'none' } @sent), '1 2 none 3 4 none',
 	'numbers where MongoDB can recognize a repetition') or diag(explain(\@sent));
 is_deeply($_->{lsid}, $sent[0]{lsid}, '... in one session') foreach @sent[ 1 .. 5 ];
 is(join(' ', map { 0 + $_->{multi} } map { @{ $_->{updates} // [] } } @sent), '0 1 0 0', 'one document or many');
-is(rows('member'), '25|25|25', 'all of it was done');
+is(stored('member'), '25|25|25', 'all of it was done');
 
 table('alone', $alone);
 my $to_alone = $proxy;
@@ -88,7 +88,7 @@ my @WRITES = (
 	[ delete => 'DELETE FROM member WHERE md5(coalesce(b, \'\')) <> md5(\'kept\')', '25|25|25' ],
 );
 
-sub fail
+sub fail_with
 {
 	my ($mongod, $command, $how, $times) = @_;
 	$mongod->command("{\"configureFailPoint\": \"failCommand\", \"mode\": {\"times\": $times}, "
@@ -107,7 +107,7 @@ foreach my $fault (@FAULTS)
 		my $has_begun = $how !~ /10107/;
 
 		recorded_writes($to_member);
-		fail($primary, $command, $how, 1);
+		fail_with($primary, $command, $how, 1);
 		my ($out, $err) = run_sql($sql);
 		@sent = grep { exists $_->{$command} } recorded_writes($to_member);
 		if ($many && $has_begun)
@@ -123,34 +123,34 @@ foreach my $fault (@FAULTS)
 			is(scalar(@sent), 2, "$name: sent twice");
 			is_deeply([ @{ $sent[1] }{qw(lsid txnNumber)} ], [ @{ $sent[0] }{qw(lsid txnNumber)} ], "$name: as the same write");
 		}
-		is(rows('member'), $expected, "$name: once");
+		is(stored('member'), $expected, "$name: once");
 	}
 }
 
 # lost twice
-fail($primary, 'insert', '"closeConnection": true', 2);
+fail_with($primary, 'insert', '"closeConnection": true', 2);
 my ($out, $err) = run_sql(q{INSERT INTO member VALUES (200, 1); SELECT count(*) FROM member});
 like($err, qr/ERROR:  08006: could not insert into foreign table "member"\nDETAIL:  The connection was lost/, 'lost twice');
 like($err, qr/WARNING:  01000: changes on server .*\nDETAIL:  MongoDB may still be running a command that may have changed up to 1 document\./,
 	'... which a WARNING tells');
 is($out, '25', '... and the session goes on');
 
-fail($primary, 'insert', '"errorCode": 10107', 2);
+fail_with($primary, 'insert', '"errorCode": 10107', 2);
 ($out, $err) = run_sql(q{INSERT INTO member VALUES (200, 1); INSERT INTO member VALUES (201, 1); SELECT count(*) FROM member});
 like($err, qr/ERROR:  08006: could not insert.*10107/s, 'no primary twice');
 is($out, '26', '... and the next one is done');
 
 # not to be repeated
-fail($alone, 'insert', '"closeConnection": true', 1);
+fail_with($alone, 'insert', '"closeConnection": true', 1);
 ($out, $err) = run_sql('INSERT INTO alone VALUES (200, 1)');
 like($err, qr/ERROR:  08006: could not insert/, 'a standalone server is not asked twice');
 $alone->unblock_commands;
 table('once', $primary, address => undef, port => undef, uri => 'mongodb://127.0.0.1:' . $primary->port . '/?directConnection=true&retryWrites=false');
-fail($primary, 'insert', '"errorCode": 91', 1);
+fail_with($primary, 'insert', '"errorCode": 91', 1);
 ($out, $err) = run_sql('INSERT INTO once VALUES (1, 1); INSERT INTO once VALUES (2, 2); SELECT count(*) FROM once');
 like($err, qr/ERROR:  57P01/, 'nor is any with retryWrites=false');
 is($out, '1', '... and the next one goes over a new connection');
-fail($primary, 'insert', '"errorCode": 10107', 1);
+fail_with($primary, 'insert', '"errorCode": 10107', 1);
 ($out, $err) = run_sql('INSERT INTO once VALUES (3, 3); SELECT count(*) FROM once');
 is($out, '2', '... but after an error by which it has not begun');
 {
@@ -199,6 +199,6 @@ $node->safe_psql('postgres', q{INSERT INTO alone SELECT i, 2, repeat('x', 60000)
 @sent = recorded_writes($to_alone);
 is(scalar(@sent), 2, 'a batch of 60 MB leaves in two messages');
 is(scalar(map { @{ $_->{documents} } } @sent), 1000, '... with all of its documents');
-is(rows('alone'), '1000|1000|1900', '... of which those are passed over that are there');
+is(stored('alone'), '1000|1000|1900', '... of which those are passed over that are there');
 
 done_testing();
