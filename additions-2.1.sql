@@ -138,3 +138,67 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION mongo_fdw_migration_report(integer) IS 'what to change in a database that came from another mongo_fdw';
+
+--
+-- IMPORT FOREIGN SCHEMA: what it would do, and under which names
+--
+
+CREATE FUNCTION mongo_fdw_import_preview(server name, database text, schema name DEFAULT NULL,
+	collections text[] DEFAULT NULL, options text[] DEFAULT '{}')
+RETURNS SETOF text
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE;
+
+COMMENT ON FUNCTION mongo_fdw_import_preview(name, text, name, text[], text[]) IS 'statements that IMPORT FOREIGN SCHEMA would run';
+
+CREATE FUNCTION mongo_fdw_imported_name(collection text, options text[])
+RETURNS name
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT STABLE;
+
+COMMENT ON FUNCTION mongo_fdw_imported_name(text, text[]) IS 'name of the table for a collection, for mongo_fdw_refresh()';
+
+CREATE OR REPLACE FUNCTION mongo_fdw_refresh(schema regnamespace, server name DEFAULT NULL, database text DEFAULT NULL,
+	new_tables boolean DEFAULT true, options text[] DEFAULT '{}')
+RETURNS SETOF text
+LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+	WITH tables AS (
+		SELECT t.ftrelid, s.srvname, coalesce(o.database, 'test') AS database, coalesce(o.collection, c.relname) AS collection
+		FROM pg_catalog.pg_foreign_table t JOIN pg_catalog.pg_class c ON c.oid = t.ftrelid
+			JOIN pg_catalog.pg_foreign_server s ON s.oid = t.ftserver
+			JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw,
+			LATERAL (SELECT min(option_value) FILTER (WHERE option_name = 'database') AS database,
+				min(option_value) FILTER (WHERE option_name = 'collection') AS collection,
+				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind', 'change_stream')) AS deriving
+				FROM pg_catalog.pg_options_to_table(t.ftoptions)) AS o
+		WHERE c.relnamespace = schema::oid AND w.fdwhandler::oid = 'mongo_fdw_handler()'::regprocedure::oid AND o.deriving = 0
+	), databases AS (
+		SELECT t.srvname, t.database FROM tables t
+		WHERE coalesce(t.srvname = server, true) AND coalesce(t.database = mongo_fdw_refresh.database, true)
+		UNION
+		SELECT server, mongo_fdw_refresh.database WHERE server IS NOT NULL AND mongo_fdw_refresh.database IS NOT NULL
+	), given AS (
+		SELECT split_part(o, '=', 1) AS name, substr(o, strpos(o, '=') + 1) AS value FROM pg_catalog.unnest(options) AS o
+	), statements AS (
+		SELECT t.ftrelid, t.srvname, t.database, mongo_fdw_alteration(t.ftrelid::regclass, options) AS statement
+		FROM tables t JOIN databases d ON d.srvname = t.srvname AND d.database = t.database
+		UNION ALL
+		SELECT NULL, d.srvname, d.database, pg_catalog.format('IMPORT FOREIGN SCHEMA %I LIMIT TO (%s) FROM SERVER %I INTO %I%s;',
+			d.database, string_agg(DISTINCT quote_ident(i.name::text), ', '), d.srvname, n.nspname, ' OPTIONS (' || l.options || ')')
+		FROM databases d JOIN pg_catalog.pg_namespace n ON n.oid = schema::oid AND new_tables,
+			(SELECT string_agg(pg_catalog.format('%I %L', name, value), ', ') AS options,
+				bool_or(name = 'import_views' AND NOT value::boolean) AS no_views FROM given) AS l,
+			LATERAL jsonb_to_recordset(mongo_command(d.srvname, d.database,
+				'{"listCollections": 1, "nameOnly": true, "authorizedCollections": true}'::json) OPERATOR(pg_catalog.#>) '{cursor,firstBatch}'::text[])
+				AS c(name text, type text),
+			LATERAL (SELECT mongo_fdw_imported_name(c.name, mongo_fdw_refresh.options) AS name) AS i
+		WHERE NOT starts_with(c.name, 'system.') AND (c.type <> 'view' OR l.no_views IS NOT TRUE)
+			AND NOT EXISTS (SELECT FROM tables t WHERE t.srvname = d.srvname AND t.database = d.database AND t.collection = c.name)
+			-- the import would give the table another name, which LIMIT TO does not find
+			AND NOT EXISTS (SELECT FROM pg_catalog.pg_class k WHERE k.relnamespace = n.oid AND k.relname = i.name)
+			AND NOT EXISTS (SELECT FROM pg_catalog.pg_type k WHERE k.typnamespace = n.oid AND k.typname = i.name)
+		GROUP BY d.srvname, d.database, n.nspname, l.options
+	)
+	SELECT statement FROM statements WHERE statement IS NOT NULL ORDER BY ftrelid, srvname, database;
+END;

@@ -207,6 +207,8 @@ typedef struct MongoImportOptions
 	int			nesting;		/* levels of documents that become columns */
 	bool		import_views;
 	bool		lower_case_names;
+	int			snake_case;		/* names that need no quotes */
+	int			mismatch_null;	/* reads what does not fit as NULL */
 	int			array_tables;	/* also for arrays of documents */
 	int			skip_existing;	/* tables whose name is in use */
 	int			objectid_as_text;
@@ -221,6 +223,7 @@ typedef struct MongoTableFacts
 	Oid			counted_by;		/* user mapping; InvalidOid: not counted yet */
 	TimestampTz counted_at;
 	double		documents;		/* the last count */
+	bool		scanned;		/* did a scan end in this session? */
 } MongoTableFacts;
 
 extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server, UserMapping *user);

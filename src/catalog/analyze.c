@@ -228,6 +228,7 @@ open_sample(Sample *sample)
 	if (bson_iter_init_find(&projection, find, "projection"))
 		project = mongo_from_template("{$project: @1}", *bson_iter_value(&projection));
 	return mongo_sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
+							 SAMPLE_AT_RANDOM,
 							 project, options->fetch_size, &sample->usage);
 }
 
@@ -254,7 +255,7 @@ warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *at
 		if (columns[i].path != NULL)
 			(void) mongo_field_sample_find(sample, columns[i].path, true);
 	}
-	cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, NULL, 0, NULL);
+	cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, SAMPLE_AT_RANDOM, NULL, 0, NULL);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -345,7 +346,7 @@ static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
 	const bson_t *stage = mongo_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
-	MongoCursor *cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0, NULL);
+	MongoCursor *cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, SAMPLE_AT_RANDOM, stage, 0, NULL);
 	const uint8_t *document;
 	uint32		length;
 	bson_iter_t iter;

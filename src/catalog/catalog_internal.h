@@ -33,6 +33,7 @@ typedef struct MongoCollection
 {
 	const char *name;
 	bool		is_view;
+	bool		is_plain;		/* neither a view nor a time series */
 	const char *table_name;		/* filled by import.c */
 } MongoCollection;
 
@@ -59,8 +60,12 @@ extern IndexListing mongo_list_indexes(UserMapping *user, const char *database,
 #define SAMPLE_BATCH	100
 
 extern MongoCursor *mongo_sample_open(UserMapping *user, const MongoTableOptions *options,
-									  int size, const bson_t *last_stage, int batch,
-									  MongoUsage *usage);
+									  int size, int64 from, const bson_t *last_stage,
+									  int batch, MongoUsage *usage);
+
+/* for 'from' */
+#define SAMPLE_AT_RANDOM	(-1)
+
 extern MongoColumn *mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch,
 										 int *ncolumns);
 extern double mongo_count_at(const bson_iter_t *iter, double most);
@@ -84,6 +89,7 @@ extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *
 #define IMPORT_OTHER		(1 << 26)	/* only jsonb can store it */
 #define IMPORT_UNREADABLE	(1 << 27)	/* U+0000 or invalid UTF-8: no type
 										 * can store it */
+#define IMPORT_KINDS		28
 
 /*
  * A field, or the documents themselves (the root).  Children are in the order in which
@@ -95,9 +101,12 @@ typedef struct SampledField
 	int			name_length;
 	const char *path;			/* of a requested field; else NULL */
 	bool		is_above;		/* does it contain a requested field? */
-	double		counts[MONGO_TYPE_COUNT];	/* documents, by type */
-	uint64		seen_in;		/* number of the last document that had it */
-	bson_type_t last_type;		/* in that document */
+	double		counts[IMPORT_KINDS];	/* documents, by type; of an import by
+										 * the lowest kind, and of elements
+										 * their number */
+	uint64		seen_in;		/* number of the last list of members that had
+								 * it */
+	bson_type_t last_type;		/* in that list */
 	uint32		kinds;			/* of its values, for an import */
 	struct SampledField *elements;	/* of its arrays; NULL: none seen */
 	struct SampledField *parent;
@@ -116,12 +125,23 @@ typedef struct FieldSample
 {
 	SampledField root;
 	uint64		documents;
+	uint64		lists;			/* of members: documents and nested ones */
+	uint64		lists_before;	/* the last document */
 	bool		for_import;		/* collect kinds and elements too, and only
 								 * fields that a path can name */
+	bool		is_complete;	/* are these all documents? */
 	int			nesting;		/* levels below the top that are examined */
 	int			nfields;		/* in all levels */
 	MemoryContext context;
 } FieldSample;
+
+/* Values of a field that its column cannot read. */
+typedef struct ImportMisfits
+{
+	double		values;			/* all values of the field, or of its arrays */
+	double		count;			/* those that do not fit */
+	uint32		kinds;			/* of these */
+} ImportMisfits;
 
 extern FieldSample *mongo_field_sample_create(bool for_import, int nesting);
 extern SampledField *mongo_field_sample_find(FieldSample *sample, const char *path, bool add);
@@ -132,8 +152,8 @@ extern uint32 mongo_sampled_field_last_type(const FieldSample *sample, const Sam
 extern const char *mongo_nearest_field(FieldSample *sample, const char *path);
 extern bool mongo_is_array_of_documents(const SampledField *field);
 extern uint32 mongo_import_kinds_of_type(Oid type);
-extern const char *mongo_import_field_type(const SampledField *field,
-										   const char *objectid_type);
+extern const char *mongo_import_field_type(const SampledField *field, uint32 held,
+										   const char *objectid_type, ImportMisfits *misfits);
 
 /* --------- The steps of an import, in import.c; refresh.c uses them too ---- */
 
@@ -146,6 +166,7 @@ typedef struct ImportSource
 	UserMapping *user;
 	const char *server_name;
 	const char *database;
+	const char *schema;			/* of the new tables; or NULL */
 	MongoImportOptions options;
 	const char *objectid_type;	/* SQL type for columns of ObjectIds */
 } ImportSource;
@@ -159,6 +180,7 @@ typedef struct ImportColumn
 	const char *type;			/* as SQL */
 	bool		top_level;
 	bool		indexed;
+	ImportMisfits misfits;
 } ImportColumn;
 
 /* One table to be created. */
@@ -176,6 +198,7 @@ typedef struct ImportTable
 	bool		indexes_known;
 	bool		whole_document; /* does it need a column __doc? */
 	const char *unreadable;		/* path of an IMPORT_UNREADABLE field, or NULL */
+	bool		has_misfits;	/* have columns ImportMisfits? */
 } ImportTable;
 
 extern ImportSource mongo_import_source(List *definitions, ForeignServer *server,
@@ -184,6 +207,7 @@ extern ImportTable *mongo_import_table_read(const ImportSource *source,
 											const MongoCollection *collection);
 extern void mongo_import_name_columns(List *columns, HTAB *names);
 extern bool mongo_import_leads_index(const ImportTable *table, const char *utf8_path);
+extern bool mongo_import_reads_null(const ImportSource *source, const ImportTable *table);
 extern void mongo_import_append_column(StringInfo command, const ImportColumn *column);
 extern HTAB *mongo_import_names_create(void);
 extern bool mongo_import_reserve_name(HTAB *names, const char *name);

@@ -254,7 +254,8 @@ check_documents(Check *check, int sample)
 	Oid			owner = check->relation->rd_rel->relowner;
 	bool		as_owner = owner != GetUserId() && has_privs_of_role(GetUserId(), owner);
 	bool		has_more = mongo_fetch_row_count(check->user, check->options) > sample;
-	MongoCursor *cursor = mongo_sample_open(check->user, check->options, has_more ? sample : 0, NULL,
+	MongoCursor *cursor = mongo_sample_open(check->user, check->options, has_more ? sample : 0,
+											SAMPLE_AT_RANDOM, NULL,
 											SAMPLE_BATCH, NULL);
 	const uint8_t *data;
 	uint32		length;

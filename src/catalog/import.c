@@ -10,17 +10,26 @@
 #include "catalog_internal.h"
 #include "translate.h"
 
+#include "access/reloptions.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "common/keywords.h"
 #include "commands/defrem.h"
 #include "foreign/fdwapi.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(mongo_fdw_import_preview);
+PG_FUNCTION_INFO_V1(mongo_fdw_imported_name);
 
 static List *import_array_tables(const ImportSource *source, const ImportTable *table,
 								 HTAB *names);
@@ -122,7 +131,76 @@ choose_name(HTAB *names, const char *wanted)
 	return name;
 }
 
+#define IS_LOWER(c)	((c) >= 'a' && (c) <= 'z')
+#define IS_UPPER(c)	((c) >= 'A' && (c) <= 'Z')
+#define IS_DIGIT(c)	((c) >= '0' && (c) <= '9')
+
+/* Returns an SQL name without quotes: of fooBar, "Foo bar" and foo-bar it is foo_bar. */
+static const char *
+snake_case(const char *name)
+{
+	StringInfoData result;
+	int			keyword;
+	bool		gap = false;
+
+	initStringInfo(&result);
+	for (const char *c = name; *c != '\0'; c++)
+	{
+		bool		is_word = IS_HIGHBIT_SET(*c) || IS_LOWER(*c) || IS_UPPER(*c) || IS_DIGIT(*c);
+
+		gap |= !is_word && *c != '_';
+		if (gap && !is_word)
+			continue;
+		gap |= c > name && IS_UPPER(*c) && (IS_LOWER(c[-1]) || IS_DIGIT(c[-1]) ||
+											(IS_UPPER(c[-1]) && IS_LOWER(c[1])));
+		if (result.len == 0 ? IS_DIGIT(*c) : gap && result.data[result.len - 1] != '_')
+			appendStringInfoChar(&result, '_');
+		appendStringInfoChar(&result, *c);
+		gap = false;
+	}
+	if (result.len == 0)
+		appendStringInfoChar(&result, '_');
+	name = downcase_identifier(result.data, result.len, false, false);
+	keyword = ScanKeywordLookup(name, &ScanKeywords);
+	return keyword >= 0 && (ScanKeywordCategories[keyword] == RESERVED_KEYWORD ||
+							ScanKeywordCategories[keyword] == TYPE_FUNC_NAME_KEYWORD) ?
+		psprintf("%s_", name) : name;
+}
+
+/* Returns the name that a collection or field has in SQL if that is free. */
+static const char *
+wanted_name(const MongoImportOptions *options, const char *name)
+{
+	return options->snake_case ? snake_case(name) :
+		options->lower_case_names ? downcase_identifier(name, (int) strlen(name), false, false) : name;
+}
+
+/*
+ * mongo_fdw_imported_name
+ *		mongo_fdw_imported_name(collection text, options text[]): returns the name of the table to
+ *		which an import with these options imports a collection, if it is free.
+ */
+Datum
+mongo_fdw_imported_name(PG_FUNCTION_ARGS)
+{
+	MongoImportOptions options = mongo_import_options(untransformRelOptions(PG_GETARG_DATUM(1)));
+	const char *name = wanted_name(&options, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+
+	return DirectFunctionCall1(namein, CStringGetDatum(name));
+}
+
 /* ------------------------------ commands ----------------------------------- */
+
+/*
+ * mongo_import_reads_null
+ *		Tells whether the table's option type_mismatch is to be 'null'.
+ */
+bool
+mongo_import_reads_null(const ImportSource *source, const ImportTable *table)
+{
+	return table->unreadable != NULL ||
+		(source->options.mismatch_null && (table->has_misfits || !table->sample->is_complete));
+}
 
 /*
  * mongo_import_append_column
@@ -149,6 +227,7 @@ mongo_import_append_column(StringInfo command, const ImportColumn *column)
 static char *
 create_command(const ImportSource *source, const ImportTable *table)
 {
+	bool		reads_null = mongo_import_reads_null(source, table);
 	StringInfoData command;
 	ListCell   *cell;
 	bool		first = true;
@@ -156,7 +235,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s%s (",
 					 source->options.skip_existing ? "IF NOT EXISTS " : "",
-					 quote_identifier(table->name));
+					 quote_qualified_identifier(source->schema, table->name));
 	foreach(cell, table->columns)
 	{
 		appendStringInfoString(&command, first ? "\n\t" : ",\n\t");
@@ -166,6 +245,8 @@ create_command(const ImportSource *source, const ImportTable *table)
 	if (table->whole_document)
 		appendStringInfo(&command, "%s\n\t%s jsonb", first ? "" : ",",
 						 quote_identifier(MONGO_DOCUMENT_COLUMN));
+	if (source->options.mismatch_null && reads_null)
+		appendStringInfo(&command, ",\n\t%s jsonb", MONGO_MISMATCH_COLUMN);
 	appendStringInfo(&command, "\n) SERVER %s OPTIONS (database %s, collection %s",
 					 quote_identifier(source->server_name),
 					 quote_literal_cstr(source->database),
@@ -174,10 +255,57 @@ create_command(const ImportSource *source, const ImportTable *table)
 		appendStringInfo(&command, ", unwind %s, ordinality %s",
 						 quote_literal_cstr(table->unwound),
 						 quote_literal_cstr(table->ordinality));
-	if (table->unreadable != NULL)
+	if (reads_null)
 		appendStringInfoString(&command, ", type_mismatch 'null'");
 	appendStringInfoString(&command, ");");
 	return command.data;
+}
+
+/* Returns the names of the BSON types of these kinds, with commas. */
+static const char *
+names_of_kinds(uint32 kinds)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < IMPORT_KINDS; i++)
+	{
+		bson_type_t type = i < MONGO_TYPE_COUNT ? MONGO_TYPE_OF_BIT(i) :
+			(1 << i) == IMPORT_UUID ? BSON_TYPE_BINARY : BSON_TYPE_DATE_TIME;
+
+		if ((kinds & ((uint32) 1 << i)) != 0)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? " or " : "", mongo_bson_type_name(type));
+	}
+	return names.data;
+}
+
+/* More columns are not listed. */
+#define LISTED_MISFITS	20
+
+/* Reports the values of the sample that the table's columns cannot read. */
+static void
+note_misfits(const ImportSource *source, const ImportTable *table)
+{
+	const char *name = quote_qualified_identifier(source->schema, table->name);
+	bool		reads_null = mongo_import_reads_null(source, table);
+	StringInfoData found;
+	int			count = 0;
+
+	initStringInfo(&found);
+	foreach_ptr(const ImportColumn, column, table->columns)
+	{
+		if (column->misfits.count > 0 && ++count <= LISTED_MISFITS)
+			appendStringInfo(&found, "%s%s: %.0f of %.0f are %s", count > 1 ? "; " : "", column->name,
+							 column->misfits.count, column->misfits.values,
+							 names_of_kinds(column->misfits.kinds));
+	}
+	ereport(NOTICE,
+			(errmsg("some values of collection \"%s\" do not fit their columns", table->collection->name),
+			 errdetail("%s%s.", found.data, count > LISTED_MISFITS ? "; and others" : ""),
+			 !reads_null ? errhint("Reading them is an error. ALTER FOREIGN TABLE %s OPTIONS (ADD type_mismatch 'null'), ADD COLUMN %s jsonb; makes them NULL.",
+								   name, MONGO_MISMATCH_COLUMN) :
+			 source->options.mismatch_null ? errhint("They are read as NULL, and the column %s shows them.", MONGO_MISMATCH_COLUMN) :
+			 errhint("They are read as NULL. ALTER FOREIGN TABLE %s ADD COLUMN %s jsonb; shows them.", name, MONGO_MISMATCH_COLUMN)));
 }
 
 /* Warns of fields of the documents that the table's columns do not show. */
@@ -226,6 +354,8 @@ table_command(const ImportSource *source, ImportTable *table)
 	else
 		warn_about(table);
 	mongo_import_name_columns(table->columns, mongo_import_names_create());
+	if (table->has_misfits)
+		note_misfits(source, table);
 	return create_command(source, table);
 }
 
@@ -252,14 +382,6 @@ is_type_name(const char *name, Oid namespace)
 	return result;
 }
 
-/* Folds a name to lower case as SQL does, if the import's options specify that. */
-static const char *
-wanted_name(const ImportSource *source, const char *name)
-{
-	return source->options.lower_case_names ?
-		downcase_identifier(name, (int) strlen(name), false, false) : name;
-}
-
 /*
  * Choose names for the tables of all collections, also of excluded ones, so that a
  * name does not depend on what else is imported.  Returns the set of names.
@@ -271,14 +393,14 @@ name_tables(const ImportSource *source, List *collections, Oid namespace)
 
 	foreach_ptr(MongoCollection, collection, collections)
 	{
-		const char *wanted = wanted_name(source, collection->name);
+		const char *wanted = wanted_name(&source->options, collection->name);
 
 		if (!is_type_name(wanted, namespace) && mongo_import_reserve_name(names, wanted))
 			collection->table_name = wanted;
 	}
 	foreach_ptr(MongoCollection, collection, collections)
 	{
-		const char *wanted = wanted_name(source, collection->name);
+		const char *wanted = wanted_name(&source->options, collection->name);
 
 		if (collection->table_name == NULL && is_type_name(wanted, namespace))
 			mongo_import_reserve_name(names, wanted);
@@ -298,29 +420,44 @@ may_be_named(const ImportSource *source, const MongoCollection *collection, cons
 		(name[length] == '\0' || (source->options.array_tables && name[length] == '_'));
 }
 
-/* Issues a NOTICE for each table in LIMIT TO without a collection. */
+/*
+ * Finds the collections that LIMIT TO and EXCEPT name.  PostgreSQL compares names of tables, so
+ * those of the named collections are added.  A name in LIMIT TO of neither is a NOTICE.
+ */
 static void
-note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statement,
-			 List *collections)
+find_listed(const ImportSource *source, ImportForeignSchemaStmt *statement, List *collections)
 {
-	ListCell   *cell;
-	ListCell   *other;
+	List	   *names = NIL;
+	List	   *tables = NIL;
 
-	if (statement->list_type != FDW_IMPORT_SCHEMA_LIMIT_TO)
-		return;
-	foreach(cell, statement->table_list)
+	foreach_ptr(MongoCollection, collection, collections)
+		names = lappend(names, unconstify(char *, collection->name));
+	foreach_node(RangeVar, listed, statement->table_list)
 	{
-		const char *name = lfirst_node(RangeVar, cell)->relname;
+		const char *name = listed->relname;
+		const char *meant;
 		bool		found = false;
 
 		CHECK_FOR_INTERRUPTS();
-		foreach(other, collections)
-			found |= may_be_named(source, lfirst(other), name);
-		if (!found)
-			ereport(NOTICE,
-					(errmsg("collection \"%s.%s\" does not exist",
-							statement->remote_schema, name)));
+		foreach_ptr(MongoCollection, collection, collections)
+			found |= may_be_named(source, collection, name);
+		foreach_ptr(MongoCollection, collection, collections)
+		{
+			if (!found && strcmp(collection->name, name) == 0)
+			{
+				tables = lappend(tables, makeRangeVar(NULL, pstrdup(collection->table_name), -1));
+				found = true;
+				break;
+			}
+		}
+		if (found || statement->list_type != FDW_IMPORT_SCHEMA_LIMIT_TO)
+			continue;
+		meant = mongo_nearest_name(names, name);
+		ereport(NOTICE,
+				(errmsg("collection \"%s.%s\" does not exist", statement->remote_schema, name),
+				 meant == NULL ? 0 : errhint("Perhaps %s is meant.", quote_identifier(meant))));
 	}
+	statement->table_list = list_concat(statement->table_list, tables);
 }
 
 /*
@@ -376,6 +513,7 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 {
 	ImportSource source = mongo_import_source(statement->options, GetForeignServer(serverid),
 											  statement->remote_schema);
+	Oid			schema = InvalidOid;
 	List	   *collections;
 	HTAB	   *names;
 	MemoryContext context;
@@ -389,9 +527,11 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 				 errmsg("database \"%s\" of server \"%s\" has no collections",
 						source.database, source.server_name),
 				 errhint("MongoDB's names are case-sensitive: write them in double quotes.")));
-	names = name_tables(&source, collections,
-						get_namespace_oid(statement->local_schema, false));
-	note_missing(&source, statement, collections);
+	source.schema = statement->local_schema;
+	if (source.schema != NULL)
+		schema = get_namespace_oid(source.schema, false);
+	names = name_tables(&source, collections, schema);
+	find_listed(&source, statement, collections);
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw import",
 									ALLOCSET_DEFAULT_SIZES);
@@ -408,12 +548,69 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	return commands;
 }
 
+/*
+ * mongo_fdw_import_preview
+ *		mongo_fdw_import_preview(server name, database text, schema name, collections text[],
+ *		options text[]): returns the statements that IMPORT FOREIGN SCHEMA would run.
+ *
+ * Raises what that raises, also without a right to create tables in the schema.  Without a schema
+ * the tables' names have none.
+ */
+Datum
+mongo_fdw_import_preview(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ImportForeignSchemaStmt *statement = makeNode(ImportForeignSchemaStmt);
+	Datum	   *names;
+	int			count;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(4))
+		return (Datum) 0;
+	statement->remote_schema = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	statement->options = untransformRelOptions(PG_GETARG_DATUM(4));
+	if (!PG_ARGISNULL(2))
+	{
+		statement->local_schema = pstrdup(NameStr(*PG_GETARG_NAME(2)));
+		(void) LookupCreationNamespace(statement->local_schema);
+	}
+	if (!PG_ARGISNULL(3))
+	{
+		statement->list_type = FDW_IMPORT_SCHEMA_LIMIT_TO;
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false, TYPALIGN_INT, &names, NULL,
+						  &count);
+		for (int i = 0; i < count; i++)
+			statement->table_list = lappend(statement->table_list,
+											makeRangeVar(NULL, TextDatumGetCString(names[i]), -1));
+	}
+	foreach(cell, mongo_import_foreign_schema(statement, GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)),
+																				false)->serverid))
+	{
+		Datum		value = CStringGetTextDatum(lfirst(cell));
+		bool		isnull = false;
+
+		tuplestore_putvalues(result->setResult, result->setDesc, &value, &isnull);
+	}
+	return (Datum) 0;
+}
+
 /*-------------------------------------------------------------------------
  * Reading from MongoDB: some documents of a collection, and its indexes.
  *-------------------------------------------------------------------------
  */
 
 /* ------------------------------ documents ---------------------------------- */
+
+/*
+ * A sample of a collection of so many documents is taken at regular distances, so that each import
+ * sees the same documents.  To find those of a larger one would take long: MongoDB reads what it
+ * skips.
+ */
+#define MOST_SKIPPED	100000
+
+/* At so many places. */
+#define PLACES	10
 
 /* Collects the fields of a sample of a collection's documents. */
 static FieldSample *
@@ -423,17 +620,26 @@ sample_collection(const ImportSource *source, const MongoCollection *collection)
 		.database = source->database, .collection = collection->name
 	};
 	int			size = source->options.sample_size;
+	double		documents = mongo_fetch_row_count(source->user, &options);
 	FieldSample *sample = mongo_field_sample_create(true, source->options.nesting);
-	MongoCursor *cursor;
-	const uint8_t *data;
-	uint32		length;
+	bool		is_regular = documents > size && documents <= MOST_SKIPPED && collection->is_plain;
+	int			each = is_regular ? Max(size / PLACES, 1) : size;
 
-	cursor = mongo_sample_open(source->user, &options,
-							   mongo_fetch_row_count(source->user, &options) > size ? size : 0,
-							   NULL, SAMPLE_BATCH, NULL);
-	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
-		mongo_field_sample_observe(sample, data, length);
-	mongo_cursor_close(cursor);
+	sample->is_complete = documents <= size;
+	for (int done = 0; done < size; done += each)
+	{
+		int64		from = is_regular ? (documents - each) * done / Max(size - each, 1) : SAMPLE_AT_RANDOM;
+		MongoCursor *cursor;
+		const uint8_t *data;
+		uint32		length;
+
+		cursor = mongo_sample_open(source->user, &options,
+								   sample->is_complete ? 0 : Min(each, size - done), from, NULL,
+								   SAMPLE_BATCH, NULL);
+		while ((data = mongo_cursor_next(cursor, &length)) != NULL)
+			mongo_field_sample_observe(sample, data, length);
+		mongo_cursor_close(cursor);
+	}
 	return sample;
 }
 
@@ -488,7 +694,8 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 	{
 		char	   *utf8_path = psprintf("%s%s", path_prefix, field->name);
 		char	   *utf8_name = psprintf("%s%s", name_prefix, field->name);
-		const char *type = mongo_import_field_type(field, source->objectid_type);
+		ImportMisfits misfits;
+		const char *type = mongo_import_field_type(field, 0, source->objectid_type, &misfits);
 		ImportColumn *column;
 
 		if (type == NULL)
@@ -497,7 +704,7 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 							psprintf("%s_", utf8_name));
 			continue;
 		}
-		if (list_length(table->columns) >= IMPORT_MAX_COLUMNS)
+		if (list_length(table->columns) >= IMPORT_MAX_COLUMNS - source->options.mismatch_null)
 		{
 			table->whole_document = true;
 			return;
@@ -505,8 +712,10 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 
 		column = palloc0(sizeof(ImportColumn));
 		column->path = mongo_from_utf8(utf8_path);
-		column->wanted = wanted_name(source, mongo_from_utf8(utf8_name));
+		column->wanted = wanted_name(&source->options, mongo_from_utf8(utf8_name));
 		column->type = type;
+		column->misfits = misfits;
+		table->has_misfits |= misfits.count > 0;
 		column->top_level = path_prefix[0] == '\0';
 		column->indexed = mongo_import_leads_index(table, utf8_path);
 		if ((field->kinds & IMPORT_UNREADABLE) != 0)
@@ -520,9 +729,18 @@ collect_columns(const ImportSource *source, ImportTable *table, const SampledFie
 	}
 }
 
+static int
+compare_columns(const ListCell *a, const ListCell *b)
+{
+	return strcmp(((ImportColumn *) lfirst(a))->path, ((ImportColumn *) lfirst(b))->path);
+}
+
 /*
  * mongo_import_name_columns
  *		Chooses names that are not in 'names' for columns without one.
+ *
+ * They do not depend on the order of the columns: a field at the top level keeps its name if it
+ * can; of others the first one has it, by their paths.
  */
 void
 mongo_import_name_columns(List *columns, HTAB *names)
@@ -534,9 +752,17 @@ mongo_import_name_columns(List *columns, HTAB *names)
 	for (size_t i = 0; i < lengthof(taken); i++)
 		mongo_import_reserve_name(names, taken[i]);
 
+	columns = list_copy(columns);
+	list_sort(columns, compare_columns);
 	foreach_ptr(ImportColumn, column, columns)
 	{
-		if (column->top_level && mongo_import_reserve_name(names, column->wanted))
+		if (column->top_level && strcmp(column->wanted, column->path) == 0 &&
+			mongo_import_reserve_name(names, column->wanted))
+			column->name = column->wanted;
+	}
+	foreach_ptr(ImportColumn, column, columns)
+	{
+		if (column->name == NULL && column->top_level && mongo_import_reserve_name(names, column->wanted))
 			column->name = column->wanted;
 	}
 	foreach_ptr(ImportColumn, column, columns)
@@ -642,7 +868,8 @@ static const char *
 id_type(const ImportSource *source, const ImportTable *table)
 {
 	const SampledField *id = mongo_field_sample_find(table->sample, "_id", false);
-	const char *type = id != NULL ? mongo_import_field_type(id, source->objectid_type) : NULL;
+	const char *type = id != NULL ?
+		mongo_import_field_type(id, 0, source->objectid_type, NULL) : NULL;
 
 	return type != NULL ? type : "jsonb";
 }
@@ -660,6 +887,7 @@ array_table(const ImportSource *source, const ImportTable *parent, const Sampled
 	table->ordinality = "ordinality";
 	if (mongo_path_is_under(utf8_path, table->ordinality))
 		table->ordinality = "ordinality_1";
+	table->sample = parent->sample;
 	table->root = array->elements;
 	table->indexes = parent->indexes;
 	add_column(table, "_id", id_type(source, parent));
@@ -681,7 +909,7 @@ collect_arrays(const ImportSource *source, const ImportTable *table, const Sampl
 	{
 		char	   *path = psprintf("%s%s", path_prefix, field->name);
 		char	   *name = psprintf("%s%s", name_prefix,
-									wanted_name(source, mongo_from_utf8(field->name)));
+									wanted_name(&source->options, mongo_from_utf8(field->name)));
 
 		/* option unwind cannot express these paths; no _id is an array */
 		if (strpbrk(path, ", $") != NULL || mongo_path_is_under(path, "_id"))
@@ -689,7 +917,7 @@ collect_arrays(const ImportSource *source, const ImportTable *table, const Sampl
 		if (mongo_is_array_of_documents(field))
 			tables = lappend(tables, array_table(source, table, field, path,
 												 choose_name(names, name)));
-		else if (mongo_import_field_type(field, source->objectid_type) == NULL)
+		else if (mongo_import_field_type(field, 0, source->objectid_type, NULL) == NULL)
 			tables = list_concat(tables,
 								 collect_arrays(source, table, field, psprintf("%s.", path),
 												psprintf("%s_", name), names));

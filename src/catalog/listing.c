@@ -40,7 +40,10 @@ collection_from_entry(const bson_t *entry)
 	collection->name = mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
 
 	if (bson_iter_init_find(&iter, entry, "type") && BSON_ITER_HOLDS_UTF8(&iter))
+	{
 		collection->is_view = strcmp(bson_iter_utf8(&iter, NULL), "view") == 0;
+		collection->is_plain = strcmp(bson_iter_utf8(&iter, NULL), "collection") == 0;
+	}
 
 	return collection;
 }

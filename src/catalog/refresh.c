@@ -34,25 +34,15 @@ wider_type(const SampledField *seen, Oid present, const char *objectid_type)
 {
 	Oid			element_type = get_element_type(present);
 	uint32		held = mongo_import_kinds_of_type(OidIsValid(element_type) ? element_type : present);
-	SampledField field = *seen;
-	SampledField elements = {0};
 	const char *type;
 
 	if (held == 0)
 		return NULL;
 	if (OidIsValid(element_type))
-	{
-		if (seen->elements != NULL)
-			elements = *seen->elements;
-		elements.kinds |= held;
-		field.elements = &elements;
-		field.kinds |= MONGO_BSON_BIT(BSON_TYPE_ARRAY);
-	}
-	else
-		field.kinds |= held;
-	type = mongo_import_field_type(&field, objectid_type);
-	if (type == NULL || DatumGetObjectId(DirectFunctionCall1(regtypein,
-															 CStringGetDatum(type))) == present)
+		held |= MONGO_BSON_BIT(BSON_TYPE_ARRAY);
+	type = mongo_import_field_type(seen, held, objectid_type, NULL);
+	if (DatumGetObjectId(DirectFunctionCall1(regtypein,
+											 CStringGetDatum(type))) == present)
 		return NULL;
 	return type;
 }
@@ -67,6 +57,8 @@ typedef struct Alteration
 	Relation	relation;
 	List	   *paths;			/* char *, UTF-8: that columns read */
 	bool		has_document;	/* is there a column __doc? */
+	bool		shows_mismatch; /* or __mismatch? */
+	int			room;			/* for so many columns; dropped ones count */
 	HTAB	   *names;			/* of columns, in use */
 	StringInfoData actions;		/* empty: the table is up to date */
 } Alteration;
@@ -119,7 +111,10 @@ alter_columns(Alteration *alteration)
 			continue;
 		}
 		if (strcmp(name, MONGO_MISMATCH_COLUMN) == 0)
+		{
+			alteration->shows_mismatch = true;
 			continue;
+		}
 		options = mongo_column_options(RelationGetRelid(alteration->relation),
 									   attribute->attnum);
 		alteration->paths = lappend(alteration->paths, unconstify(char *, options->path));
@@ -147,17 +142,45 @@ is_read(const Alteration *alteration, const char *path)
 	return false;
 }
 
-/* Adds columns for fields that no column reads. */
+/* Adds the option type_mismatch and the column __mismatch, if the import's options say so. */
+static void
+add_mismatch(Alteration *alteration)
+{
+	bool		is_given = false;
+
+	if (!alteration->source->options.mismatch_null ||
+		!mongo_import_reads_null(alteration->source, alteration->table))
+		return;
+	foreach_node(DefElem, option, GetForeignTable(RelationGetRelid(alteration->relation))->options)
+		is_given |= strcmp(option->defname, "type_mismatch") == 0;
+	if (!is_given)
+		appendStringInfoString(begin_action(alteration), "OPTIONS (ADD type_mismatch 'null')");
+	if (!alteration->shows_mismatch && alteration->room-- > 0)
+		appendStringInfo(begin_action(alteration), "ADD COLUMN %s jsonb", MONGO_MISMATCH_COLUMN);
+}
+
+/* Adds columns for fields that no column reads, as far as there is room. */
 static void
 add_missing_columns(Alteration *alteration)
 {
 	List	   *added = NIL;
+	bool		whole_document = alteration->table->whole_document;
 	ListCell   *cell;
 
 	foreach_ptr(ImportColumn, column, alteration->table->columns)
 	{
 		if (!is_read(alteration, mongo_to_utf8(column->path)))
 			added = lappend(added, column);
+	}
+	if (list_length(added) + (whole_document && !alteration->has_document) > alteration->room)
+	{
+		whole_document = true;
+		added = list_truncate(added, Max(alteration->room - !alteration->has_document, 0));
+		ereport(WARNING,
+				(errmsg("foreign table \"%s\" has no space for columns of all fields",
+						RelationGetRelationName(alteration->relation)),
+				 errdetail("A table has at most %d columns, with those that were dropped.", MaxHeapAttributeNumber),
+				 errhint("Import the collection again, or read the fields from a column %s.", MONGO_DOCUMENT_COLUMN)));
 	}
 	mongo_import_name_columns(added, alteration->names);
 	foreach(cell, added)
@@ -167,7 +190,7 @@ add_missing_columns(Alteration *alteration)
 		appendStringInfoString(actions, "ADD COLUMN ");
 		mongo_import_append_column(actions, lfirst(cell));
 	}
-	if (alteration->table->whole_document && !alteration->has_document)
+	if (whole_document && !alteration->has_document && list_length(added) < alteration->room)
 		appendStringInfo(begin_action(alteration), "ADD COLUMN %s jsonb",
 						 quote_identifier(MONGO_DOCUMENT_COLUMN));
 }
@@ -203,7 +226,9 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 	if (alteration.table != NULL)
 	{
 		alteration.names = mongo_import_names_create();
+		alteration.room = MaxHeapAttributeNumber - RelationGetNumberOfAttributes(relation);
 		alter_columns(&alteration);
+		add_mismatch(&alteration);
 		add_missing_columns(&alteration);
 	}
 	if (alteration.actions.len > 0)

@@ -17,19 +17,25 @@
  * mongo_sample_open
  *		Opens a cursor over a table's documents, or over the rows that its stages produce.
  *
- * It returns a random sample of 'size' of them, or all if that is 0, passed through 'last_stage'
- * unless that is NULL.  'usage' may be NULL.
+ * It returns 'size' of them, at random or else those from number 'from' by their _id, or all if that
+ * is 0; passed through 'last_stage' unless that is NULL.  'usage' may be NULL.
  */
 MongoCursor *
-mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size,
+mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size, int64 from,
 				  const bson_t *last_stage, int batch, MongoUsage *usage)
 {
 	BsonArray	pipeline = mongo_array_create();
 	bson_t	   *command;
 
 	mongo_append_deriving_stages(&pipeline, options);
-	if (size > 0)
+	if (size > 0 && from < 0)
 		mongo_array_append_template(&pipeline, "{$sample: {size: @1}}", mongo_int32(size));
+	else if (size > 0)
+	{
+		mongo_array_append_template(&pipeline, "{$sort: {_id: 1}}");
+		mongo_array_append_template(&pipeline, "{$skip: @1}", mongo_int64(from));
+		mongo_array_append_template(&pipeline, "{$limit: @1}", mongo_int32(size));
+	}
 	if (last_stage != NULL)
 		mongo_array_append(&pipeline, mongo_document(last_stage));
 

@@ -66,6 +66,12 @@ static const struct
 
 #define ANYTHING	"jsonb"
 
+/* Of a field's values, so many decide its type, and rarer ones do not fit. */
+#define FREQUENT	0.9
+
+/* The members of a record are present in at least this part of its documents, on average. */
+#define RECORD_PRESENCE	0.1
+
 /* ------------------------------ the tree ----------------------------------- */
 
 static bool
@@ -251,7 +257,7 @@ has_unreadable(const bson_iter_t *value)
 
 /* Classifies a value; 0 for null and undefined. */
 static uint32
-kinds_of_value(const bson_iter_t *iter)
+kinds_of_value(const FieldSample *sample, const bson_iter_t *iter)
 {
 	const int64 epoch = MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
 	uint32		kinds = MONGO_BSON_BIT(bson_iter_type(iter));
@@ -266,10 +272,13 @@ kinds_of_value(const bson_iter_t *iter)
 		case BSON_TYPE_NULL:
 		case BSON_TYPE_UNDEFINED:
 			return 0;
+		case BSON_TYPE_INT32:
+			/* other whole numbers may be larger */
+			return sample->is_complete ? kinds : kinds | BIT(INT64);
 		case BSON_TYPE_INT64:
 			number = bson_iter_int64(iter);
-			return number > DOUBLE_INTEGER_MAX || number < -DOUBLE_INTEGER_MAX ?
-				kinds | IMPORT_WIDE : kinds;
+			return sample->is_complete && number <= DOUBLE_INTEGER_MAX &&
+				number >= -DOUBLE_INTEGER_MAX ? kinds : kinds | IMPORT_WIDE;
 		case BSON_TYPE_UTF8:
 		case BSON_TYPE_SYMBOL:
 			text = BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, &length) :
@@ -312,14 +321,25 @@ is_geometry(const bson_iter_t *document)
 	return false;
 }
 
+/* Counts a value by the lowest of its kinds, or else by its type. */
+static void
+count_value(SampledField *field, const bson_iter_t *value, uint32 kinds)
+{
+	uint32		counted = kinds & ~IMPORT_UNREADABLE;
+
+	if (counted == 0)
+		counted = MONGO_BSON_BIT(bson_iter_type(value));
+	field->counts[pg_rightmost_one_pos32(counted)]++;
+}
+
 static void observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter,
 							uint32 length, int nesting, int most);
 
-/* Adds a value, and for an import also what it contains. */
-static void
+/* Adds a value, and for an import also what it contains.  Returns the value's kinds. */
+static uint32
 observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value, int nesting)
 {
-	uint32		kinds = sample->for_import ? kinds_of_value(value) : 0;
+	uint32		kinds = sample->for_import ? kinds_of_value(sample, value) : 0;
 	bool		descends = BSON_ITER_HOLDS_DOCUMENT(value) && nesting > 0;
 	bson_iter_t iter;
 	uint32		length;
@@ -334,7 +354,7 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 			field->elements = palloc0(sizeof(SampledField));
 		length = mongo_iter_descend(value, &iter);
 		while (bson_iter_next(&iter))
-			observe_value(sample, field->elements, &iter, nesting);
+			count_value(field->elements, &iter, observe_value(sample, field->elements, &iter, nesting));
 		if (!mongo_iter_is_at_end(&iter, length))
 			field->kinds |= IMPORT_UNREADABLE;
 		field->kinds |= field->elements->kinds & IMPORT_UNREADABLE;
@@ -347,6 +367,7 @@ observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value
 		length = mongo_iter_descend(value, &iter);
 		observe_members(sample, field, &iter, length, nesting - 1, MAP_CHILDREN);
 	}
+	return kinds;
 }
 
 /*
@@ -358,10 +379,12 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 				int nesting, int most)
 {
 	SampledField *previous = NULL;
+	uint64		list = ++sample->lists;
 
 	while (bson_iter_next(iter))
 	{
 		SampledField *child = child_for_key(sample, parent, previous, bson_iter_key(iter), most);
+		uint32		kinds;
 
 		CHECK_FOR_INTERRUPTS();
 		if (child == NULL)
@@ -373,14 +396,14 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 			continue;
 		}
 		previous = child;
+		kinds = observe_value(sample, child, iter, nesting);
 		/* if a key is repeated, only its first value counts */
-		if (child->seen_in != sample->documents)
+		if (child->seen_in != list)
 		{
-			child->seen_in = sample->documents;
+			child->seen_in = list;
 			child->last_type = bson_iter_type(iter);
-			child->counts[pg_rightmost_one_pos32(MONGO_BSON_BIT(child->last_type))]++;
+			count_value(child, iter, kinds);
 		}
-		observe_value(sample, child, iter, nesting);
 		if (parent != &sample->root)
 			parent->kinds |= child->kinds & IMPORT_UNREADABLE;
 	}
@@ -400,21 +423,67 @@ mongo_field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 leng
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
 	sample->documents++;
+	sample->lists_before = sample->lists;
 	observe_members(sample, &sample->root, &iter, length, sample->nesting, MaxHeapAttributeNumber);
 }
 
 /* ------------------------------ types -------------------------------------- */
 
-/* Returns the narrowest type for all these kinds; NULL if only jsonb fits. */
-static const char *
-scalar_type(uint32 kinds, const char *objectid_type)
+/* Returns how many values have one of these kinds, by which they are counted. */
+static double
+number_of_values(const SampledField *field, uint32 kinds)
 {
-	for (size_t i = 0; kinds != 0 && i < lengthof(type_rows); i++)
+	double		result = 0;
+
+	for (int i = 0; i < IMPORT_KINDS; i++)
+		result += (kinds & ((uint32) 1 << i)) != 0 ? field->counts[i] : 0;
+	return result;
+}
+
+/* Adds values that do not fit: those of these kinds. */
+static void
+add_misfits(ImportMisfits *misfits, const SampledField *field, uint32 kinds)
+{
+	misfits->values = number_of_values(field, field->kinds);
+	misfits->count += number_of_values(field, kinds);
+	for (int i = 0; i < IMPORT_KINDS; i++)
+		misfits->kinds |= field->counts[i] > 0 ? kinds & ((uint32) 1 << i) : 0;
+}
+
+/*
+ * Returns the number of the narrowest type that can store all kinds of values that were seen and
+ * those in 'held'; else of one that can store 'held' and most values, if they are frequent.
+ * -1: only jsonb fits.  Adds the values that do not fit to *misfits.
+ */
+static int
+scalar_type(const SampledField *field, uint32 held, ImportMisfits *misfits)
+{
+	uint32		seen = field->kinds & ~IMPORT_UNREADABLE;
+	uint32		read = 0;
+	double		most = 0;
+	int			best = -1;
+
+	for (int i = 0; i < (int) lengthof(type_rows) && (seen | held) != 0; i++)
 	{
-		if ((kinds & ~type_rows[i].holds) == 0)
-			return type_rows[i].type != NULL ? type_rows[i].type : objectid_type;
+		uint32		fitting = seen & type_rows[i].holds;
+		double		count;
+
+		if (((seen | held) & ~type_rows[i].holds) == 0)
+			return i;
+		if ((seen & IMPORT_WIDE & ~type_rows[i].holds) != 0)
+			fitting &= ~BIT(INT64);
+		count = number_of_values(field, fitting);
+		if ((held & ~type_rows[i].holds) == 0 && count > most &&
+			count >= FREQUENT * number_of_values(field, seen))
+		{
+			best = i;
+			most = count;
+			read = fitting;
+		}
 	}
-	return NULL;
+	if (best >= 0)
+		add_misfits(misfits, field, seen & ~read);
+	return best;
 }
 
 /*
@@ -435,6 +504,22 @@ mongo_import_kinds_of_type(Oid type)
 }
 
 /*
+ * Tells whether a document's members become columns: it is a record, not a map, most of whose
+ * keys are in few documents.
+ */
+static bool
+is_record(const SampledField *document)
+{
+	double		present = 0;
+
+	for (const SampledField *child = document->first_child; child != NULL; child = child->next)
+		present += number_of_values(child, PG_UINT32_MAX);
+	return document->first_child != NULL && !document->overflow && !document->unnameable &&
+		!document->is_geometry &&
+		present >= RECORD_PRESENCE * document->nchildren * number_of_values(document, BIT(DOCUMENT));
+}
+
+/*
  * mongo_is_array_of_documents
  *		Tells whether a field was an array of documents, and nothing else, with members that can be
  *		columns.
@@ -445,35 +530,46 @@ mongo_is_array_of_documents(const SampledField *field)
 	const SampledField *elements = field->elements;
 
 	return (field->kinds & ~IMPORT_UNREADABLE) == BIT(ARRAY) && elements != NULL &&
-		(elements->kinds & ~IMPORT_UNREADABLE) == BIT(DOCUMENT) && elements->first_child != NULL &&
-		!elements->overflow && !elements->unnameable;
+		(elements->kinds & ~IMPORT_UNREADABLE) == BIT(DOCUMENT) && is_record(elements);
 }
 
 /*
  * mongo_import_field_type
- *		Returns the narrowest type for all values seen, as SQL.
+ *		Returns the narrowest type for all values seen, as SQL, or for nine tenths of them if only
+ *		jsonb could store all.
  *
- * NULL for a document whose children become columns.  'objectid_type' is the SQL name of the type
- * objectid.  The result is palloc'd or static.
+ * NULL for a document whose members become columns.  The type can also store values of the kinds
+ * 'held', which are those of elements if they include BIT(ARRAY).  'objectid_type' is the SQL name
+ * of the type objectid.  Sets *misfits unless that is NULL.  The result is palloc'd or static.
  */
 const char *
-mongo_import_field_type(const SampledField *field, const char *objectid_type)
+mongo_import_field_type(const SampledField *field, uint32 held, const char *objectid_type,
+						ImportMisfits *misfits)
 {
+	static const SampledField no_elements = {0};
 	uint32		kinds = field->kinds & ~IMPORT_UNREADABLE;
+	double		arrays = number_of_values(field, kinds & BIT(ARRAY));
+	bool		is_array = arrays >= FREQUENT * number_of_values(field, kinds) &&
+		(held == 0 ? arrays > 0 : (held & BIT(ARRAY)) != 0);
+	ImportMisfits found = {0};
 	const char *type;
+	int			row = -1;
 
-	if (kinds == BIT(DOCUMENT) && field->first_child != NULL &&
-		!field->overflow && !field->unnameable && !field->is_geometry)
+	if (held == 0 && kinds == BIT(DOCUMENT) && is_record(field))
 		return NULL;
-
-	if (kinds == BIT(ARRAY) && field->elements != NULL)
-	{
-		type = scalar_type(field->elements->kinds & ~IMPORT_UNREADABLE, objectid_type);
-		return type != NULL ? psprintf("%s[]", type) : ANYTHING;
-	}
-
-	type = scalar_type(kinds, objectid_type);
-	return type != NULL ? type : ANYTHING;
+	if (is_array)
+		row = scalar_type(field->elements != NULL ? field->elements : &no_elements,
+						  held & ~BIT(ARRAY), &found);
+	else if ((held & BIT(ARRAY)) == 0)
+		row = scalar_type(field, held, &found);
+	if (row >= 0 && is_array && (kinds & ~BIT(ARRAY)) != 0)
+		add_misfits(&found, field, kinds & ~BIT(ARRAY));
+	if (misfits != NULL)
+		*misfits = found;
+	if (row < 0)
+		return ANYTHING;
+	type = type_rows[row].type != NULL ? type_rows[row].type : objectid_type;
+	return is_array ? psprintf("%s[]", type) : type;
 }
 
 /* ------------------------------ counts ------------------------------------- */
@@ -491,7 +587,7 @@ mongo_sampled_field_counts(const SampledField *field, double counts[MONGO_TYPE_C
 {
 	double		documents = 0;
 
-	memcpy(counts, field->counts, sizeof(field->counts));
+	memcpy(counts, field->counts, sizeof(double) * MONGO_TYPE_COUNT);
 	/* an array counts for the whole path: columns do not read its elements */
 	if (field->path != NULL)
 	{
@@ -517,11 +613,11 @@ mongo_sampled_field_counts(const SampledField *field, double counts[MONGO_TYPE_C
 uint32
 mongo_sampled_field_last_type(const FieldSample *sample, const SampledField *field)
 {
-	if (field->seen_in == sample->documents)
+	if (field->seen_in > sample->lists_before)
 		return MONGO_BSON_BIT(field->last_type);
 	while ((field = field->parent) != NULL)
 	{
-		if (field->seen_in == sample->documents && field->last_type == BSON_TYPE_ARRAY)
+		if (field->seen_in > sample->lists_before && field->last_type == BSON_TYPE_ARRAY)
 			return BIT(ARRAY);
 	}
 	return 0;

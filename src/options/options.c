@@ -409,6 +409,13 @@ check_uri(const MongoOption *option, const char *value)
 	/* must be first, as the driver's messages quote parts of the URI */
 	refuse_uri(mongo_uri_refusal_of_text(value));
 
+	/* which the driver takes for a scheme that it does not know */
+	if (strstr(value, "://") == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"uri\": it does not begin with mongodb:// or mongodb+srv://"),
+				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/."),
+				 errhidestmt(true), errhidecontext(true)));
 	uri = mongo_uri_parse(value, &error);
 	if (uri == NULL)
 		ereport(ERROR,
@@ -759,6 +766,8 @@ static const char *const full_documents[] = {"updateLookup", "whenAvailable", "r
 /* For IMPORT: the second word sets the boolean in MongoImportOptions to 1. */
 static const char *const array_choices[] = {"columns", "tables", NULL};
 static const char *const existing_choices[] = {"error", "skip", NULL};
+static const char *const naming_choices[] = {"original", "snake_case", NULL};
+static const char *const mismatch_choices[] = {"error", "null", NULL};
 static const char *const objectid_choices[] = {"objectid", "text", NULL};
 
 static const char *const read_concerns[] = {
@@ -883,6 +892,8 @@ const MongoOption mongo_option_table[] =
 	{"nesting", ON_IMPORT, parse_integer, NULL, IMPORT(nesting), "1", BETWEEN(0, 100)},
 	{"import_views", ON_IMPORT, parse_boolean, NULL, IMPORT(import_views), "true"},
 	{"lower_case_names", ON_IMPORT, parse_boolean, NULL, IMPORT(lower_case_names), "false"},
+	{"names", ON_IMPORT, parse_choice, NULL, IMPORT(snake_case), "original", .choices = naming_choices},
+	{"type_mismatch", ON_IMPORT, parse_choice, NULL, IMPORT(mismatch_null), "error", .choices = mismatch_choices},
 	{"arrays", ON_IMPORT, parse_choice, NULL, IMPORT(array_tables), "columns", .choices = array_choices},
 	{"if_exists", ON_IMPORT, parse_choice, NULL, IMPORT(skip_existing), "error", .choices = existing_choices},
 	{"objectid", ON_IMPORT, parse_choice, NULL, IMPORT(objectid_as_text), "objectid", .choices = objectid_choices},
@@ -973,18 +984,25 @@ owners_of_option(const char *name)
 	return owners;
 }
 
+/* Returns the HINT about an unknown option: what was probably meant, or else all that are valid. */
 static const char *
-option_names(int object)
+valid_options(const char *name, int object)
 {
-	StringInfoData names;
+	List	   *names = NIL;
+	StringInfoData listed;
+	const char *meant;
 
-	initStringInfo(&names);
+	initStringInfo(&listed);
 	for (int i = 0; i < mongo_option_count; i++)
 	{
-		if ((mongo_option_table[i].objects & object) != 0)
-			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", mongo_option_table[i].name);
+		if ((mongo_option_table[i].objects & object) == 0)
+			continue;
+		names = lappend(names, unconstify(char *, mongo_option_table[i].name));
+		appendStringInfo(&listed, "%s%s", listed.len > 0 ? ", " : "", mongo_option_table[i].name);
 	}
-	return names.data;
+	meant = mongo_nearest_name(names, name);
+	return meant != NULL ? psprintf("Perhaps the option \"%s\" is meant.", meant) :
+		psprintf("Valid options in this context are: %s", listed.data);
 }
 
 /*
@@ -1013,7 +1031,7 @@ mongo_require_option(const char *name, int object)
 			 object == 0 ? errhint("There are no valid options in this context.") :
 			 ours != NULL ? errhint("Use the option \"%s\" of %s.", ours, owners_of_option(ours)) :
 			 owners != NULL ? errhint("It is an option of %s.", owners) :
-			 errhint("Valid options in this context are: %s", option_names(object))));
+			 errhint("%s", valid_options(name, object))));
 }
 
 /* Raises 22023 if two options specify the same. */

@@ -190,7 +190,87 @@ is_deeply([ grep { /\*$/ } @{ columns('indexes', 't') } ],
 # A sample is enough, whatever its order.
 $mongod->fill('large', 't', 5000, 0);
 import_database('large', '', "OPTIONS (sample_size '50')");
-is_deeply([ map { s/^_id .*/_id/r } @{ columns('large', 't') } ], [ '_id', 'id integer *', 'info text' ], 'a sample');
+is_deeply([ map { s/^_id .*/_id/r } @{ columns('large', 't') } ], [ '_id', 'id bigint *', 'info text' ], 'a sample; other whole numbers may be larger');
+
+# Another sample gives the same schema, and no column is narrower than values that it lacks.
+$mongod->insert('drift', 't', '[' . join(', ', map {
+	"{\"_id\": $_, \"n\": $_, \"title\": " . ($_ % 50 == 0 ? $_ : '"x"') . ', "odd": ' . ($_ == 2501 ? 5 : '"x"') . ', "tags": ["a"], "long": {"$numberLong": "1"}, "d": '
+	  . ($_ % 2 ? 1.5 : 2) . ($_ % 97 == 0 ? ', "rare' . $_ % 7 . '": 1' : '') . '}' } 0 .. 2999) . ']');
+($status, $stderr) = import_database('drift', undef, "OPTIONS (sample_size '500')");
+like($stderr, qr/NOTICE:  some values of collection "t" do not fit their columns\nDETAIL:  title: \d+ of 500 are Int32\.\n/, 'one NOTICE of what does not fit');
+like($stderr, qr/HINT:  Reading them is an error\. ALTER FOREIGN TABLE drift\.t OPTIONS \(ADD type_mismatch 'null'\), ADD COLUMN __mismatch jsonb; makes them NULL/, 'with the statement');
+my $imported = columns('drift', 't');
+is_deeply([ grep { !/rare/ } @$imported ], [ '_id bigint *', 'n bigint', 'title text', 'odd text', 'tags text[]', 'long bigint', 'd double precision' ],
+	'types that a sample can know');
+import_database('drift', undef, "OPTIONS (sample_size '500')");
+is_deeply(columns('drift', 't'), $imported, 'are those of another import');
+isnt(($node->psql('postgres', 'SELECT count(title || odd) FROM drift.t'))[0], 0, 'what does not fit is an error');
+$node->safe_psql('postgres', $stderr =~ /(ALTER FOREIGN TABLE .*?;)/);
+is($node->safe_psql('postgres', 'SELECT count(*), count(title), count(odd), count(__mismatch) FROM drift.t'), '3000|2940|2999|61', 'until the statement has run');
+is($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_refresh('drift', options => '{sample_size=500}')"), '', 'and a refresh leaves it');
+(undef, $stderr) = import_database('drift', undef, "OPTIONS (sample_size '500', type_mismatch 'null')");
+like($stderr, qr/HINT:  They are read as NULL, and the column __mismatch shows them\./, 'or by the option');
+is($node->safe_psql('postgres', 'SELECT count(title) + count(odd), count(__mismatch) FROM drift.t'), '5939|61', 'which reads what the sample lacked, too');
+is($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_refresh('drift', options => '{sample_size=500,type_mismatch=null}')"), '', 'and a refresh leaves that');
+$mongod->insert('few', 't', '[' . join(', ', map { $_ == 7 ? '{"_id": 7, "a": "x", "b": {"k": 1}, "c": ["x"]}' : "{\"_id\": $_, \"a\": 1, \"b\": \"x\", \"c\": [1, 2]}" } 1 .. 20) . ']');
+import_database('few');
+is_deeply(columns('few', 't'), [ '_id integer *', 'a integer', 'b text', 'c integer[]' ], 'the frequent type wins');
+is($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_refresh('few')"), '', 'in a refresh, too');
+like($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_refresh('few', options => '{type_mismatch=null}')"),
+	qr/^ALTER FOREIGN TABLE few\.t\n\tOPTIONS \(ADD type_mismatch 'null'\),\n\tADD COLUMN __mismatch jsonb;$/, 'which adds the option');
+$mongod->insert('few', 't', '[' . join(', ', map { "{\"_id\": $_, \"a\": " . ($_ % 9 == 0 ? 1 : '"x"') . '}' } 1 .. 90) . ']');
+import_database('few');
+is_deeply([ (@{ columns('few', 't') })[1] ], ['a jsonb'], 'but not if it has less than nine tenths');
+
+# Maps.
+$mongod->insert('maps', 't', '[' . join(', ', map { "{\"_id\": $_, \"m\": {\"k$_\": 1, \"eur\": 1}, \"r\": {\"a\": 1, \"b$_\": 1}, \"l\": [{\"k$_\": 1}], \"e\": {}}" } 1 .. 30) . ']');
+import_database('maps');
+is_deeply(columns('maps', 't'), [ '_id integer *', 'm jsonb', 'r jsonb', 'l jsonb', 'e jsonb' ], 'a document with a key of its own is a map');
+$mongod->insert('maps', 't', '[' . join(', ', map { "{\"_id\": $_, \"m\": {\"k" . $_ % 50 . '": 1, "eur": 1, "usd": 1}, "l": [{"k' . "$_\": 1}, {\"l$_\": 1}]}" } 1 .. 100) . ']');
+import_database('maps', undef, "OPTIONS (arrays 'tables')");
+is_deeply(columns('maps', 't'), [ '_id integer *', 'm jsonb', 'l jsonb' ], 'also if some keys are frequent');
+is_deeply(tables('maps'), ['t'], 'and no array of maps is a table');
+$mongod->insert('records', 't', '[' . join(', ', map { "{\"_id\": $_, \"r\": {\"a\": 1" . ($_ % 10 == 0 ? ', "b": 1, "c": 2, "d": 3' : '') . '}}' } 1 .. 30) . ']');
+import_database('records');
+is_deeply(columns('records', 't'), [ '_id integer *', map { "r_$_ integer r.$_" } qw(a b c d) ], 'a record may have rare fields');
+
+# Names without quotes.
+my $names = '{"_id": 1, "userName": 1, "user name": 2, "user_name": 3, "HTTPStatus": 4, "first-name": 5, "2nd": 6, "order": 7, "a.b": 1, "_x": 8, "Stra\\u00dfe": 9, "???": 10, "sub Doc": {"subKey": 11}, "ID": 12}';
+$mongod->insert('snake', 'userProfiles', "[$names]");
+$mongod->insert('snake', 'Order', '[{"_id": 1, "lineItems": [{"unitPrice": 1}]}]');
+(undef, $stderr) = import_database('snake', undef, "OPTIONS (names 'snake_case', arrays 'tables')");
+is_deeply(tables('snake'), [qw(order_ order__line_items user_profiles)], 'tables in snake_case');
+is_deeply(columns('snake', 'user_profiles'), [ '_id integer *', 'user_name_2 integer userName', 'user_name_1 integer user name', 'user_name integer', 'http_status integer HTTPStatus',
+	'first_name integer first-name', '_2nd integer 2nd', 'order_ integer order', '_x integer', "stra\xc3\x9fe integer Stra\xc3\x9fe", '_ integer ???', 'sub_doc_sub_key integer sub Doc.subKey',
+	'id integer ID', '__doc jsonb' ], 'columns, numbered by their paths') or diag(explain(columns('snake', 'user_profiles')));
+select_all('snake');
+is($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_refresh('snake', options => '{names=snake_case}')"), '', 'a refresh knows them');
+$node->safe_psql('postgres', 'DROP FOREIGN TABLE snake.order_, snake.order__line_items');
+is($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_refresh('snake', options => '{names=snake_case}')"),
+	"IMPORT FOREIGN SCHEMA snake LIMIT TO (order_) FROM SERVER mongodb INTO snake OPTIONS (names 'snake_case');", 'and the names of new ones');
+
+# LIMIT TO and EXCEPT know the names of collections.
+(undef, $stderr) = import_database('snake', 'LIMIT TO ("userProfiles", order_)', "OPTIONS (names 'snake_case')");
+is($stderr =~ /NOTICE:  (?!drop|schema)/, '', 'names of collections and of tables') or diag($stderr);
+is_deeply(tables('snake'), [qw(order_ user_profiles)], 'in LIMIT TO');
+import_database('snake', 'EXCEPT ("userProfiles")', "OPTIONS (names 'snake_case')");
+is_deeply(tables('snake'), [qw(order_)], 'and in EXCEPT');
+(undef, $stderr) = import_database('snake', 'LIMIT TO (userprofiles, "userProfile", nothing)');
+like($stderr, qr/"snake\.userprofiles" does not exist\nHINT:  Perhaps "userProfiles" is meant\.\n.*"snake\.userProfile" does not exist\nHINT:  Perhaps "userProfiles" is meant\.\n.*"snake\.nothing" does not exist$/,
+	'the nearest name');
+
+# A preview.
+$node->safe_psql('postgres', 'DROP SCHEMA snake CASCADE; CREATE SCHEMA snake');
+my $preview = $node->safe_psql('postgres', "SELECT * FROM mongo_fdw_import_preview('mongodb', 'snake', 'snake', '{Order,userProfiles}', '{names=snake_case}')");
+like($preview, qr/^CREATE FOREIGN TABLE snake\.order_ \(\n\t_id integer.*\nCREATE FOREIGN TABLE snake\.user_profiles \(/s, 'a preview');
+is_deeply(tables('snake'), [], 'creates nothing');
+$node->safe_psql('postgres', $preview);
+is_deeply(columns('snake', 'order_'), [ '_id integer *', 'line_items jsonb lineItems' ], 'its statements do');
+like($node->safe_psql('postgres', "SELECT * FROM mongo_fdw_import_preview('mongodb', 'snake') LIMIT 1"), qr/^CREATE FOREIGN TABLE "Order" \(/, 'without a schema');
+$node->safe_psql('postgres', "CREATE ROLE previewer; GRANT USAGE ON FOREIGN SERVER mongodb TO previewer; CREATE USER MAPPING FOR previewer SERVER mongodb");
+like(($node->psql('postgres', "SET ROLE previewer; SELECT * FROM mongo_fdw_import_preview('mongodb', 'snake', 'snake')"))[2], qr/permission denied for schema snake/, 'as an import, only who may create tables there');
+$node->safe_psql('postgres', 'REVOKE USAGE ON FOREIGN SERVER mongodb FROM previewer');
+like(($node->psql('postgres', "SET ROLE previewer; SELECT * FROM mongo_fdw_import_preview('mongodb', 'snake')"))[2], qr/permission denied for foreign server mongodb/, 'and may use the server');
 
 # A broken view is left out, the rest is imported.
 $mongod->insert('views', 'good', '[{"_id": 1, "n": 0}]');
@@ -212,7 +292,7 @@ $mongod->insert('Mixed', 'Orders', '[{"_id": {"$oid": "5f0000000000000000000001"
 $mongod->insert('Mixed', 'ORDERS', '[{"_id": 1}]');
 import_database('Mixed', '', "OPTIONS (lower_case_names 'true', objectid 'text')");
 is_deeply(tables('Mixed'), [qw(orders orders_1)], 'tables in lower case');
-is_deeply(columns('Mixed', 'orders_1'), [ '_id text *', 'custid integer custId', 'custid_1 integer custid', 'address_zipcode text Address.ZipCode', 'refs text[]' ],
+is_deeply(columns('Mixed', 'orders_1'), [ '_id text *', 'custid_1 integer custId', 'custid integer', 'address_zipcode text Address.ZipCode', 'refs text[]' ],
 	'columns in lower case, ObjectIds as text');
 ($status, undef, $stderr) = $node->psql('postgres', q{IMPORT FOREIGN SCHEMA "Mixed" LIMIT TO (orders, orders_1, none) FROM SERVER mongodb INTO "Mixed" OPTIONS (lower_case_names 'true', if_exists 'skip')});
 is($status, 0, 'names that are taken');
@@ -268,8 +348,10 @@ foreach my $case (
 	[ 'SCHEMA which', "OPTIONS (objectid 'uuid')", qr/invalid value for option "objectid": "uuid".*Valid values are: objectid, text/s ],
 	[ 'SCHEMA which', "OPTIONS (if_exists 'replace')", qr/invalid value for option "if_exists": "replace".*Valid values are: error, skip/s ],
 	[ 'SCHEMA which', "OPTIONS (arrays 'rows')", qr/invalid value for option "arrays": "rows".*Valid values are: columns, tables/s ],
-	[ 'SCHEMA which', "OPTIONS (depth '1')", qr/invalid option "depth".*sample_size, nesting, import_views, lower_case_names, arrays, if_exists, objectid/s ],
-	[ 'SCHEMA which', "OPTIONS (smaple_size '1')", qr/invalid option "smaple_size".*Valid options in this context are: sample_size, nesting/s ])
+	[ 'SCHEMA which', "OPTIONS (depth '1')", qr/invalid option "depth".*sample_size, nesting, import_views, lower_case_names, names, type_mismatch, arrays, if_exists, objectid/s ],
+	[ 'SCHEMA which', "OPTIONS (smaple_size '1')", qr/invalid option "smaple_size".*Perhaps the option "sample_size" is meant/s ],
+	[ 'SCHEMA which', "OPTIONS (names 'camel')", qr/invalid value for option "names": "camel".*Valid values are: original, snake_case/s ],
+	[ 'SCHEMA which', "OPTIONS (type_mismatch 'skip')", qr/invalid value for option "type_mismatch": "skip".*Valid values are: error, null/s ])
 {
 	my ($what, $options, $message) = @$case;
 	(undef, undef, $stderr) =

@@ -125,8 +125,8 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 			JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 			WHERE (e.extname = 'mongo_sync' OR e.extname = 'mongo_fdw' AND p.proname LIKE 'mongo%') AND p.proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator')
 			-- what views and the migration report are made of
-			AND p.proname NOT IN ('mongo_fdw_check_all', 'mongo_fdw_option_error', 'mongo_fdw_percent_decoded',
-				'mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get', 'worker_problem', 'time_text', 'time')}) ],
+			AND p.proname NOT IN ('mongo_fdw_check_all', 'mongo_fdw_option_error', 'mongo_fdw_percent_decoded', 'mongo_fdw_imported_name',
+				'mongo_fdw_health_get', 'mongo_fdw_stat_get', 'mongo_fdw_stat_connections_get', 'worker_problem', 'time_text', 'time')}) ],
 		'functions');
 
 	# Lines of EXPLAIN: what it has in JSON beside PostgreSQL's own.
@@ -343,7 +343,8 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	all_named('functions', split /\n/, $node->safe_psql('reference', qq{
 		SELECT DISTINCT proname FROM pg_proc o $member AND d.classid = 'pg_proc'::regclass
 		WHERE proname NOT LIKE 'objectid\\_%' AND proname NOT LIKE 'mongo\\_fdw\\_stat%\\_get'
-		AND proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator', 'mongo_fdw_check_all', 'mongo_fdw_option_error', 'mongo_fdw_percent_decoded')}));
+		AND proname NOT IN ('mongo_fdw_handler', 'mongo_fdw_validator', 'mongo_fdw_check_all', 'mongo_fdw_option_error', 'mongo_fdw_percent_decoded',
+			'mongo_fdw_imported_name', 'mongo_fdw_health_get')}));
 	all_named('views', split /\n/, $node->safe_psql('reference', qq{
 		SELECT relname FROM pg_class o $member AND d.classid = 'pg_class'::regclass WHERE relkind = 'v'}));
 	all_named('settings', split /\n/, $node->safe_psql('reference',
