@@ -85,6 +85,7 @@ typedef struct MongoStatistics
 
 extern const MongoStatistics *mongo_statistics_of(Oid relid);
 extern bool mongo_reads_one_collection(Oid relid);
+extern void mongo_note_scan(Oid relid, UserMapping *user, bool has_rows);
 extern bool mongo_names_collection(UserMapping *user, Oid relid);
 
 /*

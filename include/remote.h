@@ -137,6 +137,22 @@ extern MongoActivityRow *mongo_activity_rows(bool of_queries, int *count);
 extern MongoSharedConnection *mongo_shared_connections(int *count);
 extern void mongo_activity_reset(bool of_queries);
 
+/* A server to which the last attempt to connect has failed, in shared memory. */
+typedef struct MongoServerFailure
+{
+	Oid			dbid;
+	Oid			serverid;
+	TimestampTz since;			/* the first of the attempts that failed */
+	TimestampTz last;			/* 0: the place is free */
+	bool		refused;		/* MongoDB has refused the login */
+	char		problem[300];
+	char		remedy[300];	/* or "" */
+} MongoServerFailure;
+
+extern void mongo_activity_note_failure(bool refused, const char *problem, const char *remedy);
+extern void mongo_activity_note_success(Oid serverid);
+extern MongoServerFailure *mongo_server_failures(int *count);
+
 /* -------------------------------- connect.c --------------------------------- */
 
 extern void mongo_initialize_library(void);

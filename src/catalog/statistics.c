@@ -387,6 +387,59 @@ write_row(Oid relid, Datum *values, bool *isnull)
 	CacheInvalidateRelcacheByRelid(relid);
 }
 
+/* ------------------- collections that do not exist -------------------------- */
+
+/* Raises a WARNING that a table's collection does not exist. */
+static void
+warn_of_missing(Oid relid, UserMapping *user)
+{
+	const MongoTableOptions *options = mongo_table_options(relid);
+	const char *meant = mongo_nearest_collection(user, options->database, options->collection);
+	bool		has_database = false;
+
+	foreach_node(DefElem, option, GetForeignTable(relid)->options)
+		has_database |= strcmp(option->defname, "database") == 0;
+	ereport(WARNING,
+			(errmsg("collection \"%s.%s\" of foreign table \"%s\" does not exist",
+					options->database, options->collection, get_rel_name(relid)),
+			 has_database ? 0 :
+			 errdetail("The table has no option database, so that the database is \"%s\".", options->database),
+			 meant == NULL ? 0 :
+			 errhint("Perhaps the collection \"%s\" is meant: set the table's option collection.", meant)));
+}
+
+/*
+ * mongo_note_scan
+ *		Notes that a scan of a foreign table has ended, with or without rows.
+ *
+ * Raises a WARNING if the first one of a session has none because the collection does not exist.
+ * To know that takes a command, which is only sent if neither ANALYZE nor a count has seen it.
+ */
+void
+mongo_note_scan(Oid relid, UserMapping *user, bool has_rows)
+{
+	MongoTableFacts *facts = mongo_table_facts(relid);
+	const MongoTableOptions *options;
+	const MongoStatistics *statistics;
+	MongoStatistics indexes;
+	const char *refusal;
+
+	if (facts->scanned)
+		return;
+	facts->scanned = true;
+	/* a parallel scan's part may be empty */
+	if (has_rows || facts->documents > 0 || IsInParallelMode())
+		return;
+	options = mongo_table_options(relid);
+	statistics = mongo_statistics_of(relid);
+	if (options->pipeline != NULL || options->change_stream != NULL ||
+		(statistics != NULL && (statistics->documents > 0 || statistics->nindexes > 0)))
+		return;
+	if (mongo_list_indexes(user, options->database, options->collection, &indexes,
+						   &refusal) == INDEXES_OF_NOTHING)
+		warn_of_missing(relid, user);
+}
+
 /* --------------------------- storing statistics ----------------------------- */
 
 /* Bytes of a sample that show a bandwidth: the first ones of a reply come with its header. */
@@ -415,18 +468,11 @@ mongo_store_statistics(Relation relation, UserMapping *user, const MongoTableOpt
 	bool		isnull[COLUMN_COUNT] = {false};
 	MongoStatistics indexes;
 	const char *refusal;
-	const char *meant = NULL;
 	IndexListing listing = mongo_list_indexes(user, options->database, options->collection,
 											  &indexes, &refusal);
 
 	if (listing == INDEXES_OF_NOTHING)
-		meant = mongo_nearest_collection(user, options->database, options->collection);
-	if (listing == INDEXES_OF_NOTHING)
-		ereport(WARNING,
-				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
-						collection, RelationGetRelationName(relation)),
-				 meant == NULL ? 0 :
-				 errhint("Perhaps the collection \"%s\" is meant: set the table's option collection.", meant)));
+		warn_of_missing(RelationGetRelid(relation), user);
 	else if (listing == INDEXES_REFUSED)
 		ereport(NOTICE,
 				(errmsg("could not list the indexes of collection \"%s\"", collection),

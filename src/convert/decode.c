@@ -281,23 +281,93 @@ mongo_row_decoder_create(MemoryContext context, const char *database, const char
 
 /* ---- Reporting mismatches ---- */
 
-/* The SQLSTATE of a mismatch, and how the column could be declared instead. */
+/* The SQLSTATE of a mismatch, and the type that reads the value; "": it depends on that. */
 static const struct
 {
 	int			sqlstate;
-	const char *declaration;
+	const char *type;
 }			mismatch_reports[] = {
 
-	[MONGO_MISMATCH_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION, "as jsonb, which holds every BSON value"},
-	[MONGO_MISMATCH_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "as numeric"},
-	[MONGO_MISMATCH_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE, "as jsonb"},
+	[MONGO_MISMATCH_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION, ""},
+	[MONGO_MISMATCH_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, ""},
+	[MONGO_MISMATCH_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE, "jsonb"},
 	[MONGO_MISMATCH_CHARACTERS] = {ERRCODE_CHARACTER_NOT_IN_REPERTOIRE, NULL},
-	[MONGO_MISMATCH_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION, "as text"},
-	[MONGO_MISMATCH_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION, "as text"},
-	[MONGO_MISMATCH_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR, "as jsonb"},
-	[MONGO_MISMATCH_DOMAIN] = {ERRCODE_CHECK_VIOLATION, "with the domain's base type"},
+	[MONGO_MISMATCH_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION, "text"},
+	[MONGO_MISMATCH_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION, "text"},
+	[MONGO_MISMATCH_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR, "jsonb"},
+	[MONGO_MISMATCH_DOMAIN] = {ERRCODE_CHECK_VIOLATION, NULL},
 	[MONGO_MISMATCH_BSON] = {ERRCODE_PROTOCOL_VIOLATION, NULL},
 };
+
+/*
+ * Returns the type of a column that reads this value: for a number in a column of numbers the
+ * narrowest type that holds those of the column, too.
+ */
+static const char *
+fitting_type(Oid column, bson_type_t value)
+{
+	bool		is_small = column == INT2OID || column == INT4OID;
+	bool		is_number = is_small || column == INT8OID || column == FLOAT4OID ||
+		column == FLOAT8OID || column == NUMERICOID;
+
+	switch (value)
+	{
+		case BSON_TYPE_INT32:
+			return is_number && column != INT2OID ? "numeric" : "integer";
+		case BSON_TYPE_INT64:
+			return is_number && !is_small ? "numeric" : "bigint";
+		case BSON_TYPE_DOUBLE:
+			return is_number && !is_small ? "numeric" : "double precision";
+		case BSON_TYPE_DECIMAL128:
+			return "numeric";
+		case BSON_TYPE_UTF8:
+		case BSON_TYPE_SYMBOL:
+			return "text";
+		case BSON_TYPE_BOOL:
+			return "boolean";
+		case BSON_TYPE_DATE_TIME:
+			return "timestamp with time zone";
+		case BSON_TYPE_OID:
+			return format_type_be_qualified(mongo_objectid_type_oid());
+		case BSON_TYPE_BINARY:
+			return "bytea";
+		default:
+			return "jsonb";
+	}
+}
+
+/*
+ * Returns the HINT for a mismatch: the type that fits, and the statement that sets it if the column
+ * is known to be that of one table.
+ */
+static const char *
+mismatch_hint(const DecodedColumn *column, const MongoReadContext *context)
+{
+	const char *type = mismatch_reports[context->mismatch].type;
+	List	   *relids = mongo_error_tables();
+	Oid			relid = list_length(relids) == 1 ? linitial_oid(relids) : InvalidOid;
+	const char *name = column->column.name;
+	const char *hint;
+
+	/* would the value fit without option bson_type? */
+	if (context->mismatch == MONGO_MISMATCH_TYPE &&
+		(column->reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0)
+		return "Drop option bson_type of the column, or set option type_mismatch to 'null'.";
+	if (context->mismatch == MONGO_MISMATCH_DOMAIN)
+		return "Declare the column with the domain's base type, or set option type_mismatch to 'null'.";
+	if (type == NULL)
+		return "Set option type_mismatch to 'null' to read such fields as NULL.";
+	if (type[0] == '\0')
+		type = OidIsValid(get_element_type(column->column.typid)) ? "jsonb" :
+			fitting_type(column->column.typid, bson_iter_type(&context->value));
+	hint = psprintf("Declare the column as %s%s", type,
+					strcmp(type, "jsonb") == 0 ? "" : " (jsonb reads every BSON value)");
+	if (!OidIsValid(relid) || get_attnum(relid, name) <= 0)
+		return psprintf("%s, or set option type_mismatch to 'null'.", hint);
+	return psprintf("%s: ALTER FOREIGN TABLE %s ALTER COLUMN %s TYPE %s; Or set option type_mismatch to 'null'.",
+					hint, quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid)),
+					quote_identifier(name), type);
+}
 
 /*
  * Returns the beginning of the _id of the document, or of the one nested at 'prefix'; NULL if it
@@ -357,11 +427,6 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 {
 	const char *type = format_type_with_typemod(column->column.typid, column->column.typmod);
 	const char *path = column->column.path;
-	const char *declaration = mismatch_reports[context->mismatch].declaration;
-
-	/* would the value fit without option bson_type? */
-	bool		is_undeclared = context->mismatch == MONGO_MISMATCH_TYPE &&
-		(column->reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0;
 
 	if (column->column.field != NULL)
 		path = column->column.field;
@@ -377,11 +442,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					decoder->namespace, type),
 			 mongo_may_quote(column->column.name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
-			 is_undeclared ?
-			 errhint("Drop option bson_type of the column, or set option type_mismatch to 'null'.") :
-			 declaration == NULL ?
-			 errhint("Set option type_mismatch to 'null' to read such fields as NULL.") :
-			 errhint("Declare the column %s, or set option type_mismatch to 'null'.", declaration)));
+			 errhint("%s", mismatch_hint(column, context))));
 }
 
 /* ---- Reading columns ---- */

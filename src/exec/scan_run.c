@@ -403,9 +403,13 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 static TupleTableSlot *
 end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 {
+	bool		was_open = state->run.cursor != NULL;
+
 	/* so that others can use the connection before the query ends */
 	mongo_run_close(&state->run);
 	mongo_results_finish(state->results);
+	if (was_open && list_length(state->relids) == 1)
+		mongo_note_scan(linitial_oid(state->relids), state->user, state->run.any_document);
 	if (!state->plan->one_row || state->run.any_document)
 		return slot;
 

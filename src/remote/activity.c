@@ -69,6 +69,16 @@ static HTAB *rows;
 /* Slots are taken under the lock. */
 static MongoSharedConnection *shown;
 
+/* Servers that fail at once; later ones replace those that were tried before all others. */
+#define MOST_FAILURES	100
+
+/* Changed under the lock. */
+static struct
+{
+	pg_atomic_uint32 count;		/* places in use */
+	MongoServerFailure places[MOST_FAILURES];
+}		   *failures;
+
 /* Broadcast when a connection to any server is closed. */
 static ConditionVariable *closed;
 
@@ -105,6 +115,7 @@ request_memory(void)
 		previous_request_hook();
 	RequestAddinShmemSpace(hash_estimate_size(MOST_ROWS, sizeof(MongoActivity)));
 	RequestAddinShmemSpace(mul_size(most_shown(), sizeof(MongoSharedConnection)));
+	RequestAddinShmemSpace(sizeof(*failures));
 	RequestAddinShmemSpace(sizeof(ConditionVariable));
 	RequestNamedLWLockTranche("mongo_fdw", 1);
 }
@@ -127,6 +138,9 @@ find_memory(void)
 	shown = ShmemInitStruct("mongo_fdw connections", size, &found);
 	if (!found)
 		memset(shown, 0, size);
+	failures = ShmemInitStruct("mongo_fdw failures", sizeof(*failures), &found);
+	if (!found)
+		memset(failures, 0, sizeof(*failures));
 	closed = ShmemInitStruct("mongo_fdw closed connections", sizeof(ConditionVariable), &found);
 	if (!found)
 		ConditionVariableInit(closed);
@@ -362,6 +376,103 @@ void
 mongo_activity_count_current(MongoCounter counter, uint64 count)
 {
 	mongo_activity_count(current_owner, counter, count);
+}
+
+/* ----------------------------- servers that fail ----------------------------- */
+
+/* Returns the place of a server's failure, or else NULL; the caller has the lock. */
+static MongoServerFailure *
+find_failure(Oid serverid)
+{
+	for (int i = 0; i < MOST_FAILURES; i++)
+	{
+		MongoServerFailure *place = &failures->places[i];
+
+		if (place->last != 0 && place->dbid == MyDatabaseId && place->serverid == serverid)
+			return place;
+	}
+	return NULL;
+}
+
+/*
+ * mongo_activity_note_failure
+ *		Notes that an attempt to connect has failed, to the server of the last
+ *		mongo_activity_use(); 'remedy' may be NULL.  Never raises.
+ */
+void
+mongo_activity_note_failure(bool refused, const char *problem, const char *remedy)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	MongoServerFailure *place;
+
+	if (lock == NULL || !OidIsValid(current_owner.serverid))
+		return;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find_failure(current_owner.serverid);
+	if (place == NULL)
+	{
+		place = &failures->places[0];
+		for (int i = 1; i < MOST_FAILURES; i++)
+		{
+			if (failures->places[i].last < place->last)
+				place = &failures->places[i];
+		}
+		if (place->last == 0)
+			pg_atomic_fetch_add_u32(&failures->count, 1);
+		place->dbid = MyDatabaseId;
+		place->serverid = current_owner.serverid;
+		place->since = now;
+	}
+	place->last = now;
+	place->refused = refused;
+	strlcpy(place->problem, problem, sizeof(place->problem));
+	strlcpy(place->remedy, remedy != NULL ? remedy : "", sizeof(place->remedy));
+	LWLockRelease(lock);
+}
+
+/*
+ * mongo_activity_note_success
+ *		Notes that a connection to the server was opened.  Never raises.
+ */
+void
+mongo_activity_note_success(Oid serverid)
+{
+	MongoServerFailure *place;
+
+	if (lock == NULL || pg_atomic_read_u32(&failures->count) == 0)
+		return;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find_failure(serverid);
+	if (place != NULL)
+	{
+		place->last = 0;
+		pg_atomic_fetch_sub_u32(&failures->count, 1);
+	}
+	LWLockRelease(lock);
+}
+
+/*
+ * mongo_server_failures
+ *		Returns copies of this database's failures, in the current memory context, and sets *count.
+ *		NULL without shared memory.
+ */
+MongoServerFailure *
+mongo_server_failures(int *count)
+{
+	MongoServerFailure *result;
+
+	*count = 0;
+	if (lock == NULL)
+		return NULL;
+	result = palloc(sizeof(failures->places));
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < MOST_FAILURES; i++)
+	{
+		if (failures->places[i].last != 0 && failures->places[i].dbid == MyDatabaseId)
+			result[(*count)++] = failures->places[i];
+	}
+	LWLockRelease(lock);
+	return result;
 }
 
 /* -------------------------------- connections -------------------------------- */

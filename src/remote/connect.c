@@ -728,6 +728,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user, bool once,
 
 	mongo_uri_create(options, transport, &connection->uri);
 	uri = connection->uri;
+	transport->replica_set = mongoc_uri_get_replica_set(uri);
 	connection->compresses = !bson_empty0(mongoc_uri_get_compressors(uri));
 	if (!connection->compresses)
 		mongo_uri_offer_compressors(uri);
@@ -745,6 +746,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user, bool once,
 								 waits ? selection_timeout(uri) : 0);
 	since = GetCurrentTimestamp();
 	select_and_connect(connection, uri, once);
+	mongo_activity_note_success(user->serverid);
 	prepare_read_preference(connection);
 	connection->connected_at = GetCurrentTimestamp();
 	connection->opening_ms = TimestampDifferenceMilliseconds(since, connection->connected_at);

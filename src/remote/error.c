@@ -294,6 +294,8 @@ static const struct
 	{"could not resolve", "Check the address of the foreign server."},
 	{"Failed to look up SRV", "Check the host name in the option uri of the foreign server."},
 	{"refused", "Check address and port of the foreign server, and that MongoDB is running there."},
+	{"belongs to replica set", "Set the option replica_set, or replicaSet in the option uri, to that name."},
+	{"belongs to no replica set", "Drop the option replica_set, or replicaSet in the option uri."},
 	{"No suitable servers", "Check address, port, replica_set and read_preference of the foreign server."},
 };
 
@@ -653,6 +655,7 @@ mongo_report_connection_error(const char *server_name,
 			hint = connection_hints[i].hint;
 	}
 
+	mongo_activity_note_failure(refused, text, hint);
 	ereport(ERROR,
 			(errcode(refused ? ERRCODE_INVALID_PASSWORD :
 					 invalid_reply ? ERRCODE_PROTOCOL_VIOLATION :

@@ -77,6 +77,24 @@ check_incoming(const MongoGuard *guard)
 		mongo_reply_check(message + BODY_OFFSET, guard->expected - BODY_OFFSET);
 }
 
+/* Notes that a server is not of the replica set that the options name, which libmongoc ignores. */
+static void
+check_replica_set(const MongoStream *stream, const MongoReply *hello)
+{
+	const char *wanted = stream->transport->replica_set;
+	bson_iter_t iter;
+	bool		is_hello = mongo_reply_find(hello, "maxWireVersion", &iter);
+	bool		has_set = mongo_reply_find(hello, "setName", &iter) && BSON_ITER_HOLDS_UTF8(&iter);
+	char		text[BSON_HOST_NAME_MAX + 200];
+
+	if (!is_hello || wanted == NULL || (has_set && strcmp(bson_iter_utf8(&iter, NULL), wanted) == 0))
+		return;
+	snprintf(text, sizeof(text), has_set ? "%s belongs to replica set \"%.100s\"" :
+			 "%s belongs to no replica set", stream->host_and_port,
+			 has_set ? bson_iter_utf8(&iter, NULL) : "");
+	mongo_transport_note_failure(stream->transport, text);
+}
+
 /* Reads until a reply is complete; returns 1 then, else the result of the failed read. */
 static ssize_t
 take_in(MongoGuard *guard, int32_t timeout_msec)
@@ -110,6 +128,7 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 			};
 			bson_iter_t code;
 
+			check_replica_set(guard->stream, &reply);
 			guard->stream->transport->reply_code =
 				mongo_reply_find(&reply, "code", &code) ? bson_iter_as_int64(&code) : 0;
 			guard->stream->guarded = guard->length = guard->expected;

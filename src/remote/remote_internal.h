@@ -69,6 +69,7 @@ typedef struct MongoTransport
 	MongoTcpOptions tcp;
 	bool		out_of_files;	/* no file descriptor was left for a stream */
 	char		failure[400];	/* why attempts to connect failed, or "" */
+	const char *replica_set;	/* to which the servers must belong, or NULL */
 	const char *violation;		/* what was wrong with a reply, or NULL */
 	TimestampTz enough_at;		/* when libmongoc's scan of members ends,
 								 * since one that suits has replied; DT_NOEND:

@@ -57,7 +57,7 @@ connection_fails('TLS to a server without', '08001', 'TLS|handshake|closed|socke
 connection_fails('no TLS to a server with', '08001', 'socket|closed|server', 4500, port => $tls->port);
 connection_fails('unknown certificate authority', '08001', 'TLS|certificate|handshake', 4500,
 	port => $tls->port, ssl => 'true', ca_file => "$certificates/other_ca.pem");
-connection_fails('no such replica set', '08001', 'server', 4500, port => $plain->port, replica_set => 'nosuch');
+connection_fails('no replica set', '08001', 'belongs to no replica set', 4500, port => $plain->port, replica_set => 'nosuch');
 
 # Without a password where one is needed, the connection is made but reading
 # is not allowed.

@@ -90,4 +90,9 @@ $node->safe_psql('postgres',
 	'CREATE FOREIGN TABLE near (id int, info text) SERVER by_member OPTIONS (database \'db\', collection \'points\')');
 is($session->ask('SELECT count(*) FROM near WHERE id <= 10'), '10', 'a member and replica_set');
 
+# Another set's name.
+create_server($node, 'misnamed', ($set->members)[0], replica_set => 'other', server_selection_timeout_ms => 1000);
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE misnamed (id int) SERVER misnamed');
+like(($node->psql('postgres', 'SELECT * FROM misnamed'))[2], qr/DETAIL:  .*127\.0\.0\.1:\d+ belongs to replica set "rs".*\nHINT:  Set the option replica_set/, 'the name of the set is told');
+
 done_testing();
