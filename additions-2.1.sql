@@ -21,7 +21,67 @@ SELECT t.ftrelid::pg_catalog.regclass AS relation, d.collection, d.learned_at, d
 	CASE WHEN pg_catalog.has_server_privilege(t.ftserver, 'USAGE') THEN d.indexes END AS indexes, d.round_trip_time,
 	d.bandwidth
 FROM mongo_fdw_statistics_data d JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) d.relid
-WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT');
+WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT') OR pg_catalog.pg_has_role('pg_monitor', 'USAGE');
+
+--
+-- What is wrong with the servers, and what to do
+--
+
+CREATE FUNCTION mongo_fdw_health_get(OUT serverid oid, OUT state text, OUT since timestamptz, OUT problem text,
+	OUT remedy text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION mongo_fdw_health_get() IS 'servers that cannot be connected to, for the view mongo_fdw_health';
+
+-- As without an argument, but no rows in place of an error if there is no shared memory.
+CREATE FUNCTION mongo_fdw_stat_connections_get(if_loaded boolean, OUT pid integer, OUT dbid oid, OUT serverid oid,
+	OUT userid oid, OUT host text, OUT state text, OUT state_change timestamptz, OUT connected_at timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION mongo_fdw_stat_connections_get(boolean) IS 'connections for the view mongo_fdw_health';
+
+CREATE VIEW mongo_fdw_health WITH (security_barrier) AS
+WITH connections AS (
+	SELECT f.srvname::pg_catalog.text AS object, f.srvoptions, c.pid, c.state, c.state_change
+	FROM mongo_fdw_stat_connections_get(true) c JOIN pg_catalog.pg_foreign_server f ON f.oid OPERATOR(pg_catalog.=) c.serverid
+		JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) c.dbid
+	WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+)
+SELECT coalesce(f.srvname::pg_catalog.text, 'mongo_fdw') AS object, h.state, h.since, h.problem, h.remedy
+FROM mongo_fdw_health_get() h LEFT JOIN pg_catalog.pg_foreign_server f ON f.oid OPERATOR(pg_catalog.=) h.serverid
+UNION ALL
+SELECT c.object, 'connecting', pg_catalog.min(c.state_change),
+	pg_catalog.format('%s sessions have waited for a connection for more than 10 seconds', pg_catalog.count(*)),
+	'Check the network and the load of MongoDB; connect_timeout_ms and server_selection_timeout_ms end the wait sooner.'
+FROM connections c
+WHERE c.state OPERATOR(pg_catalog.=) 'connecting'
+	AND c.state_change OPERATOR(pg_catalog.<) (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) '10 seconds'::pg_catalog.interval)
+GROUP BY c.object
+UNION ALL
+SELECT c.object, 'no free connection', NULL,
+	pg_catalog.format('all %s connections are open, and further sessions wait', pg_catalog.count(*)),
+	'Raise max_connections, or close idle connections sooner by idle_timeout or keep_connections.'
+FROM connections c CROSS JOIN LATERAL pg_catalog.pg_options_to_table(c.srvoptions) o
+WHERE o.option_name OPERATOR(pg_catalog.=) 'max_connections'
+GROUP BY c.object, o.option_value
+HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>=) NULLIF(o.option_value::pg_catalog.int8, 0)
+UNION ALL
+SELECT c.object, 'idle in transaction', pg_catalog.min(a.state_change),
+	pg_catalog.format('%s sessions keep a MongoDB transaction open for more than a minute; pid %s', pg_catalog.count(*),
+		pg_catalog.string_agg(c.pid::pg_catalog.text, ', ' ORDER BY c.pid)),
+	'End them, or set idle_in_transaction_session_timeout: MongoDB ends transactions after 60 seconds by default.'
+FROM connections c JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) c.pid
+WHERE c.state OPERATOR(pg_catalog.=) 'in transaction' AND a.state OPERATOR(pg_catalog.=) 'idle in transaction'
+	AND a.state_change OPERATOR(pg_catalog.<) (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) '1 minute'::pg_catalog.interval)
+GROUP BY c.object;
+
+GRANT SELECT ON mongo_fdw_health TO PUBLIC;
+
+COMMENT ON VIEW mongo_fdw_health IS 'what is wrong with servers, and what to do';
 
 --
 -- What to change after another mongo_fdw: a row for each finding, with the statement that mends it

@@ -276,9 +276,12 @@ SELECT g."group", 'losing changes', NULL, 'more than half of what MongoDB''s opl
 FROM groups g
 WHERE g.oplog_left < g.lag
 UNION ALL
-SELECT e.local_table::text, 'documents without a row', min(e.noted_at), count(*) || ' documents have no row here', 'SELECT * FROM mongo_sync.errors'
-FROM mongo_sync.errors e
-GROUP BY e.local_table;
+SELECT m.local_table::regclass::text, 'documents without a row', min(u.noted_at), count(*) || ' documents have no row here', 'SELECT * FROM mongo_sync.errors'
+FROM mongo_sync.unfit u JOIN mongo_sync.members m ON m.target = u.target
+	JOIN mongo_sync.active_groups g ON g.id = m.group_id
+	JOIN pg_class t ON t.oid = m.local_table
+WHERE pg_has_role(t.relowner, 'USAGE') OR pg_has_role('pg_monitor', 'USAGE')
+GROUP BY m.local_table;
 
 GRANT SELECT ON mongo_sync.status, mongo_sync.errors, mongo_sync.health TO PUBLIC;
 

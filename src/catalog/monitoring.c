@@ -10,6 +10,7 @@
 #include "catalog_internal.h"
 
 #include "catalog/pg_authid.h"
+#include "catalog/pg_foreign_server.h"
 #include "catalog/pg_user_mapping.h"
 #include "fmgr.h"
 #include "foreign/foreign.h"
@@ -25,6 +26,7 @@ PG_FUNCTION_INFO_V1(mongo_fdw_get_connections);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_connections_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_disconnect);
 PG_FUNCTION_INFO_V1(mongo_fdw_disconnect_all);
+PG_FUNCTION_INFO_V1(mongo_fdw_health_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_reset);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_reset);
@@ -122,14 +124,19 @@ may_see(Oid userid)
 /*
  * mongo_fdw_stat_connections_get
  *		Returns a row for each connection of any session that the caller may see.
+ *
+ * Raises 55000 without shared memory, unless it has an argument.
  */
 Datum
 mongo_fdw_stat_connections_get(PG_FUNCTION_ARGS)
 {
 	int			count;
-	MongoSharedConnection *shown = mongo_shared_connections(&count);
+	MongoSharedConnection *shown;
 
 	InitMaterializedSRF(fcinfo, 0);
+	if (PG_NARGS() > 0 && !mongo_is_preloaded)
+		return (Datum) 0;
+	shown = mongo_shared_connections(&count);
 	for (int i = 0; i < count; i++)
 	{
 		const MongoSharedConnection *row = &shown[i];
@@ -148,6 +155,49 @@ mongo_fdw_stat_connections_get(PG_FUNCTION_ARGS)
 		nulls[7] = row->connected_at == 0;
 		if (may_see(row->userid))
 			put_view_row(fcinfo, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* Adds a row to mongo_fdw_health; 'serverid' may be InvalidOid, and 'since' 0. */
+static void
+put_problem(FunctionCallInfo fcinfo, Oid serverid, const char *state, TimestampTz since,
+			const char *problem, const char *remedy)
+{
+	bool		nulls[] = {!OidIsValid(serverid), false, since == 0, false, false};
+	Datum		values[] = {
+		ObjectIdGetDatum(serverid), CStringGetTextDatum(state), TimestampTzGetDatum(since),
+		CStringGetTextDatum(problem), CStringGetTextDatum(remedy)
+	};
+
+	put_view_row(fcinfo, values, nulls);
+}
+
+/*
+ * mongo_fdw_health_get
+ *		Returns a row for each server to which the last attempt to connect has failed, and which
+ *		the caller may use or monitor; one without a server if there is no shared memory.
+ */
+Datum
+mongo_fdw_health_get(PG_FUNCTION_ARGS)
+{
+	int			count;
+	const MongoServerFailure *failures = mongo_server_failures(&count);
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (failures == NULL)
+		put_problem(fcinfo, InvalidOid, "not monitored", 0, "the library is not in shared_preload_libraries",
+					"Add mongo_fdw to shared_preload_libraries, and restart PostgreSQL.");
+	for (int i = 0; i < count; i++)
+	{
+		const MongoServerFailure *row = &failures[i];
+
+		if (GetForeignServerExtended(row->serverid, FSV_MISSING_OK) != NULL &&
+			(has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
+			 object_aclcheck(ForeignServerRelationId, row->serverid, GetUserId(), ACL_USAGE) == ACLCHECK_OK))
+			put_problem(fcinfo, row->serverid, row->refused ? "login refused" : "unreachable", row->since,
+						psprintf("%s; last tried at %s", row->problem, timestamptz_to_str(row->last)),
+						row->remedy[0] != '\0' ? row->remedy : "See docs/troubleshooting.md for the message.");
 	}
 	return (Datum) 0;
 }

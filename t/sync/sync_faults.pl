@@ -103,6 +103,8 @@ mongo("{\"insert\": \"k\", \"documents\": [{\"_id\": null, \"a\": 5}, {\"_id\": 
 synchronize('k');
 is(sql('SELECT count(*) FROM k'), 2, 'documents that can have no row have none');
 is(sql('SELECT count(*), bool_or(id = \'null\'), bool_or(id = \'7\'), bool_or(id = \'"misfit"\') FROM mongo_sync.unfit'), '4|t|t|t', 'and are noted');
+is(sql(q{CREATE ROLE watcher IN ROLE pg_monitor; SET ROLE watcher; SELECT problem FROM mongo_sync.health WHERE state = 'documents without a row'; RESET ROLE}),
+	'4 documents have no row here', 'of which pg_monitor sees the number');
 mongo('{"update": "k", "updates": [{"q": {"a": 6}, "u": {"$inc": {"b": 1}}}, {"q": {"_id": 7}, "u": {"$inc": {"b": 1}}}, {"q": {"_id": "misfit"}, "u": {"$set": {"a": 8}}}]}');
 synchronize('k');
 is(sql('SELECT count(*) FROM mongo_sync.unfit'), 3, 'once, and not when they fit');
