@@ -2,6 +2,7 @@
 #
 # With PostgreSQL and its headers at hand, the PGXS goals work as everywhere:
 #	make, make install, make installcheck, make clean
+# "make help" lists all goals.
 # From a clean clone on Debian 12 the laboratory goals set up everything
 # themselves, in .lab/:
 #	make demo, make test, make check, make lint, make indent, make sanitize, make faults,
@@ -17,15 +18,39 @@ ifeq ($(origin SECONDS),environment)
 SECONDS =
 endif
 
-LAB_GOALS = demo test check lint indent sanitize faults valgrind soak moment suites smith sysbench lab lab-stop lab-clean bench \
+LAB_GOALS = help demo test check lint indent sanitize faults valgrind soak moment suites smith sysbench datasets lab lab-stop lab-clean bench \
 	matrix packages roots-clean dist
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
 
 .PHONY: $(LAB_GOALS)
 
-demo test check lint indent sanitize faults valgrind suites smith sysbench lab matrix packages:
+demo test check lint indent sanitize faults valgrind suites smith sysbench datasets lab matrix packages:
 	@bash scripts/$@.sh
+
+define HELP
+With PostgreSQL, its headers and libmongoc (PG_CONFIG= names another pg_config):
+  make                builds the extension
+  make install        installs it
+
+On Debian 12, as root or with sudo; all but Debian packages stays below .lab/:
+  make demo           shows the main features in psql
+  make lab            starts PostgreSQL and MongoDB with a sample, and keeps them
+  make lab-stop       stops them; make lab-clean removes them, too
+  make test           runs all tests; TESTS="lint sql/scans.sql t/catalog/import.pl" some
+  make check          runs sql/ and a test of each subject, in about five minutes
+  make lint           checks the source; make indent lays it out
+  make bench          measures; SCALE=0.1 with a tenth of the documents, ONLY=name one part
+  make sanitize, valgrind, faults, soak, moment, suites, smith, sysbench, datasets
+                      look for rare faults, as docs/internals/testing.md says
+
+As root, in .lab.roots/:
+  make matrix         tests with other versions of PostgreSQL and MongoDB
+  make packages       builds packages
+endef
+
+help:
+	$(info $(HELP))@:
 
 # SCALE=0.1 for a tenth of the documents, ROUNDS=, SECONDS= a round, ONLY=name
 bench:
