@@ -219,6 +219,9 @@ static const EvaluationRule evaluation_rules[] =
 	{"on a time-series collection", ERRCODE_FEATURE_NOT_SUPPORTED, TIME_SERIES_HINT},
 	{"running with 'notablescan'", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 	"MongoDB's parameter notablescan allows only queries that an index serves. Create an index, or add a condition on an indexed field."},
+	{"resume token", ERRCODE_INVALID_PARAMETER_VALUE, TOKEN_HINT},
+	{"KeyString format error", ERRCODE_INVALID_PARAMETER_VALUE, TOKEN_HINT},
+	{"past end of buffer", ERRCODE_INVALID_PARAMETER_VALUE, TOKEN_HINT},
 	{"levels of nesting", .sqlstate = ERRCODE_STATEMENT_TOO_COMPLEX},
 	{"unrecognized time zone identifier", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 };
