@@ -161,6 +161,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mongo", required=True)
     parser.add_argument("--data", required=True)
+    parser.add_argument("--only", default="", help="names of sets, separated by commas")
     options = parser.parse_args()
     client = pymongo.MongoClient(options.mongo)
     database = Database(options.mongo)
@@ -168,7 +169,7 @@ def main():
     sums = {}
     for name, collection, found in collections(options.data):
         documents = [each for each in map(storable, found) if len(bson.encode(each)) < LARGEST]
-        if not documents:
+        if not documents or (options.only and name not in options.only.split(",")):
             continue
         client[f"sets_{name}"].drop_collection(collection)
         client[f"sets_{name}"][collection].insert_many([dict(each) for each in documents])

@@ -470,6 +470,9 @@ scalar_type(const SampledField *field, uint32 held, ImportMisfits *misfits)
 
 		if (((seen | held) & ~type_rows[i].holds) == 0)
 			return i;
+		/* numbers that the sample may have missed count, too */
+		if ((seen & BIT(INT64) & ~type_rows[i].holds) != 0)
+			fitting &= ~BIT(INT32);
 		if ((seen & IMPORT_WIDE & ~type_rows[i].holds) != 0)
 			fitting &= ~BIT(INT64);
 		count = number_of_values(field, fitting);
