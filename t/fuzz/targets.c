@@ -333,7 +333,7 @@ fuzz_option(const uint8_t *data, size_t size)
 	MongoConnectionOptions options = {.server_name = "fuzz", .keep_connections = true};
 	const MongoOption *option = mongo_find_option("path", ON_COLUMN);
 	const char *path;
-	mongoc_uri_t *uri = NULL;
+	static mongoc_uri_t *uri;	/* known after an error, too */
 	MongoTransport transport = {0};
 
 	if (size < 1 || !is_text(data + 1, size - 1))
@@ -346,10 +346,18 @@ fuzz_option(const uint8_t *data, size_t size)
 	}
 	option = mongo_find_option("uri", ON_SERVER);
 	option->check(option, options.uri);
-	mongo_uri_create(&options, &transport, &uri);
-	fuzz_check(mongoc_uri_get_username(uri) == NULL && mongoc_uri_get_password(uri) == NULL,
-			   "a URI that is accepted has no credentials");
-	mongoc_uri_destroy(uri);
+	uri = NULL;
+	PG_TRY();
+	{
+		mongo_uri_create(&options, &transport, &uri);
+		fuzz_check(mongoc_uri_get_username(uri) == NULL && mongoc_uri_get_password(uri) == NULL,
+				   "a URI that is accepted has no credentials");
+	}
+	PG_FINALLY();
+	{
+		mongoc_uri_destroy(uri);
+	}
+	PG_END_TRY();
 }
 
 /* --- patterns of LIKE and "~" ------------------------------------------ */
