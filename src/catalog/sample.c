@@ -17,8 +17,8 @@
  * mongo_sample_open
  *		Opens a cursor over a table's documents, or over the rows that its stages produce.
  *
- * It returns 'size' of them, at random or else those from number 'from' by their _id, or all if that
- * is 0; passed through 'last_stage' unless that is NULL.  'usage' may be NULL.
+ * It returns 'size' of them, at random or else those from number 'from' by their _id; all if 'size'
+ * is 0.  They pass through 'last_stage' unless that is NULL.  'usage' may be NULL.
  */
 MongoCursor *
 mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size, int64 from,
