@@ -426,7 +426,7 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 		/* a user mapping's, of which its DDL cannot warn */
 		if (options->pem_file != NULL)
 			ereport(WARNING,
-					(errmsg("option \"pem_file\" has no effect"),
+					(errmsg("option \"%s\" has no effect", "pem_file"),
 					 errdetail("The connection to server \"%s\" is not encrypted, as its option \"ssl\" or \"uri\" demands.",
 							   options->server_name),
 					 errhint("Set the option \"ssl\" to true.")));

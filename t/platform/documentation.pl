@@ -217,7 +217,8 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 			}
 		}
 
-		my @found = $code =~ /((?:\b(?:errmsg|errdetail|elog)\s*\(\s*(?:\w+,\s*)?)?)($string(?:\s*$string)*)/g;
+		# bson_set_error(): a DETAIL
+		my @found = $code =~ /((?:\b(?:errmsg|errdetail|elog)\s*\(\s*(?:\w+,\s*)?|\bbson_set_error\s*\([^";]*)?)($string(?:\s*$string)*)/g;
 		while (my ($before, $literal) = splice @found, 0, 2)
 		{
 			$literal = text($literal);
