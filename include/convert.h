@@ -278,7 +278,6 @@ extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 /* A column to fill, and the location of its field. */
 typedef struct MongoColumn
 {
-	int			index;			/* into values[] and isnull[], from 0 */
 	const char *name;			/* the column's name, for messages */
 	const char *path;			/* dotted path into the document, in UTF-8;
 								 * "__doc" and "__mismatch": NULL */
@@ -288,12 +287,17 @@ typedef struct MongoColumn
 								 * MongoDB returns; NULL: it is that one */
 	const char *field;			/* a group's value: the field that messages
 								 * name; NULL if the row is a document */
+	int			index;			/* into values[] and isnull[], from 0 */
 	Oid			typid;
 	int32		typmod;
+	int			count;			/* for an average, which is read as a sum:
+								 * index of the count, after the tuple's
+								 * attributes; else 0 */
 	bson_type_t bson_type;		/* option bson_type */
 	MongoTypeMismatch type_mismatch;
 	bool		of_token;		/* a text made of a change stream's resume
 								 * token; the column's name selects which */
+	bool		zero_if_empty;	/* a group's: 0, not NULL, over no rows */
 } MongoColumn;
 
 /* Built once per scan, used for every document. */
@@ -310,8 +314,8 @@ typedef enum MongoDeferral
 } MongoDeferral;
 
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context, const char *database,
-												 const char *collection, const MongoColumn *columns,
-												 int ncolumns, bool canonical_json);
+												 const char *collection, const List *columns,
+												 bool canonical_json);
 extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what,
 										   const Bitmapset *needed);
 extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);

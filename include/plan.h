@@ -72,24 +72,6 @@ extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
  *-------------------------------------------------------------------------
  */
 
-/* A column of the scan's tuple, and the path it is read from. */
-typedef struct MongoScanColumn
-{
-	const char *name;
-	const char *path;			/* NULL: the whole document */
-	const char *collection;		/* NULL: the plan's */
-	const char *prefix;			/* path of its document; NULL: the whole one */
-	int			index;			/* in the scan tuple, from 0 */
-	Oid			type;			/* InvalidOid: that of the tuple's attribute */
-	int32		typmod;
-	int			count;			/* for an average, which is read as a sum:
-								 * index of the count, after the tuple's
-								 * attributes; else 0 */
-	bson_type_t bson_type;		/* as in MongoColumn */
-	MongoTypeMismatch type_mismatch;
-	bool		zero_if_empty;	/* 0, not NULL, over no rows */
-} MongoScanColumn;
-
 /* A key by which rows of an outer and an inner side are hashed. */
 typedef struct MongoHashKey
 {
@@ -154,7 +136,7 @@ typedef struct MongoScanPlan
 	const char *comment;		/* the table's own option, or NULL */
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; or NULL */
 	const char *split_field;	/* whose ranges processes share; or NULL */
-	List	   *columns;		/* MongoScanColumn *, in order of index */
+	List	   *columns;		/* MongoColumn *, in order of index */
 	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan, or NIL */
 	List	   *local_columns;	/* for each column of the second plan, its
 								 * index in the scan's tuple, or -1 */

@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "options.h"
+#include "convert.h"
 #include "catalog.h"
 
 #include "access/stratnum.h"
@@ -108,6 +109,7 @@ extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
 extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum);
+extern MongoColumn *mongo_table_column(Relation table, AttrNumber attnum);
 extern bool mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped);
 extern MongoTypeMismatch mongo_column_mismatch(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_unused_field(MongoColumns *columns, const char *name);

@@ -202,8 +202,7 @@ open_sample(Sample *sample)
 	Relation	relation = sample->relation;
 	const MongoTableOptions *options = sample->options;
 	int			natts = RelationGetDescr(relation)->natts;
-	int			ncolumns;
-	MongoColumn *wanted = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL, &ncolumns);
+	List	   *wanted = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL);
 	MongoColumns *columns = mongo_columns_create(CurrentMemoryContext, RelationGetRelid(relation),
 												 1, natts);
 	List	   *attributes = NIL;
@@ -211,13 +210,13 @@ open_sample(Sample *sample)
 	bson_iter_t projection;
 	const bson_t *project = NULL;
 
-	for (int i = 0; i < ncolumns; i++)
+	foreach_ptr(const MongoColumn, column, wanted)
 	{
-		attributes = lappend_int(attributes, wanted[i].index + 1);
-		sample->unseen = bms_add_member(sample->unseen, wanted[i].index + 1);
+		attributes = lappend_int(attributes, column->index + 1);
+		sample->unseen = bms_add_member(sample->unseen, column->index + 1);
 	}
 	sample->decoder = mongo_row_decoder_create(CurrentMemoryContext, options->database,
-											   options->collection, wanted, ncolumns,
+											   options->collection, wanted,
 											   options->canonical_json);
 	sample->values = palloc0(sizeof(Datum) * natts);
 	sample->isnull = palloc0(sizeof(bool) * natts);
@@ -244,16 +243,15 @@ warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *at
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	FieldSample *sample = mongo_field_sample_create(false, 0);
-	int			ncolumns;
-	MongoColumn *columns = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL, &ncolumns);
+	List	   *columns = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL);
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
 
-	for (int i = 0; i < ncolumns; i++)
+	foreach_ptr(const MongoColumn, column, columns)
 	{
-		if (columns[i].path != NULL)
-			(void) mongo_field_sample_find(sample, columns[i].path, true);
+		if (column->path != NULL)
+			(void) mongo_field_sample_find(sample, column->path, true);
 	}
 	cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, SAMPLE_AT_RANDOM, NULL, 0, NULL);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
@@ -263,14 +261,14 @@ warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *at
 	}
 	mongo_cursor_close(cursor);
 
-	for (int i = 0; i < ncolumns; i++)
+	foreach_ptr(const MongoColumn, column, columns)
 	{
-		const char *path = columns[i].path;
+		const char *path = column->path;
 		double		counts[MONGO_TYPE_COUNT];
 		uint32		types;
 		const char *meant;
 
-		if (path == NULL || !bms_is_member(columns[i].index + 1, attributes) ||
+		if (path == NULL || !bms_is_member(column->index + 1, attributes) ||
 			mongo_sampled_field_counts(mongo_field_sample_find(sample, path, false), counts, &types) > 0)
 			continue;
 		meant = mongo_nearest_field(sample, path);
@@ -279,7 +277,7 @@ warn_of_missing_fields(Relation relation, UserMapping *user, const Bitmapset *at
 					(errmsg("no sampled document of collection \"%s.%s\" has the field \"%s\"",
 							options->database, options->collection, mongo_from_utf8(path)),
 					 errhint("Perhaps column \"%s\" should read the field \"%s\": set its option path.",
-							 columns[i].name, meant)));
+							 column->name, meant)));
 	}
 }
 

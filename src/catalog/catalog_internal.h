@@ -66,8 +66,7 @@ extern MongoCursor *mongo_sample_open(UserMapping *user, const MongoTableOptions
 /* for 'from' */
 #define SAMPLE_AT_RANDOM	(-1)
 
-extern MongoColumn *mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch,
-										 int *ncolumns);
+extern List *mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch);
 extern double mongo_count_at(const bson_iter_t *iter, double most);
 extern double mongo_fetch_row_count(UserMapping *user, const MongoTableOptions *options);
 

@@ -104,16 +104,15 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 static void
 list_columns(Check *check)
 {
-	int			ncolumns;
-	MongoColumn *columns = mongo_sample_columns(check->relation, MONGO_TYPE_MISMATCH_ERROR, &ncolumns);
+	List	   *columns = mongo_sample_columns(check->relation, MONGO_TYPE_MISMATCH_ERROR);
 
-	check->columns = palloc0(sizeof(CheckedColumn) * Max(ncolumns, 1));
-	for (int i = 0; i < ncolumns; i++)
+	check->columns = palloc0(sizeof(CheckedColumn) * Max(list_length(columns), 1));
+	foreach_ptr(const MongoColumn, column, columns)
 	{
-		if (columns[i].path == NULL)
+		if (column->path == NULL)
 			check->whole_document = true;
 		else
-			check->columns[check->ncolumns++].column = columns[i];
+			check->columns[check->ncolumns++].column = *column;
 	}
 }
 
@@ -121,13 +120,13 @@ list_columns(Check *check)
 static MongoRowDecoder *
 create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 {
-	MongoColumn *wanted = palloc(sizeof(MongoColumn) * Max(ncolumns, 1));
+	List	   *wanted = NIL;
 	MongoRowDecoder *decoder;
 
 	for (int i = 0; i < ncolumns; i++)
-		wanted[i] = columns[i].column;
+		wanted = lappend(wanted, unconstify(MongoColumn *, &columns[i].column));
 	decoder = mongo_row_decoder_create(check->context, check->options->database,
-									   check->options->collection, wanted, ncolumns,
+									   check->options->collection, wanted,
 									   check->options->canonical_json);
 	mongo_row_decoder_defer_errors(decoder, MONGO_DEFER_MISMATCHES, NULL);
 	return decoder;

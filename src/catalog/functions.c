@@ -244,7 +244,7 @@ jsonb_decoder(MemoryContext context, const char *database, const char *collectio
 	};
 
 	return mongo_row_decoder_create(context, database, collection,
-									&whole_document, 1, false);
+									list_make1(&whole_document), false);
 }
 
 /* ------------------------------ mongo_command ------------------------------ */

@@ -61,30 +61,20 @@ mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size,
  *
  * Their indexes are attribute numbers - 1.
  */
-MongoColumn *
-mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch, int *ncolumns)
+List *
+mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch)
 {
-	TupleDesc	descriptor = RelationGetDescr(relation);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));
+	List	   *columns = NIL;
 
-	*ncolumns = 0;
-	for (int i = 0; i < descriptor->natts; i++)
+	for (AttrNumber attnum = 1; attnum <= RelationGetDescr(relation)->natts; attnum++)
 	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		const MongoColumnOptions *options;
+		MongoColumn *column;
 
-		if (attribute->attisdropped)
+		if (TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attisdropped)
 			continue;
-		options = mongo_column_options(RelationGetRelid(relation), attribute->attnum);
-		columns[(*ncolumns)++] = (MongoColumn) {
-			.index = i,
-			.name = pstrdup(NameStr(attribute->attname)),
-			.path = mongo_is_pseudo_column(NameStr(attribute->attname)) ? NULL : options->path,
-			.type_mismatch = type_mismatch,
-			.bson_type = options->bson_type,
-			.typid = attribute->atttypid,
-			.typmod = attribute->atttypmod
-		};
+		column = mongo_table_column(relation, attnum);
+		column->type_mismatch = type_mismatch;
+		columns = lappend(columns, column);
 	}
 	return columns;
 }

@@ -248,8 +248,8 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 
 /*
  * mongo_row_decoder_create
- *		Returns a decoder that reads columns from documents of a collection, allocated in 'context'
- *		together with copies of the names.
+ *		Returns a decoder that reads columns (MongoColumn *) from documents of a collection,
+ *		allocated in 'context' together with copies of the names.
  *
  * Two columns may share a path, and one path may contain another ("a" and "a.b").  Raises 0A000 for
  * a type that has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, for
@@ -258,22 +258,23 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
  */
 MongoRowDecoder *
 mongo_row_decoder_create(MemoryContext context, const char *database, const char *collection,
-						 const MongoColumn *columns, int ncolumns, bool canonical_json)
+						 const List *columns, bool canonical_json)
 {
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	MongoRowDecoder *decoder = palloc0(sizeof(MongoRowDecoder));
+	int			i = 0;
 
 	decoder->context = context;
 	decoder->database = pstrdup(database);
 	decoder->namespace = psprintf("%s.%s", database, collection);
 	decoder->canonical_json = canonical_json;
-	decoder->ncolumns = ncolumns;
-	decoder->indexes = palloc(Max(ncolumns, 1) * sizeof(int));
+	decoder->ncolumns = list_length(columns);
+	decoder->indexes = palloc(Max(decoder->ncolumns, 1) * sizeof(int));
 	decoder->root = palloc0(sizeof(PathNode));
-	for (int i = 0; i < ncolumns; i++)
+	foreach_ptr(const MongoColumn, column, columns)
 	{
-		decoder->indexes[i] = columns[i].index;
-		add_decoded_column(decoder, &columns[i]);
+		decoder->indexes[i++] = column->index;
+		add_decoded_column(decoder, column);
 	}
 	MemoryContextSwitchTo(caller);
 	return decoder;

@@ -17,7 +17,7 @@
 
 struct MongoFinalizer
 {
-	List	   *columns;		/* MongoScanColumn * */
+	List	   *columns;		/* MongoColumn * */
 	int			natts;
 	Datum	   *values;			/* of the tuple, then of the counts */
 	bool	   *isnull;
@@ -36,7 +36,7 @@ mongo_finalizer_create(const MongoScanPlan *plan, int natts)
 	ListCell   *cell;
 
 	foreach(cell, plan->columns)
-		size = Max(size, ((MongoScanColumn *) lfirst(cell))->count + 1);
+		size = Max(size, ((MongoColumn *) lfirst(cell))->count + 1);
 	if (size == natts)
 		return NULL;
 
@@ -61,7 +61,7 @@ mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder, const ui
 	memcpy(values, finalizer->values, sizeof(Datum) * finalizer->natts);
 	memcpy(isnull, finalizer->isnull, sizeof(bool) * finalizer->natts);
 
-	foreach_ptr(const MongoScanColumn, column, finalizer->columns)
+	foreach_ptr(const MongoColumn, column, finalizer->columns)
 	{
 		Datum		sum;
 		int64		count;
@@ -74,7 +74,7 @@ mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder, const ui
 		isnull[column->index] = count == 0;
 		if (isnull[column->index])
 			continue;
-		if (column->type == INT8OID)
+		if (column->typid == INT8OID)
 			sum = NumericGetDatum(int64_to_numeric(DatumGetInt64(sum)));
 		values[column->index] = DirectFunctionCall2(numeric_div, sum,
 													NumericGetDatum(int64_to_numeric(count)));

@@ -21,42 +21,6 @@
 /* Milliseconds; MongoDB closes a cursor after ten minutes without a getMore. */
 #define LONGEST_PAUSE		(5 * 60 * 1000)
 
-static MongoRowDecoder *
-create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
-{
-	int			ncolumns = list_length(plan->columns);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(ncolumns, 1));
-
-	for (int i = 0; i < ncolumns; i++)
-	{
-		MongoScanColumn *column = list_nth(plan->columns, i);
-		Form_pg_attribute attribute;
-
-		columns[i].index = column->index;
-		columns[i].name = column->name;
-		columns[i].path = column->path;
-		columns[i].collection = column->collection;
-		columns[i].prefix = column->prefix;
-		columns[i].bson_type = column->bson_type;
-		columns[i].type_mismatch = column->type_mismatch;
-		columns[i].of_token = plan->is_stream && (strcmp(column->name, MONGO_TOKEN_COLUMN) == 0 ||
-												  strcmp(column->name, MONGO_CLUSTER_TIME_COLUMN) == 0);
-		columns[i].field = plan->is_grouped ? column->name : NULL;
-		if (OidIsValid(column->type))
-		{
-			columns[i].typid = column->type;
-			columns[i].typmod = column->typmod;
-			continue;
-		}
-		attribute = TupleDescAttr(tuple, column->index);
-		columns[i].typid = attribute->atttypid;
-		columns[i].typmod = attribute->atttypmod;
-	}
-	return mongo_row_decoder_create(CurrentMemoryContext, plan->database,
-									plan->collection, columns, ncolumns,
-									plan->canonical_json);
-}
-
 /*
  * mongo_scan_user_mapping
  *		Returns the user mapping that the scan uses, palloc'd.
@@ -151,7 +115,9 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
 	state->keeps_results = may_repeat(node, eflags);
-	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
+	state->decoder = mongo_row_decoder_create(CurrentMemoryContext, state->plan->database,
+											  state->plan->collection, state->plan->columns,
+											  state->plan->canonical_json);
 	state->finalizer = mongo_finalizer_create(state->plan,
 											  slot->tts_tupleDescriptor->natts);
 	mongo_scan_defer_errors(node);

@@ -341,34 +341,14 @@ seen_columns(const MongoModifyState *state, EState *estate, const ModifyTable *p
 MongoRowDecoder *
 mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes)
 {
-	Oid			relid = RelationGetRelid(relation);
-	const MongoTableOptions *options = mongo_table_options(relid);
-	int			count = list_length(attributes);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(count, 1));
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	List	   *columns = NIL;
 	ListCell   *cell;
 
 	foreach(cell, attributes)
-	{
-		MongoColumn *column = &columns[foreach_current_index(cell)];
-		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation),
-													lfirst_int(cell) - 1);
-
-		column->index = attribute->attnum - 1;
-		column->name = NameStr(attribute->attname);
-		column->typid = attribute->atttypid;
-		column->typmod = attribute->atttypmod;
-		if (!mongo_is_pseudo_column(column->name))
-		{
-			const MongoColumnOptions *column_options = mongo_column_options(relid,
-																			attribute->attnum);
-
-			column->path = column_options->path;
-			column->bson_type = column_options->bson_type;
-			column->type_mismatch = column_options->type_mismatch;
-		}
-	}
+		columns = lappend(columns, mongo_table_column(relation, lfirst_int(cell)));
 	return mongo_row_decoder_create(context, options->database, options->collection, columns,
-									count, options->canonical_json);
+									options->canonical_json);
 }
 
 /* Begins an INSERT, a COPY, or the insertion of rows moved to a partition. */

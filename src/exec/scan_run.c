@@ -415,7 +415,7 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 
 	state->run.any_document = true;
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	foreach_ptr(MongoScanColumn, column, state->plan->columns)
+	foreach_ptr(MongoColumn, column, state->plan->columns)
 	{
 		if (!column->zero_if_empty)
 			continue;

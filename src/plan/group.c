@@ -452,13 +452,13 @@ differs_in_documents(const MongoGroup *group)
 }
 
 /* Returns a column that reads a field of the documents that the stages return. */
-static MongoScanColumn *
+static MongoColumn *
 output_column(const char *path, Oid type, int32 typmod)
 {
-	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+	MongoColumn *column = palloc0(sizeof(MongoColumn));
 
 	column->path = path;
-	column->type = type;
+	column->typid = type;
 	column->typmod = typmod;
 	return column;
 }

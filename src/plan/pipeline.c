@@ -716,7 +716,7 @@ void
 mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *plan, ForeignScan *scan)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+	MongoColumn *column = palloc0(sizeof(MongoColumn));
 	Relation	table = table_open(relation->relid, NoLock);
 	List	   *tlist = NIL;
 
@@ -736,7 +736,7 @@ mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *plan, ForeignSc
 	column->index = baserel->max_attr;
 	column->name = "mongo_score";
 	column->path = relation->score_field;
-	column->type = FLOAT8OID;
+	column->typid = FLOAT8OID;
 	column->typmod = -1;
 	plan->columns = lappend(plan->columns, column);
 }

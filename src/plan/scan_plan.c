@@ -93,7 +93,7 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * Returns the paths, char *, to fetch for these columns (MongoScanColumn); NIL if the whole
+ * Returns the paths, char *, to fetch for these columns (MongoColumn); NIL if the whole
  * document is needed.
  *
  * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are enough:
@@ -117,7 +117,7 @@ read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **na
 		foreach(cell, baserel->baserestrictinfo)
 			note_reading((Node *) lfirst_node(RestrictInfo, cell)->clause, &reading);
 	}
-	foreach_ptr(const MongoScanColumn, column, columns)
+	foreach_ptr(const MongoColumn, column, columns)
 	{
 		int			attribute = column->index + 1;
 
@@ -265,19 +265,20 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 	table = table_open(relation->relid, NoLock);
 	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
-		MongoScanColumn *column;
+		MongoColumn *column;
 
 		if (TupleDescAttr(RelationGetDescr(table), attnum - 1)->attisdropped ||
 			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) &&
 			 !((shows || relation->skips_locally) &&
 			   mongo_decides_fit(relation->columns, attnum, !shows))))
 			continue;
-		column = palloc0(sizeof(MongoScanColumn));
-		column->index = attnum - 1;
-		column->name = mongo_column_name(relation->columns, attnum);
+		column = mongo_table_column(table, attnum);
+		/* checks that the options suit the type */
 		column->path = mongo_column_path(relation->columns, attnum);
-		column->bson_type = mongo_column_bson_type(relation->columns, attnum);
 		column->type_mismatch = mongo_column_mismatch(relation->columns, attnum);
+		column->of_token = relation->options->change_stream != NULL &&
+			(strcmp(column->name, MONGO_TOKEN_COLUMN) == 0 ||
+			 strcmp(column->name, MONGO_CLUSTER_TIME_COLUMN) == 0);
 		result = lappend(result, column);
 	}
 	table_close(table, NoLock);
@@ -302,7 +303,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 		return true;
 	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
 
-	foreach_ptr(const MongoScanColumn, column, columns)
+	foreach_ptr(const MongoColumn, column, columns)
 	{
 		int32		width;
 
@@ -510,7 +511,7 @@ field_columns(MongoColumns *columns, List *scan_tlist)
 	foreach(cell, scan_tlist)
 	{
 		Var		   *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
-		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+		MongoColumn *column = palloc0(sizeof(MongoColumn));
 		MongoField	field;
 
 		if (!mongo_field_of_node(columns, (Node *) var, &field))
@@ -518,6 +519,8 @@ field_columns(MongoColumns *columns, List *scan_tlist)
 		column->index = foreach_current_index(cell);
 		column->name = mongo_column_name(field.columns, var->varattno);
 		column->path = field.path;
+		column->typid = var->vartype;
+		column->typmod = var->vartypmod;
 		column->bson_type = field.bson_type;
 		column->type_mismatch = field.type_mismatch;
 		if (field.columns->prefix != NULL)
@@ -536,7 +539,7 @@ paths_wanted(List *columns)
 {
 	List	   *paths = NIL;
 
-	foreach_ptr(const MongoScanColumn, column, columns)
+	foreach_ptr(const MongoColumn, column, columns)
 	{
 		paths = lappend(paths, (char *) column->path);
 		if (column->prefix != NULL)
@@ -547,17 +550,17 @@ paths_wanted(List *columns)
 
 /* Names a key or an aggregate in messages after the one field that it is computed from. */
 static void
-name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *column)
+name_column(PlannerInfo *root, const MongoOutput *output, MongoColumn *column)
 {
 	List	   *vars = pull_var_clause((Node *) output->expression, PVC_RECURSE_AGGREGATES);
 	const Var  *var = vars == NIL ? NULL : linitial_node(Var, vars);
 	Oid			relid;
 
-	column->name = output->column->path;
+	column->name = column->field = output->column->path;
 	if (list_length(vars) != 1 || var->varattno <= 0)
 		return;
 	relid = planner_rt_fetch(var->varno, root)->relid;
-	column->name = mongo_column_options(relid, var->varattno)->path;
+	column->name = column->field = mongo_column_options(relid, var->varattno)->path;
 	column->collection = mongo_table_options(relid)->collection;
 }
 
@@ -571,7 +574,7 @@ add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *
 	foreach(cell, outputs)
 	{
 		MongoOutput *output = lfirst(cell);
-		MongoScanColumn *column = output->column;
+		MongoColumn *column = output->column;
 
 		column->index = foreach_current_index(cell);
 		name_column(root, output, column);
@@ -706,7 +709,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 
 /* ---- The members of plans for execution, and their conversion to nodes ----- */
 
-#define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoScanColumn, kind, field)
+#define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoColumn, kind, field)
 #define SCAN(kind, field)		MONGO_STRUCT_FIELD(MongoScanPlan, kind, field)
 #define DIRECT(kind, field)		MONGO_STRUCT_FIELD(MongoDirectPlan, kind, field)
 
@@ -715,9 +718,10 @@ static const MongoStructField column_fields[] = {
 	COLUMN(STRING, path),
 	COLUMN(STRING, collection),
 	COLUMN(STRING, prefix),
-	MONGO_STRUCT_NUMBERS(MongoScanColumn, index, zero_if_empty),
+	COLUMN(STRING, field),
+	MONGO_STRUCT_NUMBERS(MongoColumn, index, zero_if_empty),
 };
-static const MongoStructType column_type = MONGO_STRUCT_TYPE(MongoScanColumn, column_fields);
+static const MongoStructType column_type = MONGO_STRUCT_TYPE(MongoColumn, column_fields);
 
 static const MongoStructField key_fields[] = {
 	MONGO_STRUCT_NUMBERS(MongoHashKey, type, asked),

@@ -663,14 +663,16 @@ create_key_decoder(const SyncTable *table, Oid foreign)
 {
 	const MongoTableOptions *options = mongo_table_options(foreign);
 	const MongoColumnOptions *key = mongo_column_options(foreign, table->key_number);
-	MongoColumn columns[] = {
-		{.index = 0, .name = table->names[0], .path = "_id", .typid = table->key_type, .typmod = -1,
-		.bson_type = key->bson_type, .type_mismatch = MONGO_TYPE_MISMATCH_NULL},
-		{.index = 1, .name = MONGO_MISMATCH_COLUMN, .typid = JSONBOID, .typmod = -1}
+	MongoColumn id = {
+		.index = 0, .name = table->names[0], .path = "_id", .typid = table->key_type, .typmod = -1,
+		.bson_type = key->bson_type, .type_mismatch = MONGO_TYPE_MISMATCH_NULL
+	};
+	MongoColumn mismatch = {
+		.index = 1, .name = MONGO_MISMATCH_COLUMN, .typid = JSONBOID, .typmod = -1
 	};
 
 	return mongo_row_decoder_create(CurrentMemoryContext, options->database, options->collection,
-									columns, lengthof(columns), options->canonical_json);
+									list_make2(&id, &mismatch), options->canonical_json);
 }
 
 /* Tells whether a trigger of the table is called before a row is written. */

@@ -24,6 +24,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 /* ------- From a foreign table's Vars to the fields of its documents ------- */
 
@@ -169,6 +170,32 @@ mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
 	const MongoColumnOptions *options = column_options(columns, attnum);
 
 	return options == NULL ? BSON_TYPE_EOD : options->bson_type;
+}
+
+/*
+ * mongo_table_column
+ *		Returns how a column of a foreign table is read, by its options, palloc'd; its index is that
+ *		of the attribute.
+ */
+MongoColumn *
+mongo_table_column(Relation table, AttrNumber attnum)
+{
+	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+	MongoColumn *column = palloc0(sizeof(MongoColumn));
+
+	column->name = pstrdup(NameStr(attribute->attname));
+	column->index = attnum - 1;
+	column->typid = attribute->atttypid;
+	column->typmod = attribute->atttypmod;
+	if (!mongo_is_pseudo_column(column->name))
+	{
+		const MongoColumnOptions *options = mongo_column_options(RelationGetRelid(table), attnum);
+
+		column->path = options->path;
+		column->bson_type = options->bson_type;
+		column->type_mismatch = options->type_mismatch;
+	}
+	return column;
 }
 
 /*

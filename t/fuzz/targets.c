@@ -83,6 +83,7 @@ prepare_documents(void)
 {
 	MongoColumn columns[DOCUMENT_COLUMNS];
 	int			count = lengthof(document_columns);
+	List	   *all = NIL;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -90,16 +91,18 @@ prepare_documents(void)
 									 document_columns[i].type,
 									 document_columns[i].typmod);
 		strict_decoders[i] =
-			mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &columns[i], 1, true);
+			mongo_row_decoder_create(CurrentMemoryContext, "d", "c", list_make1(&columns[i]), true);
 	}
 	columns[count] = document_column(count, NULL, JSONOID, -1);
 	columns[count + 1] = document_column(count + 1, NULL, JSONBOID, -1);
 	columns[count + 2] = document_column(count + 2, NULL, JSONBOID, -1);
 	columns[count + 2].name = MONGO_MISMATCH_COLUMN;
 	for (int i = 0; i < count + 3; i++)
+	{
 		columns[i].type_mismatch = MONGO_TYPE_MISMATCH_NULL;
-	lenient_decoder = mongo_row_decoder_create(CurrentMemoryContext, "d", "c", columns,
-											   count + 3, false);
+		all = lappend(all, &columns[i]);
+	}
+	lenient_decoder = mongo_row_decoder_create(CurrentMemoryContext, "d", "c", all, false);
 }
 
 /* The first byte chooses the decoder, the rest is a document. */
@@ -147,7 +150,7 @@ json_of_document(const bson_t *document, Oid type)
 	bool		isnull;
 
 	column.type_mismatch = MONGO_TYPE_MISMATCH_NULL;
-	decoder = mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &column, 1, true);
+	decoder = mongo_row_decoder_create(CurrentMemoryContext, "d", "c", list_make1(&column), true);
 	mongo_row_decode(decoder, bson_get_data(document), document->len, &value, &isnull);
 	return value;
 }
