@@ -510,20 +510,6 @@ extern bool mongo_is_score(const Node *node, Index varno);
 #define MONGO_START_AT		"$at"
 #define MONGO_START_AFTER	"$after"
 
-/* A template prepared for one execution of a plan. */
-typedef struct MongoCommandTemplate
-{
-	bson_t	   *command;
-	int			nparameters;
-	MongoPredicate **predicates;	/* by parameter number */
-
-	/* of a pipeline; used if greater than 0 */
-	int64		skip;			/* $skip and $limit are appended as last
-								 * stages */
-	int64		limit;
-	int			batch_size;		/* documents in the first batch */
-} MongoCommandTemplate;
-
 /* The value of a variable of a command's "let". */
 typedef struct MongoVariable
 {
@@ -533,15 +519,30 @@ typedef struct MongoVariable
 	bool		isnull;
 } MongoVariable;
 
+/* A template prepared for one execution of a plan. */
+typedef struct MongoCommandTemplate
+{
+	bson_t	   *command;
+	int			nparameters;
+	MongoPredicate **predicates;	/* by parameter number */
+
+	/* of a run: */
+	int			nvariables;
+	MongoVariable *variables;	/* not for EXPLAIN */
+	int64		skip;
+	int64		limit;			/* -1: none */
+	int64		enough_rows;	/* takes the place of limit -1, unless the
+								 * command is widened; -1: none */
+	int			batch_size;		/* documents in the first batch */
+} MongoCommandTemplate;
+
 extern Const *mongo_command_to_const(const bson_t *command);
 extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
-extern void mongo_mark_ors(bson_t *filter, bool only_filter);
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *command_template, const Datum *values,
 									 const bool *isnull, bool *widened, bson_t *command);
 extern void mongo_command_describe(const MongoCommandTemplate *command_template, const char *const *names,
 								   bson_t *command);
-extern void mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *command);
-extern void mongo_describe_variables(const char *const *names, int nvariables, bson_t *command);
+extern bson_t *mongo_command_narrow(const bson_t *command, const bson_t *condition);
 
 /* ----------------------------- row_changes.c ----------------------------- */
 

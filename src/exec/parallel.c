@@ -294,21 +294,6 @@ is_descending(const bson_t *command)
 		bson_iter_as_int64(&first) < 0;
 }
 
-/* Returns the conjunction of two query filters, the first of which may be NULL. */
-static bson_value_t
-conjunction(const bson_iter_t *filter, const bson_t *range)
-{
-	bson_t	   *result;
-
-	if (filter == NULL)
-		return mongo_document(range);
-	result = mongo_from_template("{$and: [@1, @2]}",
-								 *bson_iter_value(unconstify(bson_iter_t *, filter)),
-								 mongo_document(range));
-	mongo_mark_ors(result, false);
-	return mongo_document(result);
-}
-
 /* Returns the next range's condition, {} for all; NULL if there are no more. */
 static bson_t *
 range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descending)
@@ -342,31 +327,13 @@ bson_t *
 mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
 				 const bson_t *command, uint64 *at)
 {
-	bson_t	   *result;
 	bson_t	   *condition;
-	bson_iter_t field;
-	bool		done;
 
 	ensure_split(shared, plan, user, command);
 	condition = range_condition(shared, plan, is_descending(command));
 	if (condition == NULL)
 		return NULL;
 
-	result = mongo_bson_create();
-	done = bson_empty(condition);
-	bson_iter_init(&field, command);
-	while (bson_iter_next(&field))
-	{
-		if (done || strcmp(bson_iter_key(&field), "filter") != 0)
-		{
-			mongo_append_iter(result, NULL, &field);
-			continue;
-		}
-		mongo_append_member(result, "filter", "@1", conjunction(&field, condition));
-		done = true;
-	}
-	if (!done)
-		mongo_append_member(result, "filter", "@1", conjunction(NULL, condition));
 	*at = shared->at;
-	return result;
+	return mongo_command_narrow(command, condition);
 }

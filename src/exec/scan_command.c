@@ -18,9 +18,6 @@
 /* The first batch of a scan that may stop early: MongoDB's own default. */
 #define CAUTIOUS_BATCH_SIZE	101
 
-/* The largest first batch that is requested because of a LIMIT. */
-#define LARGEST_BATCH_SIZE	1000000
-
 /* ---------- The parameters of a plan's command, and their values ---------- */
 
 /*
@@ -90,32 +87,15 @@ evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
 	return bound;
 }
 
-/*
- * Appends limit (-1: none), skip and batchSize to a find command.  With a limit, batchSize is one
- * more, so that the server closes the cursor with its first reply.
- */
-static void
-append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
+/* Returns the variables of "let", which the aggregation expressions use. */
+static MongoVariable *
+evaluate_variables(ForeignScanState *node)
 {
-	if (offset > 0)
-		mongo_append(command, "skip", mongo_int64(offset));
-	if (limit > 0)
-	{
-		mongo_append(command, "limit", mongo_int64(limit));
-		batch_size = Min(limit, LARGEST_BATCH_SIZE - 1) + 1;
-	}
-	mongo_append(command, "batchSize", mongo_int32((int32) batch_size));
-}
-
-/* Appends "let", whose variables the aggregation expressions use. */
-static void
-bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
-{
-	int			nvariables = state->plan->nvariables;
+	MongoScanState *state = node->fdw_state;
 	int			first = state->command_template.nparameters;
-	MongoVariable *variables = palloc(sizeof(MongoVariable) * nvariables);
+	MongoVariable *variables = palloc(sizeof(MongoVariable) * state->plan->nvariables);
 
-	for (int i = 0; i < nvariables; i++)
+	for (int i = 0; i < state->plan->nvariables; i++)
 	{
 		ExprState  *expression = list_nth(state->expressions, first + i);
 		Node	   *node_expression = list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
@@ -126,7 +106,7 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 		variables[i].value = ExecEvalExpr(expression, node->ss.ps.ps_ExprContext,
 										  &variables[i].isnull);
 	}
-	mongo_bind_variables(variables, nvariables, command);
+	return variables;
 }
 
 /*
@@ -147,47 +127,37 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	MongoCommandTemplate *command_template = &state->command_template;
 	int64		limit = evaluate_bound(node, plan->limit, true, names != NULL);
 	int64		offset = evaluate_bound(node, plan->offset, false, names != NULL);
-	int64		batch_size = plan->all_rows ? plan->fetch_size :
-		Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
-	MongoMatch	match = MONGO_MATCH_SOME;
+	MongoMatch	match;
 
 	state->run.counts = counts && plan->count_command != NULL;
 	command_template->command = mongo_command_from_const(CurrentMemoryContext, state->run.counts ?
 														 plan->count_command :
 														 list_nth(plan->commands, number));
 	/* rows of earlier commands count as well */
-	if (limit > 0)
-		limit = Max(limit - rows, 0);
-	if (plan->is_pipeline)
-	{
-		command_template->limit = limit >= 0 ? limit : plan->enough_rows;
-		command_template->skip = offset;
-		command_template->batch_size = batch_size;
-	}
+	command_template->limit = limit > 0 ? Max(limit - rows, 0) : limit;
+	command_template->enough_rows = plan->enough_rows;
+	command_template->skip = offset;
+	command_template->batch_size = plan->all_rows ? plan->fetch_size :
+		Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
+	command_template->nvariables = plan->nvariables;
 	state->run.widened = false;
+	if (names != NULL)
+	{
+		mongo_command_describe(command_template, names, command);
+		return command_template->limit == 0 ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
+	}
+	if (plan->nvariables > 0)
+		command_template->variables = evaluate_variables(node);
 
 	/*
 	 * A find may be widened, since PostgreSQL has the exact conditions as
 	 * recheck conditions.  But a LIMIT or a pipeline would count the excess
 	 * documents before the recheck.
 	 */
-	if (names != NULL)
-	{
-		mongo_command_describe(command_template, names, command);
-		mongo_describe_variables(names + command_template->nparameters, plan->nvariables, command);
-	}
-	else
-	{
-		match = mongo_bind_parameters(command_template, state->expressions, node->ss.ps.ps_ExprContext,
-									  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
-									  &state->run.widened : NULL, command);
-		if (plan->nvariables > 0)
-			bind_variables(node, state, command);
-	}
-	if (!plan->is_pipeline)
-		append_bounds(limit >= 0 || state->run.widened ? limit : plan->enough_rows, offset,
-					  batch_size, command);
-	return limit == 0 ? MONGO_MATCH_NONE : match;
+	match = mongo_bind_parameters(command_template, state->expressions, node->ss.ps.ps_ExprContext,
+								  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
+								  &state->run.widened : NULL, command);
+	return command_template->limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
 /* ------------- When the command count replaces the pipeline --------------- */

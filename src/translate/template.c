@@ -14,8 +14,8 @@
  * addressable and never occurs there.
  *
  * The functions are in the order of their callees: a parameter, marks of $or, then the walk over a
- * command from bind_array() to mongo_command_bind(), and the variables of "let".  user_stages.c
- * binds the parameters of the user's stages.
+ * command from bind_array() on, what is appended to it, and mongo_command_bind().  user_stages.c
+ * binds the parameters of the user's stages.  mongo_command_narrow() is for parallel scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -237,12 +237,11 @@ mark_ors(const bson_t *filter, bool only_filter, bson_t *marks)
 }
 
 /*
- * mongo_mark_ors
- *		Appends to a query filter the conditions that keep MongoDB from taking over plans.
- *		'only_filter' is true if MongoDB adds no other conditions to the filter.
+ * Appends to a query filter the conditions that keep MongoDB from taking over plans.
+ * 'only_filter' is true if MongoDB adds no other conditions to the filter.
  */
-void
-mongo_mark_ors(bson_t *filter, bool only_filter)
+static void
+mark_all_ors(bson_t *filter, bool only_filter)
 {
 	bson_t	   *marks = mongo_bson_create();
 
@@ -337,7 +336,7 @@ static MongoMatch
 bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place place, BsonArray *bound)
 {
 	const char *key = bson_iter_key(array);
-	MongoBindContext below = *binding;
+	MongoBindContext		below = *binding;
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
@@ -374,7 +373,17 @@ bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place plac
 	return (strcmp(key, "$or") == 0 ? all_none : any_none) ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
-/* Binds one field, and fills in the command's row bounds and batch size. */
+/* Returns the number of documents to which the command is limited; -1 or 0: it is not. */
+static int64
+limit_of(const MongoBindContext *binding)
+{
+	const MongoCommandTemplate *template = binding->template;
+
+	return template->limit >= 0 || (binding->widened != NULL && *binding->widened) ?
+		template->limit : template->enough_rows;
+}
+
+/* Binds one field, and fills in the row bounds and the batch size of an aggregate. */
 static MongoMatch
 bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place place, bson_t *bound)
 {
@@ -401,8 +410,8 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 		result = bind_array(binding, field, within, &array);
 		if (place == IN_COMMAND && template->skip > 0)
 			mongo_array_append_template(&array, "{$skip: @1}", mongo_int64(template->skip));
-		if (place == IN_COMMAND && template->limit > 0)
-			mongo_array_append_template(&array, "{$limit: @1}", mongo_int64(template->limit));
+		if (place == IN_COMMAND && limit_of(binding) > 0)
+			mongo_array_append_template(&array, "{$limit: @1}", mongo_int64(limit_of(binding)));
 		mongo_append_array_end(bound, &value);
 	}
 	else if (within != NOWHERE)
@@ -411,7 +420,7 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 		mongo_append_document_begin(bound, key, &value);
 		result = bind_document(binding, &fields, within, &value);
 		if (within == IN_MATCH && place != IN_FIELD && binding->names == NULL)
-			mongo_mark_ors(&value, binding->only_filter);
+			mark_all_ors(&value, binding->only_filter);
 		mongo_append_document_end(bound, &value);
 	}
 	else if (place == IN_COMMAND && strcmp(key, "cursor") == 0 && template->batch_size > 0)
@@ -437,52 +446,6 @@ bind_document(const MongoBindContext *binding, bson_iter_t *fields, Place place,
 	return result;
 }
 
-static MongoMatch
-bind_command(const MongoBindContext *binding, bson_t *command)
-{
-	bson_iter_t fields;
-
-	bson_iter_init(&fields, binding->template->command);
-	return bind_document(binding, &fields, IN_COMMAND, command);
-}
-
-/*
- * mongo_command_bind
- *		Appends the template to 'command', with values[] and isnull[] for its parameters.  Returns
- *		MONGO_MATCH_NONE if the filter cannot match any document, so that no request is needed;
- *		'command' is complete in this case too.
- *
- * A list of values that would make the command longer than MongoDB accepts is left out.  Then more
- * documents match, and *widened is set: PostgreSQL must test the documents.  Raises 54000 instead
- * if 'widened' is NULL, or if the list is within a $nor, which would then match fewer documents.
- *
- * A parameter of the user's stages that is NULL matches no document.  Raises 42P02 for one without
- * a value or without a column, 22023 for a value that MongoDB might evaluate, 22007 for a malformed
- * cluster time, and the errors of mongo_append_column_value().
- */
-MongoMatch
-mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
-				   const bool *isnull, bool *widened, bson_t *command)
-{
-	Size		size = 0;
-	MongoBindContext binding = {template, values, isnull, NULL, &size, widened, true};
-
-	return bind_command(&binding, command);
-}
-
-/*
- * mongo_command_describe
- *		Appends the template for EXPLAIN, with texts for the parameters.
- */
-void
-mongo_command_describe(const MongoCommandTemplate *template,
-					   const char *const *names, bson_t *command)
-{
-	MongoBindContext binding = {.template = template, .names = names};
-
-	bind_command(&binding, command);
-}
-
 /*
  * Appends a value; infinite dates, which BSON lacks, as the first or last Date.  They are only
  * compared, see expression_compare.c.
@@ -506,42 +469,147 @@ append_variable(const MongoVariable *variable, bson_t *document, const char *key
 						   variable->type, variable->typmod);
 }
 
-/*
- * mongo_bind_variables
- *		Appends "let".  Raises the errors of mongo_append_datum(), but not for infinite dates, which
- *		become the first or last Date.
- */
-void
-mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *command)
+/* Appends "let", whose variables are the values, or for EXPLAIN the expressions' texts. */
+static void
+append_let(const MongoBindContext *binding, bson_t *command)
 {
+	const MongoCommandTemplate *template = binding->template;
 	bson_t		let;
 
 	mongo_append_document_begin(command, "let", &let);
-	for (int i = 0; i < nvariables; i++)
+	for (int i = 0; i < template->nvariables; i++)
 	{
+		const char *name = mongo_variable_name(i);
 		bson_t		literal;
 
+		if (binding->names != NULL)
+		{
+			mongo_append(&let, name, mongo_utf8(binding->names[template->nparameters + i]));
+			continue;
+		}
 		/* $literal keeps strings and documents from being evaluated */
-		mongo_append_document_begin(&let, mongo_variable_name(i), &literal);
-		append_variable(&variables[i], &literal, "$literal");
+		mongo_append_document_begin(&let, name, &literal);
+		append_variable(&template->variables[i], &literal, "$literal");
 		mongo_append_document_end(&let, &literal);
 	}
 	mongo_append_document_end(command, &let);
 }
 
+/* The largest first batch that is requested because of a LIMIT. */
+#define LARGEST_BATCH_SIZE	1000000
+
 /*
- * mongo_describe_variables
- *		Appends "let" for EXPLAIN, with the expressions' text as values; nothing without variables.
+ * Appends skip, limit and batchSize of a find.  With a limit, batchSize is one more, so that the
+ * server closes the cursor with its first reply.
+ */
+static void
+append_bounds(const MongoBindContext *binding, bson_t *command)
+{
+	int64		limit = limit_of(binding);
+	int64		batch_size = binding->template->batch_size;
+
+	if (binding->template->skip > 0)
+		mongo_append(command, "skip", mongo_int64(binding->template->skip));
+	if (limit > 0)
+	{
+		mongo_append(command, "limit", mongo_int64(limit));
+		batch_size = Min(limit, LARGEST_BATCH_SIZE - 1) + 1;
+	}
+	mongo_append(command, "batchSize", mongo_int32((int32) batch_size));
+}
+
+static MongoMatch
+bind_command(const MongoBindContext *binding, bson_t *command)
+{
+	const MongoCommandTemplate *template = binding->template;
+	bson_iter_t fields;
+	MongoMatch	match;
+
+	bson_iter_init(&fields, template->command);
+	match = bind_document(binding, &fields, IN_COMMAND, command);
+	if (template->nvariables > 0)
+		append_let(binding, command);
+	if (bson_has_field(command, "find"))
+		append_bounds(binding, command);
+	return match;
+}
+
+/*
+ * mongo_command_bind
+ *		Appends the template to 'command', with values[] and isnull[] for its parameters, and with
+ *		what the template says of the run.  Returns MONGO_MATCH_NONE if the filter cannot match any document, so that no request is needed;
+ *		'command' is complete in this case too.
+ *
+ * A list of values that would make the command longer than MongoDB accepts is left out.  Then more
+ * documents match, and *widened is set: PostgreSQL must test the documents.  Raises 54000 instead
+ * if 'widened' is NULL, or if the list is within a $nor, which would then match fewer documents.
+ *
+ * A parameter of the user's stages that is NULL matches no document.  Raises 42P02 for one without
+ * a value or without a column, 22023 for a value that MongoDB might evaluate, 22007 for a malformed
+ * cluster time, and the errors of mongo_append_column_value() and, for variables,
+ * mongo_append_datum(); but infinite dates of these become the first or last Date.
+ */
+MongoMatch
+mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
+				   const bool *isnull, bool *widened, bson_t *command)
+{
+	Size		size = 0;
+	MongoBindContext		binding = {template, values, isnull, NULL, &size, widened, true};
+
+	return bind_command(&binding, command);
+}
+
+/*
+ * mongo_command_describe
+ *		Appends the template for EXPLAIN, with texts for the parameters, and then the variables.
  */
 void
-mongo_describe_variables(const char *const *names, int nvariables, bson_t *command)
+mongo_command_describe(const MongoCommandTemplate *template,
+					   const char *const *names, bson_t *command)
 {
-	bson_t		let;
+	MongoBindContext		binding = {.template = template, .names = names};
 
-	if (nvariables == 0)
-		return;
-	mongo_append_document_begin(command, "let", &let);
-	for (int i = 0; i < nvariables; i++)
-		mongo_append(&let, mongo_variable_name(i), mongo_utf8(names[i]));
-	mongo_append_document_end(command, &let);
+	bind_command(&binding, command);
+}
+
+/* Returns the conjunction of two query filters, the first of which may be NULL. */
+static bson_value_t
+conjunction(const bson_iter_t *filter, const bson_t *range)
+{
+	bson_t	   *result;
+
+	if (filter == NULL)
+		return mongo_document(range);
+	result = mongo_from_template("{$and: [@1, @2]}",
+								 *bson_iter_value(unconstify(bson_iter_t *, filter)),
+								 mongo_document(range));
+	mark_all_ors(result, false);
+	return mongo_document(result);
+}
+
+/*
+ * mongo_command_narrow
+ *		Returns a bound find whose filter also has this condition, in the current memory context.
+ */
+bson_t *
+mongo_command_narrow(const bson_t *command, const bson_t *condition)
+{
+	bson_t	   *result = mongo_bson_create();
+	bool		done = bson_empty(condition);
+	bson_iter_t field;
+
+	bson_iter_init(&field, command);
+	while (bson_iter_next(&field))
+	{
+		if (done || strcmp(bson_iter_key(&field), "filter") != 0)
+		{
+			mongo_append_iter(result, NULL, &field);
+			continue;
+		}
+		mongo_append(result, "filter", conjunction(&field, condition));
+		done = true;
+	}
+	if (!done)
+		mongo_append(result, "filter", conjunction(NULL, condition));
+	return result;
 }
