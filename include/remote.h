@@ -251,6 +251,9 @@ typedef struct MongoWriteFlight MongoWriteFlight;
 
 extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 								  const bson_t *document);
+extern bson_t *mongo_write_document(MongoWriteKind kind, const char *collection,
+									const bson_t *filter, const bson_t *update,
+									bool simple_collation);
 extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 												 const MongoWriteBatch *batch, bool wait);
 extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result);
@@ -329,6 +332,7 @@ extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
 extern const bson_t *mongo_run_write_command(MemoryContext context, UserMapping *user,
 											 const char *database, const bson_t *command,
 											 const char *context_message);
+extern bson_t *mongo_find_and_modify_document(const MongoFindAndModify *command);
 extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 								  const MongoFindAndModify *command,
 								  const char *context_message, bson_t *document);

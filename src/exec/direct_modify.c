@@ -267,73 +267,42 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- executing --------------------------------- */
 
-/* Returns the update as a BSON value: an array (pipeline) or a document. */
-static bson_value_t
-update_value(const bson_t *update)
-{
-	return bson_has_field(update, "0") ? mongo_array(update) : mongo_document(update);
-}
-
-/* Appends a field of the bound filter, if it exists, under another name. */
-static void
-append_as(bson_t *document, const char *name, const bson_t *bound, const char *field)
+/* Sets *view to a part of the bound command, its filter or projection; false if there is none. */
+static bool
+bound_part(const bson_t *bound, const char *key, bson_t *view)
 {
 	bson_iter_t iter;
 
-	if (bson_iter_init_find(&iter, bound, field))
-		mongo_append_iter(document, name, &iter);
+	return bson_iter_init_find(&iter, bound, key) && mongo_bson_view_at(view, &iter);
 }
 
-/* Appends the fields of a findAndModify, or of an entry of update or delete. */
-static void
-append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *filter,
-				 const bson_t *update)
+static MongoWriteKind
+kind_of(const MongoDirectPlan *plan)
 {
-	append_as(document, plan->returns ? "query" : "q", filter, "filter");
-	if (plan->returns && update == NULL)
-		mongo_append(document, "remove", mongo_bool(true));
-	else if (plan->returns)
-		mongo_append_template(document, "{update: @1, new: true}", update_value(update));
-	else if (update == NULL)
-		mongo_append(document, "limit", mongo_int32(plan->at_most_one ? 1 : 0));
-	else
-		mongo_append_template(document, "{u: @1, multi: @2}", update_value(update),
-							  mongo_bool(!plan->at_most_one));
-	append_as(document, "fields", filter, "projection");
-	if (plan->simple_collation)
-		mongo_append_template(document, "{collation: {locale: 'simple'}}");
+	if (plan->operation == CMD_UPDATE)
+		return plan->at_most_one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY;
+	return plan->at_most_one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY;
 }
 
 /* Returns the command for EXPLAIN and the log; 'update' is NULL for DELETE. */
 static bson_t *
-command_document(const MongoDirectState *state, const bson_t *filter, const bson_t *update)
+command_document(const MongoDirectPlan *plan, const bson_t *bound, const bson_t *update)
 {
-	const MongoDirectPlan *plan = state->plan;
-	const char *collection = mongo_to_utf8(plan->collection);
-	bson_t	   *operation = mongo_bson_create();
+	bson_t		filter;
+	bson_t		fields;
 
-	if (plan->returns)
-		mongo_append(operation, "findAndModify", mongo_utf8(collection));
-	append_operation(operation, plan, filter, update);
-	return plan->returns ? operation :
-		mongo_from_template(update != NULL ? "{update: @1, updates: [@2]}" :
-							"{delete: @1, deletes: [@2]}",
-							mongo_utf8(collection), mongo_document(operation));
-}
-
-/* Sets *view to the bound filter or projection; returns false if there is none. */
-static bool
-bound_part(const MongoDirectState *state, const char *key, bson_t *view)
-{
-	bson_iter_t iter;
-	const uint8_t *data;
-	uint32_t	length;
-
-	if (!bson_iter_init_find(&iter, state->filter, key) ||
-		!BSON_ITER_HOLDS_DOCUMENT(&iter))
-		return false;
-	bson_iter_document(&iter, &length, &data);
-	return mongo_bson_view(view, data, length);
+	if (!bound_part(bound, "filter", &filter))
+		elog(ERROR, "command has no filter");
+	if (!plan->returns)
+		return mongo_write_document(kind_of(plan), plan->collection, &filter, update,
+									plan->simple_collation);
+	return mongo_find_and_modify_document(&(MongoFindAndModify) {
+		.collection = plan->collection,
+		.filter = &filter,
+		.update = update,
+		.fields = bound_part(bound, "projection", &fields) ? &fields : NULL,
+		.simple_collation = plan->simple_collation
+	});
 }
 
 /*-------------------------------------------------------------------------
@@ -352,10 +321,12 @@ finds_row(const MongoDirectState *state)
 	bson_t	   *command = mongo_from_template("{find: @1, limit: 1, singleBatch: true}",
 											  mongo_utf8(scope.collection));
 	MongoCursor *cursor;
+	bson_t		filter;
 	uint32		length;
 	bool		found;
 
-	append_as(command, "filter", state->filter, "filter");
+	if (bound_part(state->filter, "filter", &filter))
+		mongo_append(command, "filter", mongo_document(&filter));
 	if (plan->simple_collation)
 		mongo_append_template(command, "{collation: {locale: 'simple'}}");
 	mongo_before_read(&scope, GetCurrentCommandId(false));
@@ -437,7 +408,6 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 static MongoWriter *
 command_writer(const MongoDirectState *state)
 {
-	bool		one = state->plan->at_most_one;
 	bool		is_update = state->plan->operation == CMD_UPDATE;
 	MongoWriter *writer;
 
@@ -445,8 +415,7 @@ command_writer(const MongoDirectState *state)
 								 is_update ? "could not update foreign table \"%s\"" :
 								 "could not delete from foreign table \"%s\"",
 								 GetCurrentCommandId(true));
-	writer->form.kind = is_update ? (one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY) :
-		(one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY);
+	writer->form.kind = kind_of(state->plan);
 	writer->on_demand = writer->is_command = true;
 	writer->form.simple_collation = state->plan->simple_collation;
 	return writer;
@@ -464,10 +433,10 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	bson_t		filter;
 	bson_t		fields;
 
-	if (!bound_part(state, "filter", &filter))
+	if (!bound_part(state->filter, "filter", &filter))
 		elog(ERROR, "command has no filter");
 	if (mongo_log_remote_query)
-		mongo_log_command(plan->database, command_document(state, state->filter, state->update), 0);
+		mongo_log_command(plan->database, command_document(plan, state->filter, state->update), 0);
 	if (!plan->returns)
 	{
 		mongo_writer_add(writer, &filter, state->update);
@@ -477,7 +446,7 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	decoder = mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	if (!mongo_writer_return(writer, &filter, state->update,
-							 bound_part(state, "projection", &fields) ? &fields : NULL,
+							 bound_part(state->filter, "projection", &fields) ? &fields : NULL,
 							 decoder, slot->tts_values, slot->tts_isnull))
 		return 0;
 	ExecStoreVirtualTuple(slot);
@@ -605,7 +574,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 		filter = describe_filter(node, es);
 	if (update == NULL && state->plan->operation == CMD_UPDATE)
 		update = describe_update(node, es);
-	command = command_document(state, filter, update);
+	command = command_document(state->plan, filter, update);
 	if (es->verbose)
 		ExplainPropertyText("Remote Command", mongo_json_show_document(command), es);
 	if (mongo_explain_remote_plans)

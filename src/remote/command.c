@@ -126,8 +126,12 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 
 /* ---------- Changing or deleting one document and returning it ------------ */
 
-static bson_t *
-build_command(const MongoFindAndModify *command)
+/*
+ * mongo_find_and_modify_document
+ *		Returns the command as a document, in the current memory context.
+ */
+bson_t *
+mongo_find_and_modify_document(const MongoFindAndModify *command)
 {
 	bson_t	   *document = mongo_bson_create();
 
@@ -170,7 +174,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	bool		fresh = mongo_session_is_fresh(session);
 	MongoCommand message = {
 		.database = mongo_to_utf8(command->database),
-		.document = build_command(command)
+		.document = mongo_find_and_modify_document(command)
 	};
 	MongoWrite	write;
 	bson_iter_t value;

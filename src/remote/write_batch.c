@@ -117,7 +117,43 @@ next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
 	return true;
 }
 
-/* Builds {q, u, ...} or {q, limit, ...}; returns false at the end of the batch. */
+/* Appends {q, u, ...}, or {q, limit, ...} without an update. */
+static void
+append_operation(bson_t *operation, MongoWriteKind kind, const bson_t *filter, const bson_t *update,
+				 bool simple_collation)
+{
+	mongo_append(operation, "q", mongo_document(filter));
+	if (update == NULL)
+		mongo_append(operation, "limit", mongo_int32(kinds[kind].many ? 0 : 1));
+	else
+	{
+		mongo_append_update(operation, "u", update);
+		mongo_append(operation, "multi", mongo_bool(kinds[kind].many));
+		if (kinds[kind].upserts)
+			mongo_append(operation, "upsert", mongo_bool(true));
+	}
+	if (simple_collation)
+		mongo_append_condition(operation, "collation", "locale", mongo_utf8("simple"));
+}
+
+/*
+ * mongo_write_document
+ *		Returns a command of one operation as the log and EXPLAIN show it, in the current memory
+ *		context; 'update' is NULL for a delete.
+ */
+bson_t *
+mongo_write_document(MongoWriteKind kind, const char *collection, const bson_t *filter,
+					 const bson_t *update, bool simple_collation)
+{
+	bson_t	   *operation = mongo_bson_create();
+
+	append_operation(operation, kind, filter, update, simple_collation);
+	return mongo_from_template("{@1: @2, @3: [@4]}", mongo_utf8(kinds[kind].command),
+							   mongo_utf8(mongo_to_utf8(collection)), mongo_utf8(kinds[kind].field),
+							   mongo_document(operation));
+}
+
+/* Makes the next operation; returns false at the end of the batch. */
 static bool
 make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 {
@@ -125,22 +161,11 @@ make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 	bson_t		filter;
 	bson_t		update;
 
-	if (!next_of_batch(batch, position, &filter))
+	if (!next_of_batch(batch, position, &filter) ||
+		(!deletes && !next_of_batch(batch, position, &update)))
 		return false;
-	mongo_append(operation, "q", mongo_document(&filter));
-	if (deletes)
-		mongo_append(operation, "limit", mongo_int32(kinds[batch->kind].many ? 0 : 1));
-	else
-	{
-		if (!next_of_batch(batch, position, &update))
-			return false;
-		mongo_append_update(operation, "u", &update);
-		mongo_append(operation, "multi", mongo_bool(kinds[batch->kind].many));
-		if (kinds[batch->kind].upserts)
-			mongo_append(operation, "upsert", mongo_bool(true));
-	}
-	if (batch->simple_collation)
-		mongo_append_condition(operation, "collation", "locale", mongo_utf8("simple"));
+	append_operation(operation, batch->kind, &filter, deletes ? NULL : &update,
+					 batch->simple_collation);
 	return true;
 }
 
