@@ -200,8 +200,8 @@ extern void mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *pla
 typedef struct MongoOutput
 {
 	Expr	   *expression;		/* a group's key or an aggregate */
-	MongoColumn *column;	/* without name and index */
-	MongoColumn *count;		/* of an average, with its sum; or NULL */
+	MongoColumn *column;		/* without name and index */
+	MongoColumn *count;			/* of an average, with its sum; or NULL */
 } MongoOutput;
 
 /* fdw_private of an upper relation. */

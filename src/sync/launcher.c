@@ -211,6 +211,7 @@ sync_worker_problem(void)
 		return "there is no free background worker: max_worker_processes is too small";
 	return has_launcher ? "it is being started" : "its launcher does not run";
 }
+
 /* ------------------------------ The launcher ------------------------------ */
 
 /* Sets what both kinds of workers have in common. */
@@ -478,6 +479,7 @@ mongo_sync_launch(Datum unused pg_attribute_unused())
 		MemoryContextReset(context);
 	}
 }
+
 /* ---------------------- What a worker does with its place ----------------- */
 
 /*

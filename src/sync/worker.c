@@ -75,6 +75,7 @@ static bool nothing_left = false;
 static bool does_all = false;	/* no second worker can be started */
 static int	restart_pause = RESTART_PAUSE;
 static TimeoutId last_resort;
+
 /* Notes that the process ends. */
 static void
 leave_database(int code pg_attribute_unused(), Datum unused pg_attribute_unused())

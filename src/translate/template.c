@@ -336,7 +336,7 @@ static MongoMatch
 bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place place, BsonArray *bound)
 {
 	const char *key = bson_iter_key(array);
-	MongoBindContext		below = *binding;
+	MongoBindContext below = *binding;
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
@@ -537,8 +537,8 @@ bind_command(const MongoBindContext *binding, bson_t *command)
 /*
  * mongo_command_bind
  *		Appends the template to 'command', with values[] and isnull[] for its parameters, and with
- *		what the template says of the run.  Returns MONGO_MATCH_NONE if the filter cannot match any document, so that no request is needed;
- *		'command' is complete in this case too.
+ *		what it has of the run.  Returns MONGO_MATCH_NONE if the filter cannot match any document,
+ *		so that no request is needed; 'command' is complete in this case too.
  *
  * A list of values that would make the command longer than MongoDB accepts is left out.  Then more
  * documents match, and *widened is set: PostgreSQL must test the documents.  Raises 54000 instead
@@ -554,7 +554,7 @@ mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 				   const bool *isnull, bool *widened, bson_t *command)
 {
 	Size		size = 0;
-	MongoBindContext		binding = {template, values, isnull, NULL, &size, widened, true};
+	MongoBindContext binding = {template, values, isnull, NULL, &size, widened, true};
 
 	return bind_command(&binding, command);
 }
@@ -567,7 +567,7 @@ void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
 {
-	MongoBindContext		binding = {.template = template, .names = names};
+	MongoBindContext binding = {.template = template, .names = names};
 
 	bind_command(&binding, command);
 }
