@@ -505,11 +505,6 @@ extern bool mongo_is_score(const Node *node, Index varno);
 #define MONGO_TABLE_KEY		"$table"
 #define MONGO_PARAM_KEY		"$param"
 
-/* The paths of predicates that are a change stream's start: a text of __token or __cluster_time. */
-#define MONGO_START_TOKEN	"$token"
-#define MONGO_START_AT		"$at"
-#define MONGO_START_AFTER	"$after"
-
 /* The value of a variable of a command's "let". */
 typedef struct MongoVariable
 {
@@ -543,6 +538,15 @@ extern MongoMatch mongo_command_bind(const MongoCommandTemplate *command_templat
 extern void mongo_command_describe(const MongoCommandTemplate *command_template, const char *const *names,
 								   bson_t *command);
 extern bson_t *mongo_command_narrow(const bson_t *command, const bson_t *condition);
+
+/* ---------------------------- change_stream.c ---------------------------- */
+
+extern bool mongo_starts_stream(const char *parameter, int strategy);
+extern void mongo_append_change_stream(BsonArray *stages, const MongoTableOptions *options,
+									   MongoColumns *columns, const Bitmapset *read,
+									   const char *start);
+extern void mongo_set_start(MongoField *field, const char *parameter, bool after);
+extern bson_t *mongo_resume_through_matches(const bson_t *command);
 
 /* ----------------------------- row_changes.c ----------------------------- */
 
@@ -620,7 +624,6 @@ typedef enum MongoNoArray
 extern const char *mongo_deriving_option(const MongoTableOptions *options);
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 extern const char *mongo_score_meta(const MongoTableOptions *options);
-extern bson_t *mongo_resume_through_matches(const bson_t *command);
 extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages);
 extern List *mongo_unwound_paths(const MongoTableOptions *options);
 extern List *mongo_ordinality_fields(const MongoTableOptions *options);

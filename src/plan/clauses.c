@@ -397,8 +397,7 @@ static Node *value_of_column(const MongoRelation *relation, const List *rinfos, 
 							 const Bitmapset *visited, RestrictInfo **rinfo);
 
 /*
- * Tells whether "column operator value" gives the column its value.  A change stream's start is
- * given by "__token > value", "__time >= value", and either for __cluster_time.
+ * Tells whether "column operator value" gives the column its value.
  */
 static bool
 gives_value(const MongoRelation *relation, AttrNumber attnum, Oid operator, const MongoField *field)
@@ -409,8 +408,7 @@ gives_value(const MongoRelation *relation, AttrNumber attnum, Oid operator, cons
 	if (relation->options->change_stream == NULL || parameter == NULL)
 		/* points have no order, and ~= in place of = */
 		return strategy == BTEqualStrategyNumber || get_opcode(operator) == F_POINT_EQ;
-	return (strategy == BTGreaterStrategyNumber && strcmp(parameter, MONGO_STREAM_TIME) != 0) ||
-		(strategy == BTGreaterEqualStrategyNumber && strcmp(parameter, MONGO_STREAM_TOKEN) != 0);
+	return mongo_starts_stream(parameter, strategy);
 }
 
 /*

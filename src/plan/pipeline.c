@@ -253,62 +253,6 @@ append_verbatim(MongoPipeline *pipeline, const BsonArray *stages)
 						"{" MONGO_VERBATIM_KEY ": @1}", mongo_array(stages->bson));
 }
 
-/* Tells whether the query reads a column of this field, or of a field inside it. */
-static bool
-reads_under(const MongoRelation *relation, const Bitmapset *read, const char *field)
-{
-	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, read))
-		return true;
-	for (AttrNumber attnum = 1; attnum <= relation->columns->natts; attnum++)
-	{
-		const char *path = !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, read) ? "" :
-			mongo_column_path(relation->columns, attnum);
-
-		if (path == NULL || mongo_path_is_under(path, field))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Appends $changeStream, which looks up only what the query reads, and starts as the binding with
- * a value specifies, or at the present.
- */
-static void
-append_change_stream(BsonArray *stages, const MongoRelation *relation,
-					 const MongoScanClauses *clauses)
-{
-	bson_t	   *stream = mongo_bson_create();
-
-	if (reads_under(relation, clauses->read, MONGO_STREAM_DOCUMENT))
-		mongo_append(stream, "fullDocument", mongo_utf8(relation->options->full_document));
-	if (reads_under(relation, clauses->read, "fullDocumentBeforeChange"))
-		mongo_append(stream, "fullDocumentBeforeChange", mongo_utf8("whenAvailable"));
-	if (strcmp(relation->options->change_stream, "server") == 0)
-		mongo_append(stream, "allChangesForCluster", mongo_bool(true));
-	foreach_ptr(const MongoBinding, binding, clauses->bindings)
-	{
-		const char *parameter;
-
-		if (binding->value == NULL)
-			continue;
-
-		/*
-		 * unlike resumeAfter, startAfter goes past what invalidated the
-		 * stream
-		 */
-		parameter = mongo_column_options(relation->relid, binding->attnum)->parameter;
-		mongo_append_template(stream, strcmp(parameter, MONGO_STREAM_TOKEN) == 0 ?
-							  "{startAfter: {" MONGO_PARAM_KEY ": @1}}" :
-							  "{startAtOperationTime: {" MONGO_PARAM_KEY ": @1}}",
-							  mongo_utf8(parameter));
-	}
-	mongo_array_append_template(stages, "{$changeStream: @1}", mongo_document(stream));
-	/* MongoDB 5.0 has no $toDate of a timestamp */
-	if (reads_under(relation, clauses->read, "clusterTime"))
-		mongo_array_append_template(stages, "{$set: {clusterTime: {$dateTrunc: {date: '$clusterTime', unit: 'second'}}}}");
-}
-
 /* Tells whether the binding's condition is "column > value", not tested on the rows. */
 static bool
 is_after(const MongoBinding *binding)
@@ -321,6 +265,18 @@ is_after(const MongoBinding *binding)
 	operator = IsA(mongo_strip_relabelling(linitial(operation->args)), Var) ? operation->opno :
 		get_commutator(operation->opno);
 	return mongo_default_strategy(operator, TEXTOID) == BTGreaterStrategyNumber;
+}
+
+/* Returns the parameter that has a value, with which a change stream starts; or NULL. */
+static const char *
+stream_start(const MongoRelation *relation, const List *bindings)
+{
+	foreach_ptr(const MongoBinding, binding, bindings)
+	{
+		if (binding->value != NULL)
+			return mongo_column_options(relation->relid, binding->attnum)->parameter;
+	}
+	return NULL;
 }
 
 /*
@@ -357,13 +313,9 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 		predicate.field.path = mongo_column_path(relation->columns, binding->attnum);
 		predicate.field.bson_type = mongo_column_bson_type(relation->columns, binding->attnum);
 		predicate.field.type = exprType(binding->value);
-		/* changes are not before a time with a fraction of a millisecond */
-		predicate.field.typmod = is_stream && predicate.field.type == TIMESTAMPTZOID ?
-			MONGO_TYPMOD_ROUND_UP : exprTypmod(binding->value);
-		if (is_stream && strcmp(name, MONGO_STREAM_TOKEN) == 0)
-			predicate.field.path = MONGO_START_TOKEN;
-		else if (is_stream && strcmp(name, MONGO_STREAM_CLUSTER_TIME) == 0)
-			predicate.field.path = is_after(binding) ? MONGO_START_AFTER : MONGO_START_AT;
+		predicate.field.typmod = exprTypmod(binding->value);
+		if (is_stream)
+			mongo_set_start(&predicate.field, name, is_after(binding));
 		translation->parameters = lappend(translation->parameters, binding->value);
 		translation->predicates = lappend(translation->predicates,
 										  mongo_predicate_to_list(&predicate));
@@ -463,7 +415,8 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		BsonArray	stages = mongo_array_create();
 
 		if (relation->options->change_stream != NULL)
-			append_change_stream(&stages, relation, clauses);
+			mongo_append_change_stream(&stages, relation->options, relation->columns, clauses->read,
+									   stream_start(relation, clauses->bindings));
 		mongo_append_pipeline(&stages, relation->options);
 		if (relation->score != NULL)
 			mongo_array_append_template(&stages, "{$set: {@1: {$meta: @2}}}",

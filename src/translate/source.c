@@ -105,45 +105,6 @@ mongo_score_meta(const MongoTableOptions *options)
 }
 
 /*
- * mongo_resume_through_matches
- *		Returns a bound command of a change stream in whose filters also the event passes that the
- *		stream starts after; 'command' itself if it starts otherwise.  MongoDB takes the position
- *		for lost if it does not get that far.
- */
-bson_t *
-mongo_resume_through_matches(const bson_t *command)
-{
-	bson_t	   *result = mongo_bson_create();
-	bson_iter_t field;
-	bson_iter_t stage;
-	bson_iter_t name;
-	bson_iter_t data;
-	BsonArray	stages = mongo_array_create();
-
-	if (!bson_iter_init(&field, command) ||
-		!bson_iter_find_descendant(&field, "pipeline.0.$changeStream.startAfter._data", &data) ||
-		!bson_iter_init_find(&field, command, "pipeline") || !bson_iter_recurse(&field, &stage))
-		return unconstify(bson_t *, command);
-	while (bson_iter_next(&stage))
-	{
-		if (bson_iter_recurse(&stage, &name) && bson_iter_find(&name, "$match"))
-			mongo_array_append_template(&stages, "{$match: {$or: [{@1: @2}, @3]}}", mongo_utf8("_id._data"),
-										*bson_iter_value(&data), *bson_iter_value(&name));
-		else
-			mongo_array_append(&stages, *bson_iter_value(&stage));
-	}
-	bson_iter_init(&field, command);
-	while (bson_iter_next(&field))
-	{
-		if (strcmp(bson_iter_key(&field), "pipeline") == 0)
-			mongo_append(result, "pipeline", mongo_array(stages.bson));
-		else
-			mongo_append_iter(result, NULL, &field);
-	}
-	return result;
-}
-
-/*
  * mongo_aggregate_command
  *		Returns a command {aggregate, pipeline} over the table's collection, or over the database
  *		for a change stream of several collections.

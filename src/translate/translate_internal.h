@@ -43,6 +43,10 @@ extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate, Datum v
 extern bool mongo_translate_match(MongoTranslation *translation, const FuncExpr *node, bool wanted,
 								  bson_t *match);
 
+/* ---------------------------- change_stream.c ---------------------------- */
+
+extern void mongo_append_start(bson_t *values, const char *name, const MongoField *field, Datum value);
+
 /* ----------------------------- user_stages.c ----------------------------- */
 
 /* The values of the parameters, for one walk over the template. */

@@ -25,7 +25,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 
 /* Settings under which the text of a date always means the same. */
 static const struct
@@ -386,33 +385,6 @@ bind_members(const Stages *stages, bson_iter_t *members, Context context, bson_t
 	}
 }
 
-/* Appends the resume token, or the time, of a change stream's start. */
-static void
-append_start(bson_t *values, const char *name, const MongoField *field, Datum value)
-{
-	Oid			function;
-	bool		is_varlena;
-	char	   *text;
-	uint64		time;
-
-	getTypeOutputInfo(field->type, &function, &is_varlena);
-	text = OidOutputFunctionCall(function, value);
-	if (strcmp(field->path, MONGO_START_TOKEN) == 0)
-	{
-		mongo_append_token(values, name, mongo_to_utf8(text));
-		return;
-	}
-	/* PostgreSQL compares times as texts, so only those of full length sort */
-	time = mongo_parse_cluster_time(text);
-	if (time == 0 || strcmp(mongo_format_cluster_time(time), text) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DATETIME_FORMAT),
-				 errmsg("invalid cluster time: \"%s\"", text),
-				 errhint("A time is like \"1764381605:0000000003\", with ten digits on each side.")));
-	time += strcmp(field->path, MONGO_START_AFTER) == 0;
-	mongo_append(values, name, mongo_timestamp(time));
-}
-
 /*
  * Appends the parameters' values by name; no document matches if one is NULL.  Raises 42P02 for one
  * without a value.  For EXPLAIN, values are expressions, or missing.
@@ -453,7 +425,7 @@ render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
 			/* no field has such a path */
 			if (field->path[0] == '$')
 			{
-				append_start(values, name, field, binding->values[number]);
+				mongo_append_start(values, name, field, binding->values[number]);
 				continue;
 			}
 			mongo_append_column_value(values, name, field->path, binding->values[number], &column,
