@@ -26,7 +26,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"

@@ -20,12 +20,10 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
 #include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------

@@ -18,7 +18,6 @@
 #include "catalog/pg_type_d.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "pgtime.h"
 #include "utils/builtins.h"

@@ -19,11 +19,9 @@
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 /* ------- From a foreign table's Vars to the fields of its documents ------- */

@@ -27,7 +27,6 @@
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
-#include "utils/timestamp.h"
 
 /* PCRE's largest quantifier. */
 #define LARGEST_QUANTIFIER	65535

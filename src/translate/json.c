@@ -21,16 +21,12 @@
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
-#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
 #include "utils/timestamp.h"
 
 static void cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high);

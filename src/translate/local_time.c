@@ -28,13 +28,11 @@
 #include "nodes/nodeFuncs.h"
 #include "parser/scansup.h"
 #include "pgtime.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
 #include "utils/timestamp.h"
 
 /* The part of a time that is compared: the beginning of the unit that it is in. */

@@ -19,8 +19,6 @@
 
 #include "access/stratnum.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 
 static const MongoComparison *
