@@ -178,6 +178,12 @@ def circles_of_calls(tree):
         yield " ".join(members)
 
 
+def circles_within_folders(tree):
+    """Files of a folder stand in levels; known.txt has the circles that are honest recursion."""
+    for files in circles({path: {other for other in tree.uses(path) if folder_of(other) == folder_of(path)} for path in tree.built}):
+        yield " ".join(files)
+
+
 def circles_of_includes(tree):
     for members in circles({path: tree.included(path) for path in tree.headers}):
         yield " ".join(members)
@@ -262,6 +268,7 @@ CHECKS = {
     "comments are %d columns wide at most" % WIDEST_LINE: wide_comments,
     "src and include are no larger than CONTRIBUTING.md says": size,
     "no circle of calls between folders": circles_of_calls,
+    "no circle of calls within a folder": circles_within_folders,
     "no circle of includes": circles_of_includes,
     "folders use those that docs/internals/architecture.md says": arrows,
     "static names are in one file": repeated_static_names,
