@@ -20,13 +20,11 @@
 #include "common/jsonapi.h"
 #include "common/shortest_dec.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonfuncs.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 /*-------------------------------------------------------------------------
  * Reading the tokens of a json, jsonb or text.

@@ -16,7 +16,6 @@
 #include <math.h>
 
 #include "common/int.h"
-#include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"

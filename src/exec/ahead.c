@@ -27,7 +27,6 @@
 #include "nodes/nodeFuncs.h"
 #include "tcop/pquery.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 /*

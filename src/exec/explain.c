@@ -22,11 +22,8 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
-#include "utils/timestamp.h"
 
 /* What a command examined; all -1 without execution statistics. */
 typedef struct Examined

@@ -14,7 +14,6 @@
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 /*
  * mongo_hash_keys_create

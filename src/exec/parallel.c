@@ -27,8 +27,6 @@
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
-#include "utils/memutils.h"
-#include "utils/snapshot.h"
 #include "utils/wait_event.h"
 
 /* Sampled values per range: more samples make the ranges more equal. */

@@ -15,7 +15,6 @@
 #include "exec_internal.h"
 
 #include "storage/itemptr.h"
-#include "utils/memutils.h"
 
 #define INITIAL_CAPACITY	(64 * 1024)
 

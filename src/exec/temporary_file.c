@@ -10,7 +10,6 @@
 #include "exec_internal.h"
 
 #include "utils/guc.h"
-#include "utils/memutils.h"
 
 /* Bytes in files of caches and hashed scans of the session. */
 static Size all_filed = 0;

@@ -33,7 +33,6 @@
 #include "storage/shmem.h"
 #include "utils/backend_status.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #define MOST_ROWS	6000		/* pg_stat_statements has 5000 by default */

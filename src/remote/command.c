@@ -15,7 +15,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 /* -------------------------- Running one command --------------------------- */

@@ -16,7 +16,6 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 /* ---------------------- the session of a connection ------------------------ */

@@ -19,7 +19,6 @@
 #include "convert.h"
 
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 /*
  * MongoDB's error codes that have an SQLSTATE.  Names and numbers are those of

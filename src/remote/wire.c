@@ -16,7 +16,6 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 static void raise_wait(MongoConnection *connection);
 

@@ -16,10 +16,8 @@
 
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* --------------------------- reading replies -------------------------------- */
