@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * path.c
- *		Makes ForeignPaths of tables, joins and upper relations.
+ *		Makes ForeignPaths of tables, joins and upper relations, and has the tables by which what
+ *		paths and plans contain becomes nodes of PostgreSQL's.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +19,66 @@ static const MongoStructField details_fields[] = {
 	MONGO_STRUCT_FIELD(MongoPathDetails, NODE, batch_keys),
 };
 static const MongoStructType details_type = MONGO_STRUCT_TYPE(MongoPathDetails, details_fields);
+
+#define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoColumn, kind, field)
+#define SCAN(kind, field)		MONGO_STRUCT_FIELD(MongoScanPlan, kind, field)
+#define DIRECT(kind, field)		MONGO_STRUCT_FIELD(MongoDirectPlan, kind, field)
+
+static const MongoStructField column_fields[] = {
+	COLUMN(STRING, name),
+	COLUMN(STRING, path),
+	COLUMN(STRING, collection),
+	COLUMN(STRING, prefix),
+	COLUMN(STRING, field),
+	MONGO_STRUCT_NUMBERS(MongoColumn, index, zero_if_empty),
+};
+static const MongoStructType column_type = MONGO_STRUCT_TYPE(MongoColumn, column_fields);
+
+static const MongoStructField key_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoHashKey, type, asked),
+};
+static const MongoStructType key_type = MONGO_STRUCT_TYPE(MongoHashKey, key_fields);
+
+static const MongoStructField scan_fields[] = {
+	SCAN(STRING, database),
+	SCAN(STRING, collection),
+	SCAN(NODE, commands),
+	SCAN(NODE, count_command),
+	SCAN(NODE, predicates),
+	MONGO_STRUCT_NUMBERS(MongoScanPlan, nvariables, canonical_json),
+	SCAN(STRING, comment),
+	SCAN(STRING, joined),
+	SCAN(STRING, network),
+	SCAN(STRING, split_field),
+	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
+	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),
+	SCAN(NODE, local_columns),
+	SCAN(NODE, hiding),
+	SCAN(NODE, hiding_columns),
+};
+const MongoStructType mongo_scan_plan_type = MONGO_STRUCT_TYPE(MongoScanPlan, scan_fields);
+
+static const MongoStructField assignment_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoAssignment, kind, attnum),
+};
+static const MongoStructType assignment_type = MONGO_STRUCT_TYPE(MongoAssignment, assignment_fields);
+
+static const MongoStructField direct_fields[] = {
+	DIRECT(STRING, database),
+	DIRECT(STRING, collection),
+	DIRECT(NODE, command),
+	DIRECT(NODE, predicates),
+	MONGO_STRUCT_LIST(MongoDirectPlan, assignments, &assignment_type),
+	MONGO_STRUCT_NUMBERS(MongoDirectPlan, operation, returns),
+	DIRECT(NODE, returned),
+};
+const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
+
+static const MongoStructField join_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, indexed),
+	MONGO_STRUCT_LIST(MongoBatchedJoin, keys, &key_type),
+};
+const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
 
 /*
  * mongo_path_details

@@ -8,8 +8,7 @@
  * its commands.
  *
  * The fields that are read come first, then the plan of one table, and the plan of a join or upper
- * relation, whose command is a pipeline.  The callback mongo_get_foreign_plan()
- * follows.  At the end are the tables by which plans become nodes.
+ * relation, whose command is a pipeline.  The callback mongo_get_foreign_plan() is at the end.
  *
  *-------------------------------------------------------------------------
  */
@@ -706,65 +705,3 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);
 	return scan;
 }
-
-/* ---- The members of plans for execution, and their conversion to nodes ----- */
-
-#define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoColumn, kind, field)
-#define SCAN(kind, field)		MONGO_STRUCT_FIELD(MongoScanPlan, kind, field)
-#define DIRECT(kind, field)		MONGO_STRUCT_FIELD(MongoDirectPlan, kind, field)
-
-static const MongoStructField column_fields[] = {
-	COLUMN(STRING, name),
-	COLUMN(STRING, path),
-	COLUMN(STRING, collection),
-	COLUMN(STRING, prefix),
-	COLUMN(STRING, field),
-	MONGO_STRUCT_NUMBERS(MongoColumn, index, zero_if_empty),
-};
-static const MongoStructType column_type = MONGO_STRUCT_TYPE(MongoColumn, column_fields);
-
-static const MongoStructField key_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoHashKey, type, asked),
-};
-static const MongoStructType key_type = MONGO_STRUCT_TYPE(MongoHashKey, key_fields);
-
-static const MongoStructField scan_fields[] = {
-	SCAN(STRING, database),
-	SCAN(STRING, collection),
-	SCAN(NODE, commands),
-	SCAN(NODE, count_command),
-	SCAN(NODE, predicates),
-	MONGO_STRUCT_NUMBERS(MongoScanPlan, nvariables, canonical_json),
-	SCAN(STRING, comment),
-	SCAN(STRING, joined),
-	SCAN(STRING, network),
-	SCAN(STRING, split_field),
-	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
-	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),
-	SCAN(NODE, local_columns),
-	SCAN(NODE, hiding),
-	SCAN(NODE, hiding_columns),
-};
-const MongoStructType mongo_scan_plan_type = MONGO_STRUCT_TYPE(MongoScanPlan, scan_fields);
-
-static const MongoStructField assignment_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoAssignment, kind, attnum),
-};
-static const MongoStructType assignment_type = MONGO_STRUCT_TYPE(MongoAssignment, assignment_fields);
-
-static const MongoStructField direct_fields[] = {
-	DIRECT(STRING, database),
-	DIRECT(STRING, collection),
-	DIRECT(NODE, command),
-	DIRECT(NODE, predicates),
-	MONGO_STRUCT_LIST(MongoDirectPlan, assignments, &assignment_type),
-	MONGO_STRUCT_NUMBERS(MongoDirectPlan, operation, returns),
-	DIRECT(NODE, returned),
-};
-const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
-
-static const MongoStructField join_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, indexed),
-	MONGO_STRUCT_LIST(MongoBatchedJoin, keys, &key_type),
-};
-const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);

@@ -28,7 +28,8 @@
 
 /*
  * mongo_starts_stream
- *		Tells whether an operator of this strategy gives the parameter of a stream's start its value.
+ *		Tells whether an operator of this strategy gives its value to this parameter of a stream's
+ *		start.
  */
 bool
 mongo_starts_stream(const char *parameter, int strategy)
