@@ -286,8 +286,6 @@ extern void mongo_array_append_template_values(BsonArray *array, const char *tex
 extern void mongo_array_begin_document(BsonArray *array, bson_t *document);
 extern void mongo_array_end_document(BsonArray *array, bson_t *document);
 
-extern char *mongo_printable(const char *text);
-
 /* Cluster times are seconds << 32 | number within the second. */
 extern char *mongo_format_cluster_time(uint64 time);
 extern uint64 mongo_parse_cluster_time(const char *text);
@@ -375,6 +373,7 @@ extern void mongo_install_allocator(void);
 extern void mongo_memory_check(size_t size);
 extern bool mongo_protect(void (*function) (void *), void *argument);
 extern void mongo_install_log_handler(void);
+extern char *mongo_printable(const char *text);
 
 /* ------------------------------ struct_nodes.c ----------------------------- */
 

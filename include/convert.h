@@ -233,8 +233,6 @@ extern bool mongo_objectid_of_text(const text *value, bson_oid_t *oid);
 
 /* ---------------------------- decode_value.c ----------------------------- */
 
-extern bool mongo_text_is_valid(const char *text, uint32 length);
-extern char *mongo_cut_text(const char *text, int limit);
 extern uint64 mongo_token_time(const char *data);
 extern void mongo_append_token(bson_t *document, const char *key, const char *text);
 
@@ -323,6 +321,11 @@ extern bool mongo_row_decoder_skipped(const MongoRowDecoder *decoder);
 extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 							 Datum *values, bool *isnull);
+
+/* ------------------------------- reader.c -------------------------------- */
+
+extern bool mongo_text_is_valid(const char *text, uint32 length);
+extern char *mongo_cut_text(const char *text, int limit);
 pg_noreturn extern void mongo_report_bad_bson(void);
 extern bool mongo_iter_is_at_end(const bson_iter_t *iter, uint32 length);
 extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);

@@ -27,6 +27,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
@@ -337,6 +338,46 @@ mongo_protect(void (*function) (void *), void *argument)
 	if (mongo_driver_is_entered())
 		end_session_soon();
 	return false;
+}
+
+/* --------------------------- Texts for messages ---------------------------- */
+
+/* Bytes of a text that a message shows: MongoDB's errors quote documents of up to 16 MB. */
+#define LONGEST_PRINTABLE	10000
+
+/*
+ * mongo_printable
+ *		Returns a palloc'd copy in the database's encoding, with '?' for what cannot be shown,
+ *		cut after 10,000 bytes.  Raises nothing but lack of memory.
+ *
+ * MongoDB's messages quote documents and may be cut within a character, so they may contain
+ * invalid UTF-8 and control characters.
+ */
+char *
+mongo_printable(const char *text)
+{
+	char	   *copy = strnlen(text, LONGEST_PRINTABLE + 1) <= LONGEST_PRINTABLE ? pstrdup(text) :
+		psprintf("%.*s...", LONGEST_PRINTABLE, text);
+
+	for (char *c = copy; *c != '\0';)
+	{
+		size_t		size = pg_utf_mblen((unsigned char *) c);
+
+		if (strnlen(c, size) < size || !pg_utf8_islegal((unsigned char *) c, size) ||
+			(unsigned char) *c < ' ')
+		{
+			if (*c != '\n' && *c != '\t')
+				*c = '?';
+			size = 1;
+		}
+		else if (size > 1 && GetDatabaseEncoding() != PG_UTF8)
+		{
+			/* a conversion could raise an error, so only ASCII is shown */
+			memset(c, '?', size);
+		}
+		c += size;
+	}
+	return copy;
 }
 
 /* --------------------------- libmongoc's log ------------------------------- */

@@ -190,6 +190,7 @@ extern MongoWriteFunction mongo_write_json;
 
 extern Oid	mongo_cast_function(Oid source, Oid target);
 extern Datum mongo_call_cast(FmgrInfo *cast, Datum value, int32 typmod);
+extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
 
 /* ------------------------------- number.c -------------------------------- */
 
@@ -206,17 +207,16 @@ extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
 
 /* ---------------------------- decode_value.c ----------------------------- */
 
-extern const char *mongo_text_remark(const char *text, uint32 length);
-extern const char *mongo_text_to_server(const char *text, uint32 *length);
-extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
-							  Datum second, Datum third, Datum *value);
 extern void mongo_prepare_token(MongoReader *reader, const char *column);
 
-/* ------------------------------- decode.c -------------------------------- */
+/* ------------------------------- reader.c -------------------------------- */
 
 extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 						   const bson_iter_t *iter, const char *remark);
-extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
+extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
+							  Datum second, Datum third, Datum *value);
+extern const char *mongo_text_remark(const char *text, uint32 length);
+extern const char *mongo_text_to_server(const char *text, uint32 *length);
 
 /*
  * Reads the value at 'iter'; BSON null and undefined give NULL.

@@ -14,7 +14,6 @@
 
 #include "convert_internal.h"
 
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "executor/executor.h"
@@ -33,94 +32,6 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
-
-/* ----- MongoDB's strings, which are UTF-8, in the database's encoding ----- */
-
-/*
- * Tells whether the database's encoding can represent all of these characters.  Tries the
- * conversion and discards its result, as PostgreSQL has no cheaper check that does not raise.  Few
- * databases have an encoding other than UTF-8.
- */
-static bool
-encoding_holds(const char *text, uint32 length)
-{
-	int			encoding = GetDatabaseEncoding();
-	int			size = length * MAX_CONVERSION_GROWTH + 1;
-	unsigned char *converted;
-	Oid			function;
-	int			done;
-
-	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII || length == 0)
-		return true;
-
-	function = FindDefaultConversionProc(PG_UTF8, encoding);
-	if (!OidIsValid(function))
-		return false;
-	converted = palloc(size);
-	done = pg_do_encoding_conversion_buf(function, PG_UTF8, encoding,
-										 (unsigned char *) unconstify(char *, text),
-										 length, converted, size, true);
-	pfree(converted);
-	return (uint32) done == length;
-}
-
-/*
- * mongo_text_is_valid
- *		Tells whether a text can store these bytes: UTF-8 without U+0000, whose characters the
- *		database's encoding can represent.
- */
-bool
-mongo_text_is_valid(const char *text, uint32 length)
-{
-	return mongo_is_plain_text(text, length) ||
-		(pg_verify_mbstr(PG_UTF8, text, length, true) && encoding_holds(text, length));
-}
-
-/*
- * mongo_text_remark
- *		Returns why mongo_text_is_valid() is false, as a sentence for DETAIL; a static string.
- */
-const char *
-mongo_text_remark(const char *text, uint32 length)
-{
-	if (memchr(text, '\0', length) != NULL)
-		return "It contains U+0000, which text cannot hold.";
-	if (!pg_verify_mbstr(PG_UTF8, text, length, true))
-		return "It is not valid UTF-8.";
-	return "It contains a character that the database's encoding does not have.";
-}
-
-/*
- * mongo_text_to_server
- *		Converts valid UTF-8 to the database's encoding.  Returns 'text' itself if nothing changes,
- *		else a palloc'd copy, and sets *length to its length.
- */
-const char *
-mongo_text_to_server(const char *text, uint32 *length)
-{
-	const char *converted;
-
-	if (GetDatabaseEncoding() == PG_UTF8)
-		return text;
-	converted = pg_any_to_server(text, *length, PG_UTF8);
-	if (converted != text)
-		*length = strlen(converted);
-	return converted;
-}
-
-/*
- * mongo_cut_text
- *		Returns a palloc'd copy, truncated after at most 'limit' bytes and a whole character; "..."
- *		follows if it was truncated.
- */
-char *
-mongo_cut_text(const char *text, int limit)
-{
-	int			length = strlen(text);
-
-	return length <= limit ? pstrdup(text) :
-		psprintf("%.*s...", pg_mbcliplen(text, length, limit), text);
-}
 
 /* -------------------- Texts, bytes and dates from BSON -------------------- */
 
@@ -155,22 +66,6 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex, uint32
 		return NULL;
 	}
 	return mongo_text_to_server(text, length);
-}
-
-/*
- * mongo_limit_text
- *		Converts a text in *value to char(n) or varchar(n); a mismatch if it is too long.
- */
-bool
-mongo_limit_text(MONGO_READ_ARGS)
-{
-	FmgrInfo	assignment;
-
-	fmgr_info(reader->typid == BPCHAROID ? F_BPCHAR_BPCHAR_INT4_BOOL :
-			  F_VARCHAR_VARCHAR_INT4_BOOL, &assignment);
-	return mongo_call_softly(context, &assignment, *value, Int32GetDatum(reader->typmod),
-							 BoolGetDatum(false), value) ||
-		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 }
 
 /*
@@ -323,44 +218,6 @@ mongo_prepare_text_form(MongoReader *reader)
 	form->may_fail = OidIsValid(reader->type->typid) || function == F_ENUM_IN;
 	form->utc = pg_tzset("UTC");
 	reader->extra = form;
-}
-
-/*
- * mongo_call_softly
- *		Calls a PostgreSQL function of up to three arguments.  If it raises a data exception,
- *		returns false and sets context->remark to a sentence about it.
- *
- * Before PostgreSQL 16 an input function can report bad input only by raising.  Catching an error
- * without a subtransaction is safe only for some of PostgreSQL's own functions, and only these have
- * rows in the table of types.  They compute on their arguments alone, hold no lock, pin or other
- * resource when they raise, and allocate only in the current memory context.
- */
-bool
-mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first, Datum second,
-				  Datum third, Datum *value)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	volatile bool fits = true;
-
-	PG_TRY();
-	{
-		*value = FunctionCall3(function, first, second, third);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(caller);
-		error = CopyErrorData();
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION)
-			PG_RE_THROW();
-		FlushErrorState();
-		context->remark = error->message ? psprintf("PostgreSQL says: %s.", error->message) : NULL;
-		fits = false;
-	}
-	PG_END_TRY();
-
-	return fits;
 }
 
 /*

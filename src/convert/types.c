@@ -5,8 +5,8 @@
  *
  * type_rows and category_rows decide which BSON values each PostgreSQL type reads and writes, and
  * mongo_kinds what MongoDB can compute with them; code that depends on a type looks it up here.
- * The functions that write come first, then the tables, their look-up, and the column option
- * bson_type.
+ * The functions that write come first, then the tables, their look-up, the column option
+ * bson_type, and readers.
  *
  *-------------------------------------------------------------------------
  */
@@ -853,4 +853,39 @@ mongo_append_declared(bson_t *document, const char *key, Datum value, Oid typid,
 		return;
 	}
 	mongo_append_datum(document, key, -1, value, false, typid, typmod);
+}
+
+/* ----------------- Readers, made from the table of types ------------------ */
+
+/*
+ * mongo_reader_create
+ *		Returns a reader for a type, with all that it needs, in the current memory context.  Raises
+ *		0A000 for a type that cannot be read, or that has an element or an attribute that cannot be
+ *		read.
+ */
+MongoReader *
+mongo_reader_create(Oid typid, int32 typmod)
+{
+	const MongoType *type = mongo_type_lookup(typid);
+	MongoReader *reader;
+
+	check_stack_depth();
+
+	if (type == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("type %s cannot be read from MongoDB",
+						format_type_be(typid))));
+
+	reader = palloc0(sizeof(MongoReader));
+	reader->read = type->read;
+	reader->accepts = type->accepts;
+	reader->typid = typid;
+	reader->typmod = typmod;
+	reader->type = type;
+	get_typlenbyvalalign(typid, &reader->typlen, &reader->typbyval,
+						 &reader->typalign);
+	if (type->prepare)
+		type->prepare(reader);
+	return reader;
 }
