@@ -147,7 +147,8 @@ def wide_documents(_tree):
     for path in sorted(glob.glob("*.md") + glob.glob("docs/**/*.md", recursive=True) + glob.glob("t/**/*.md", recursive=True)):
         code = False
         for number, line in enumerate(read(path).split("\n"), 1):
-            if line.lstrip().startswith("```") or (line.startswith("<!--") and not code) or (line.endswith("-->") and code):
+            opens, closes = line.startswith("<!--"), line.endswith("-->")
+            if line.lstrip().startswith("```") or (opens != closes and opens != code):
                 code = not code
             text = re.sub(r"`[^`]*`", lambda match: match.group().replace(" ", "_"), re.sub(r"^\s*(?:[-*]|\d+\.|#+)? +", "", line))
             if width(line) > WIDEST_LINE and not code and not line.startswith("|") and " " in text:

@@ -316,7 +316,7 @@ mongo_decimal_of_number(const MongoValue *value)
  *		@5; the last three are Decimal128.
  */
 bson_t *
-mongo_rescale(const char *template, const MongoValue *number, int scale)
+mongo_rescale(const char *text, const MongoValue *number, int scale)
 {
 	MongoValue	arguments[] = {
 		*number,
@@ -326,7 +326,7 @@ mongo_rescale(const char *template, const MongoValue *number, int scale)
 		mongo_decimal_value("1")
 	};
 
-	return mongo_expand_template(template, arguments, lengthof(arguments));
+	return mongo_expand_template(text, arguments, lengthof(arguments));
 }
 
 /*

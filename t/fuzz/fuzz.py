@@ -28,7 +28,7 @@ CLANG = "clang"
 LONGEST_INPUT = 4096
 LARGEST_CORPUS = 32 * 1024
 RUNS = {"document": 150000, "json": 1000000, "message": 500000, "option": 250000, "pattern": 70000}
-# Folders that no target reaches: their objects are those of the build that is tested, if it is there.
+# Folders that no target reaches: their objects are those of the tested build, if that is there.
 BUILT = ("src/catalog", "src/exec", "src/plan", "src/sync")
 # PostgreSQL's own hash functions shift into the sign bit
 SANITIZERS = ("-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=shift-base,function "
