@@ -12,6 +12,7 @@
 OTHER_VERSION=5.5.3
 # Where PostgreSQL looks, in the root.
 library_of() { printf '/usr/lib/postgresql/%s/lib/mongo_fdw.so\n' "$1"; }
+bitcode_of() { printf '/usr/lib/postgresql/%s/lib/bitcode/mongo_fdw.index.bc\n' "$1"; }
 control_of() { printf '/usr/share/postgresql/%s/extension/mongo_fdw.control\n' "$1"; }
 
 # The files of the package that stands for the other's, in a folder.
@@ -160,8 +161,10 @@ make_rpm_source() {
 	{
 		printf '%s\n' "Name: mongo_fdw_$major" "Version: $OTHER_VERSION" 'Release: 1' \
 			'Summary: stands for the other wrapper' 'License: PostgreSQL' 'AutoReqProv: no' \
-			'%description' 'Stands for it.' '%install' 'cp -r /other/. %{buildroot}/' \
-			'%files' "$(library_of "$major")" "$(control_of "$major")"
+			'%description' 'Stands for it.' '%package llvmjit' 'Summary: with its bitcode' \
+			'Requires: %{name} = %{version}-%{release}' '%description llvmjit' 'Stands for it.' \
+			'%install' 'cp -r /other/. %{buildroot}/' "install -D /dev/null %{buildroot}$(bitcode_of "$major")" \
+			'%files' "$(library_of "$major")" "$(control_of "$major")" '%files llvmjit' "$(bitcode_of "$major")"
 	} >"$ROOTS/$root/specs/other.spec"
 	printf '%s\n' '[repository]' 'name=repository' 'baseurl=file:///repository' 'gpgcheck=0' \
 		'metadata_expire=0' >"$ROOTS/$root/etc/yum.repos.d/repository.repo"
@@ -178,7 +181,7 @@ add_newer_rpm() {
 	{
 		printf '%s\n' "Name: mongodb_fdw_$major" "Version: $VERSION" 'Release: 9.newer' \
 			'Summary: newer' 'License: PostgreSQL' 'AutoReqProv: no' \
-			"Conflicts: mongo_fdw_$major" "Provides: mongo_fdw_$major" \
+			"Conflicts: mongo_fdw_$major" "Provides: mongo_fdw_$major = $VERSION" \
 			'%description' 'Newer.' '%install' 'cp -r /newer/. %{buildroot}/' \
 			'%files' "$(library_of "$major")" "$(control_of "$major")"
 	} >"$ROOTS/$root/specs/newer.spec"
@@ -200,7 +203,7 @@ try_other_rpm() {
 	our_rpm() { replaced "$what: $1" "$root" "$major" "$ours-$VERSION" "$DEFAULT_VERSION" rpm -qf; }
 	dnf() { quietly enter "$root" dnf -y --releasever=1 "$@" || failed "$what: dnf $*"; }
 
-	dnf install "$other"
+	dnf install "$other-llvmjit"
 	other_rpm "the other's is installed by its name (a package that stands for it)"
 	dnf upgrade
 	other_rpm "and no upgrade puts ours in its place"
@@ -211,6 +214,11 @@ try_other_rpm() {
 	fi
 	dnf swap "$other" "$ours"
 	our_rpm "dnf swap puts ours in its place"
+	if [ -e "$ROOTS/$root$(bitcode_of "$major")" ]; then
+		failed "$what: and takes the other's bitcode away"
+	else
+		passed "$what: and takes the other's bitcode away"
+	fi
 	gives_tutorial "$what" in_cluster "$root" "$major" runuser -u postgres -- psql -X
 	dnf upgrade
 	dnf distro-sync
