@@ -310,6 +310,7 @@ fitting_type(Oid column, bson_type_t value)
 	bool		is_small = column == INT2OID || column == INT4OID;
 	bool		is_number = is_small || column == INT8OID || column == FLOAT4OID ||
 		column == FLOAT8OID || column == NUMERICOID;
+	Oid			objectid;
 
 	switch (value)
 	{
@@ -329,7 +330,8 @@ fitting_type(Oid column, bson_type_t value)
 		case BSON_TYPE_DATE_TIME:
 			return "timestamp with time zone";
 		case BSON_TYPE_OID:
-			return format_type_be_qualified(mongo_objectid_type_oid());
+			objectid = mongo_objectid_type_oid();
+			return OidIsValid(objectid) ? format_type_be_qualified(objectid) : "text";
 		case BSON_TYPE_BINARY:
 			return "bytea";
 		default:
