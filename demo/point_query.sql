@@ -1,2 +1,2 @@
 \set id random(1, 20000)
-SELECT * FROM orders WHERE _id = :id;
+SELECT * FROM shop.orders WHERE _id = :id;
