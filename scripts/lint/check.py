@@ -151,7 +151,7 @@ def wide_documents(_tree):
             if line.lstrip().startswith("```") or (opens != closes and opens != code):
                 code = not code
             text = re.sub(r"`[^`]*`", lambda match: match.group().replace(" ", "_"), re.sub(r"^\s*(?:[-*]|\d+\.|#+)? +", "", line))
-            if width(line) > WIDEST_LINE and not code and not line.startswith("|") and " " in text:
+            if width(line) > WIDEST_LINE and not (code or opens and closes) and not line.startswith("|") and " " in text:
                 yield "%s:%d is %d columns wide" % (path, number, width(line))
 
 
