@@ -25,7 +25,9 @@ my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 1800;    # seconds a file may take, on 
 my $JOBS = $ENV{TEST_JOBS} || int(1.5 * (`nproc` || 1) + 0.5);
 
 # Files that run undisturbed, because they measure what a busy machine changes.
-my %ALONE = (cancel => 'a cancel takes 100 ms at most');
+my %ALONE = (
+	cancel => 'a cancel takes 100 ms at most',
+	network => 'a reply comes within the time that connecting took');
 
 # Files that take longest; they start first, so that they are not the last to end.
 my @LONGEST = qw(random fuzz tpch row_security commit_outcomes order_of_writes parameters bank_transfer);
