@@ -52,10 +52,10 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 
 	my $options = tables('options.md');
 
-	my @headings = ('CREATE SERVER', 'CREATE USER MAPPING', 'CREATE FOREIGN TABLE', 'Columns');
+	my @headings = ('CREATE SERVER', 'CREATE USER MAPPING', 'CREATE FOREIGN TABLE', 'Columns', 'Servers and tables');
 
-	# The rows of the table of options: name, bits of objects, default, range.
-	my %bits = (SERVER => 1, MAPPING => 2, TABLE => 4, COLUMN => 8, IMPORT => 16);
+	# The rows of the table of options: name, bits of objects (of their headings), default, range.
+	my %bits = (SERVER => 1, MAPPING => 2, TABLE => 4, COLUMN => 8, IMPORT => 32);
 	my @rows;
 
 	my ($table) = slurp_file('src/options/options.c') =~ /^const MongoOption mongo_option_table\[\] =\n(.*?)^\};/ms;
@@ -69,6 +69,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 		my $bits = 0;
 
 		$bits |= $bits{$_} foreach $objects =~ /ON_(\w+)/g;
+		$bits = 16 if $bits == ($bits{SERVER} | $bits{TABLE});
 		push @rows, [ $name, $bits, $initial // '', @range ];
 	}
 	foreach my $object (0 .. $#headings)
@@ -88,7 +89,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	# Defaults and ranges, from the rows of the table of options.
 	my $rows = 0;
 
-	foreach my $row (grep { $_->[1] < 16 } @rows)
+	foreach my $row (grep { $_->[1] < 32 } @rows)
 	{
 		my ($name, $objects, $initial, $least, $most) = @$row;
 		my ($heading, @more) = @headings[ grep { $objects >> $_ & 1 } 0 .. $#headings ];
