@@ -84,9 +84,11 @@ def change_definitions(client, database, choice):
     try:
         if what == "index":
             indexed = database[choice.choice(FREE + FIXED)]
-            indexed.create_index("v")
-            time.sleep(choice.choice((0, 0.2)))
-            indexed.drop_index("v_1")
+            # otherwise an index would create it, without documents
+            if indexed.name in database.list_collection_names():
+                indexed.create_index("v")
+                time.sleep(choice.choice((0, 0.2)))
+                indexed.drop_index("v_1")
         elif what == "collMod":
             database.command("collMod", name, validationLevel="moderate")
         elif what == "rename and back":
