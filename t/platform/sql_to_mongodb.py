@@ -74,7 +74,6 @@ class Page:
             test[name].drop()
             test[name].insert_many(documents)
         test.order_lineitem.create_index("order_id")
-        test.people_of_old.insert_one({})
         self.cursor.execute("CREATE EXTENSION IF NOT EXISTS mongo_fdw")
         self.cursor.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10")
         # commands that are sent at once arrive in no order
