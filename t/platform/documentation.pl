@@ -351,10 +351,6 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 		SELECT relname FROM pg_class o $member AND d.classid = 'pg_class'::regclass WHERE relkind = 'v'}));
 	all_named('settings', split /\n/, $node->safe_psql('reference',
 		q{SELECT name FROM pg_settings WHERE name LIKE 'mongo\_fdw.%'}));
-
-	# Above that page is held against EXPLAIN.
-	my ($section) = slurp_file('docs/pushdown.md') =~ /^## EXPLAIN\n(.*?)^## /ms;
-	all_named('lines of EXPLAIN', map { /`(.*?)`/g } $section =~ /^\| (`.*?) \|/mg);
 }
 
 # --- what README and the demo tell people to type works, and links lead somewhere ----------
