@@ -212,6 +212,9 @@ create_server($node, 'standalone', $standalone);
 (my $alone = $stream) =~ s/mongodb/standalone/;
 sql("CREATE FOREIGN TABLE alone ($special, $fields) $alone)");
 raises('a standalone', 'SELECT * FROM alone', '0A000', 'could not read collection.*HINT:  MongoDB has change streams only in replica sets');
+$mongod->command('{"create": "v", "viewOn": "c", "pipeline": []}', 'db');
+sql("CREATE FOREIGN TABLE of_view ($special) SERVER mongodb OPTIONS (database 'db', collection 'v', change_stream 'collection')");
+raises('a view', 'SELECT * FROM of_view', '42809', 'could not read collection "db.v".*MongoDB error 166');
 
 # LIMIT is the size of batches, as MongoDB has no $limit there
 like(command('SELECT * FROM s LIMIT 7'), qr/"batchSize" : 7 /, 'LIMIT');

@@ -87,6 +87,9 @@ raises('within a transaction', q{BEGIN; CALL mongo_sync.sync('shop.r', 'r')}, '2
 raises('no such collection', q{CREATE FOREIGN TABLE shop.none (_id int) SERVER mongodb OPTIONS (database 'db'); CALL mongo_sync.sync('shop.none', 'none')}, '42P01', 'no collection "db.none"');
 mongo('{"create": "capped", "capped": true, "size": 10000}');
 raises('a capped collection', q{CREATE FOREIGN TABLE shop.capped (_id int) SERVER mongodb OPTIONS (database 'db'); CALL mongo_sync.sync('shop.capped', 'capped')}, '(42809|0A000)', 'capped');
+mongo('{"create": "over_c", "viewOn": "c", "pipeline": []}');
+raises('a view of MongoDB', q{CREATE FOREIGN TABLE shop.over_c (_id int) SERVER mongodb OPTIONS (database 'db'); CALL mongo_sync.sync('shop.over_c', 'over_c')},
+	'42809', '"db.over_c" is a view.*Synchronize the collection that a view is made of');
 
 # --- keys ---------------------------------------------------------------------------------
 mongo('{"insert": "k", "documents": [{"_id": {"$oid": "64d29dd2a752a1e3bb9c9b11"}, "a": 1}, {"_id": "y", "a": 2}]}');
@@ -284,7 +287,11 @@ sql(q{SELECT mongo_sync.stop('g')});
 raises('stopped', q{SELECT mongo_sync.pause('g')}, '55000', 'is not synchronized');
 synchronize('g');
 equal('begun again over its rows', 'g');
+my $dropped = sql(q{SELECT 'g'::regclass::oid});
 sql('DROP TABLE g');
+raises("a dropped table: $_", "SELECT mongo_sync.$_($dropped)", '42P01', 'the table does not exist any more') foreach qw(pause resume stop compare);
+is(sql(q{SELECT (SELECT count(*) FROM mongo_sync.status WHERE foreign_table = 'shop.g'::regclass), (SELECT count(*) FROM mongo_sync.health WHERE object ~ '\mg\M')}),
+	'0|0', 'which ends its synchronization');
 synchronize('g');
 equal('a new table', 'g');
 
