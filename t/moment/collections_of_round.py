@@ -185,6 +185,11 @@ def write_noise(client, database, choice):
         {"_id": choice.randrange(10)}, {"v": "x" * choice.randrange(20_000)}, upsert=True)
 
 
+def write_to_all_members(client):
+    """Writes something that every member has when this returns, and so all that was written before it."""
+    client.noise.get_collection("n", write_concern=WriteConcern(3, wtimeout=60_000)).replace_one({"_id": 98}, {}, upsert=True)
+
+
 def fill_oplog(client, megabytes):
     """Writes so much that the oplog is cut."""
     noise = client.noise.get_collection("n", write_concern=WriteConcern("majority", wtimeout=20000))

@@ -395,6 +395,7 @@ def run_copying(state, servers, seed, seconds, disturbers):
             state.errors.append("the replica set does not become whole")
         callers.end()
         reader.end()
+        mongodb.write_to_all_members(client)
         for table in FREE + FIXED:
             check_at_end(state, client, table, as_schema, has_ddl)
         if not state.errors:

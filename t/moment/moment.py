@@ -267,6 +267,7 @@ def run_moving(arguments, ports, servers, seed, counts):
         writers.end()
         drivers.end()
         reader.end()
+        mongodb.write_to_all_members(client)
         compare_at_end(state, state.name)
         connection = tables.connect(arguments.dsn)
         if not state.errors:
