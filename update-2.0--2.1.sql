@@ -23,6 +23,9 @@ BEGIN
 END
 $leftovers$;
 
+-- docs/migration_report.sql replaces it.
+DROP FUNCTION IF EXISTS mongo_fdw_migration_report(integer);
+
 DO $drop$
 DECLARE
 	detail text;

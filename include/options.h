@@ -276,7 +276,6 @@ extern UserMapping *mongo_user_mapping(Oid userid, Oid serverid);
 
 extern const char *mongo_read_mode_name(mongoc_read_mode_t mode);
 extern bool mongo_uses_tls(const MongoConnectionOptions *options, const mongoc_uri_t *uri);
-extern PGDLLEXPORT Datum mongo_fdw_validator(PG_FUNCTION_ARGS);
 
 /* -------------------------------- settings.c ------------------------------ */
 

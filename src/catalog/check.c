@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * check.c
- *		mongo_fdw_check(): compares a table's definition with its collection; and what
- *		mongo_fdw_migration_report() needs of C.
+ *		mongo_fdw_check(): compares a table's definition with its collection.
  *
  * Reads a sample of the documents with the table's columns and lists the indexes.
  * Changes nothing.
@@ -56,18 +55,15 @@ typedef struct Check
 	MemoryContext context;		/* of all this */
 	MemoryContext document_context; /* reset for each document */
 	ReturnSetInfo *result;
-	bool		is_report;		/* for the migration report */
 } Check;
 
 PG_FUNCTION_INFO_V1(mongo_fdw_check);
-PG_FUNCTION_INFO_V1(mongo_fdw_check_all);
-PG_FUNCTION_INFO_V1(mongo_fdw_option_error);
 
 /* ------------------------------ findings ----------------------------------- */
 
 /*
- * Add a row to the result, which begins with the table in the migration report.  An argument
- * that is NULL, no types or -1 documents gives NULL; 'field' is UTF-8.
+ * Adds a row to the result.  An argument that is NULL, no types or -1 documents gives NULL;
+ * 'field' is UTF-8.
  */
 static void
 add_finding(const Check *check, const char *finding, const char *field, const char *column,
@@ -76,9 +72,8 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 	Datum		names[MONGO_TYPE_COUNT];
 	int			count = 0;
 	NameData	name;
-	bool		isnull[] = {false, false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
+	bool		isnull[] = {false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
 	Datum		values[] = {
-		ObjectIdGetDatum(RelationGetRelid(check->relation)),
 		CStringGetTextDatum(finding),
 		field == NULL ? (Datum) 0 : CStringGetTextDatum(mongo_printable(field)),
 		NameGetDatum(&name),
@@ -93,9 +88,8 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 		if ((types & ((uint32) 1 << i)) != 0)
 			names[count++] = CStringGetTextDatum(mongo_bson_type_name(MONGO_TYPE_OF_BIT(i)));
 	}
-	values[5] = PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
-	tuplestore_putvalues(check->result->setResult, check->result->setDesc,
-						 values + !check->is_report, isnull + !check->is_report);
+	values[4] = PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+	tuplestore_putvalues(check->result->setResult, check->result->setDesc, values, isnull);
 }
 
 /* ------------------------------ the table ---------------------------------- */
@@ -381,18 +375,6 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 	}
 }
 
-/* Reports, for the migration report, the types of the _ids. */
-static void
-report_ids(const Check *check)
-{
-	const SampledField *field = mongo_field_sample_find(check->sample, "_id", false);
-	double		counts[MONGO_TYPE_COUNT];
-	uint32		types;
-
-	if (field != NULL && mongo_sampled_field_counts(field, counts, &types) > 0)
-		add_finding(check, "types of _id", NULL, NULL, -1, types, NULL);
-}
-
 /*
  * Adds a row for each finding to the result.
  *
@@ -435,8 +417,6 @@ check_table(Check *check, int sample)
 		/* MongoDB uses no index for the rows that stages produce */
 		if (listing == INDEXES_LISTED && !mongo_is_pipeline_table(check->options))
 			report_indexes(check, &indexes);
-		if (check->is_report)
-			report_ids(check);
 	}
 }
 
@@ -456,121 +436,4 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	check_table(&check, PG_GETARG_INT32(1));
 	table_close(check.relation, AccessShareLock);
 	return (Datum) 0;
-}
-
-/* -------------------------- the migration report --------------------------- */
-
-/*
- * The report is an SQL function whose names were resolved when it was created: it may run as a
- * superuser for minutes, while the owner of the database renames the extension's schema and makes
- * functions in another one of that name.  SQL cannot catch errors, so that is done here.
- */
-
-/* Tells whether an error is one that EXCEPTION WHEN OTHERS catches. */
-static bool
-is_reported(int sqlstate)
-{
-	return sqlstate != ERRCODE_QUERY_CANCELED && sqlstate != ERRCODE_ASSERT_FAILURE;
-}
-
-/* The arguments of check_one(). */
-typedef struct Checking
-{
-	Check	   *check;
-	int			sample;
-} Checking;
-
-static void
-check_one(void *argument)
-{
-	Checking   *checking = argument;
-
-	check_table(checking->check, checking->sample);
-}
-
-/*
- * Reports that a table could not be checked.  False if that has to do with its
- * server, and would be the same for other tables, perhaps after a long wait.
- */
-static bool
-report_error(const Check *check, const ErrorData *error)
-{
-	int			sqlstate = error->sqlerrcode;
-	bool		refuses = sqlstate == ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION ||
-		sqlstate == ERRCODE_INVALID_PASSWORD;
-	bool		is_of_server = refuses || sqlstate == ERRCODE_TOO_MANY_CONNECTIONS ||
-		sqlstate == ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
-
-	add_finding(check, refuses ? "MongoDB refuses the login" :
-				is_of_server ? "MongoDB cannot be reached" : "cannot be read",
-				NULL, NULL, -1, 0,
-				error->detail == NULL ? error->message :
-				psprintf("%s: %s", error->message, error->detail));
-	return !is_of_server;
-}
-
-/*
- * mongo_fdw_check_all
- *		mongo_fdw_check_all(tables oid[], sample int): returns the findings on tables of one
- *		server, and the errors, as findings of the migration report.
- */
-Datum
-mongo_fdw_check_all(PG_FUNCTION_ARGS)
-{
-	MemoryContext caller_context = CurrentMemoryContext;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw checked table",
-												  ALLOCSET_DEFAULT_SIZES);
-	Datum	   *relids;
-	int			count;
-	bool		goes_on = true;
-
-	InitMaterializedSRF(fcinfo, 0);
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), OIDOID, sizeof(Oid), true, TYPALIGN_INT,
-					  &relids, NULL, &count);
-	for (int i = 0; i < count && goes_on; i++)
-	{
-		Check		check = {
-			.relation = try_table_open(DatumGetObjectId(relids[i]), AccessShareLock),
-			.result = (ReturnSetInfo *) fcinfo->resultinfo, .is_report = true
-		};
-		Checking	checking = {&check, PG_GETARG_INT32(1)};
-		ErrorData  *error;
-
-		/* dropped meanwhile */
-		if (check.relation == NULL)
-			continue;
-		MemoryContextSwitchTo(context);
-		if (!mongo_try(check_one, &checking, is_reported, &error))
-			goes_on = report_error(&check, error);
-		MemoryContextSwitchTo(caller_context);
-		MemoryContextReset(context);
-		table_close(check.relation, AccessShareLock);
-	}
-	return (Datum) 0;
-}
-
-static void
-validate(void *argument)
-{
-	FunctionCallInfo fcinfo = argument;
-
-	mongo_fdw_validator(fcinfo);
-}
-
-/*
- * mongo_fdw_option_error
- *		mongo_fdw_option_error(options text[], catalog oid): returns what is wrong with options of
- *		an object in that catalog.
- *
- * NULL if nothing is, and '' if the caller might not set one of them.
- */
-Datum
-mongo_fdw_option_error(PG_FUNCTION_ARGS)
-{
-	ErrorData  *error;
-
-	if (mongo_try(validate, fcinfo, is_reported, &error))
-		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE ? "" :
-									 error->message));
 }

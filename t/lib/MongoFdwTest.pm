@@ -33,7 +33,7 @@ our @EXPORT = qw(
   milliseconds_between make_certificates
   run_pgbench sanitized random_amount random_seed
   python run_program run_tests_of start_fake
-  clusters_for_upgrade pg_upgrade
+  clusters_for_upgrade pg_upgrade migration_report
 );
 
 my @inherited;    # files
@@ -325,6 +325,15 @@ sub create_point_table
 	$node->safe_psql('postgres',
 		"CREATE FOREIGN TABLE points (id int, info text) SERVER $server "
 		  . "OPTIONS (database 'db', collection 'points')");
+}
+
+# migration_report
+#	Lines for psql that make the temporary table migration_report, by the script of the documents.
+sub migration_report
+{
+	my $script = abs_path(dirname(__FILE__) . '/../../docs/migration_report.sql');
+
+	return "\\o /dev/null\n\\i $script\n\\o\n";
 }
 
 # background_query

@@ -181,7 +181,7 @@ prepare(mallory => qq{CREATE FUNCTION evil.swap(int) RETURNS boolean LANGUAGE pl
 	CREATE DOMAIN evil.swapping AS int CHECK (evil.swap(VALUE));
 	CREATE FOREIGN TABLE evil.swapper (level evil.swapping) $levels;
 	CREATE FOREIGN TABLE evil.later (level int) $levels});
-like(run(superuser => q{SELECT object, finding FROM mongo_fdw_migration_report() WHERE object ~ 'later|swapper'}),
+like(run(superuser => migration_report() . q{SELECT object, finding FROM migration_report WHERE object ~ 'later|swapper'}),
 	qr/^table evil.swapper\|values that do not fit\ntable evil.later\|values that do not fit$/, 'the migration report, while the extension\'s schema is swapped');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'swapped'}), '1', 'as it has been');
 is(seen(), 'domain:mallory', 'calls nothing else than it should');

@@ -14,6 +14,9 @@ my $mongod = MongoFdwTest::Mongod->new(auth => 1);
 my $node = new_postgres('takeover');
 my $tables = 50;
 
+# of the temporary table that the script leaves, without what it prints
+my $make_report = migration_report();
+
 # leave_script
 #	Puts the script of the other one's 1.1 into the folder of this PostgreSQL.
 my %leftovers;
@@ -117,6 +120,7 @@ sub leave_2_0
 		CREATE FUNCTION mongo_sync_fail(local regclass, message text) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
 		CREATE FUNCTION mongo_sync_end(local_table regclass) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
 		CREATE PROCEDURE mongo_sync(foreign_table regclass, local_table text, batch_size integer DEFAULT 10000, follow boolean DEFAULT NULL) LANGUAGE plpgsql AS 'BEGIN END';
+		CREATE FUNCTION mongo_fdw_migration_report(sample integer DEFAULT 1000) RETURNS TABLE (object text) LANGUAGE plpgsql AS 'BEGIN END';
 		COMMENT ON FUNCTION mongo_fdw_version() IS 'of 2.0'});
 }
 
@@ -147,8 +151,8 @@ foreach my $from ('theirs 1.0', 'theirs 1.1', 'ours 1.0', 'ours 2.0')
 	is($ask->('REFRESH MATERIALIZED VIEW app.m; SELECT count FROM app.m'), '7', "$from: a materialized view");
 	is($ask->('ANALYZE app.t1; SELECT documents FROM mongo_fdw_statistics'), '20', "$from: ANALYZE has its table");
 	is($ask->('SELECT objectid(now()) < objectid()'), 't', "$from: the type");
-	unlike($ask->(q{SELECT object, finding FROM mongo_fdw_migration_report() WHERE object NOT LIKE 'table app.t%'}), qr/./, "$from: nothing else to change");
-	is($ask->(q{SELECT count(*) FROM mongo_fdw_migration_report() WHERE finding = '_id of type name'}), $tables, "$from: what to change");
+	unlike($ask->($make_report . q{SELECT object, finding FROM migration_report WHERE object NOT LIKE 'table app.t%'}), qr/./, "$from: nothing else to change");
+	is($ask->($make_report . q{SELECT count(*) FROM migration_report WHERE finding = '_id of type name'}), $tables, "$from: what to change");
 }
 
 # --- the report ----------------------------------------------------------------------------
@@ -183,7 +187,7 @@ $ask->(qq{
 my %seen;
 foreach my $round (1 .. 6)
 {
-	my @rows = map { [ split /\|/ ] } split /\n/, $ask->(q{SELECT object, finding, alteration FROM extensions.mongo_fdw_migration_report()});
+	my @rows = map { [ split /\|/ ] } split /\n/, $ask->($make_report . q{SELECT object, finding, alteration FROM migration_report});
 	$seen{"$_->[0]: $_->[1]"} ||= $_->[2] // '' foreach @rows;
 	my @alterations = grep { defined && $_ ne '' } map { $_->[2] } @rows;
 	last unless @alterations;
@@ -218,7 +222,7 @@ $ask->(qq{
 	UPDATE pg_attribute SET attfdwoptions = attfdwoptions || ARRAY['odd "one=1'] WHERE attrelid = \$\$$odd.$odd\$\$::regclass AND attname LIKE 'a%';
 	CREATE SERVER silent FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$silent_port', connect_timeout_ms '700', server_selection_timeout_ms '700');
 	CREATE USER MAPPING FOR PUBLIC SERVER silent} . join('', map { "; CREATE FOREIGN TABLE silent_$_ (a int) SERVER silent" } 1 .. 20));
-my $report = q{SELECT object, finding, detail, alteration FROM extensions.mongo_fdw_migration_report() WHERE object ~ 'silent|"' AND object !~ 'Mixed' ORDER BY 1, 2};
+my $report = $make_report . q{SELECT object, finding, detail, alteration FROM migration_report WHERE object ~ 'silent|"' AND object !~ 'Mixed' ORDER BY 1, 2};
 my $start = time;
 my $found = $ask->($report);
 cmp_ok(time - $start, '<', 8, 'a server that is silent is waited for once');
@@ -233,9 +237,9 @@ is($ask->(qq{SELECT count(*), count($odd) FROM $odd.$odd}), '1|0', 'and after it
 
 # by a role that may not read, nor name files
 $ask->('CREATE ROLE stranger; GRANT USAGE ON SCHEMA extensions TO stranger');
-like($ask->("SET ROLE stranger; SELECT DISTINCT finding FROM extensions.mongo_fdw_migration_report() ORDER BY 1"), qr/^__doc has another form\ncannot be read\z/,
+like($ask->("SET ROLE stranger;\n${make_report}SELECT DISTINCT finding FROM migration_report ORDER BY 1"), qr/^__doc has another form\ncannot be read\z/,
 	'a role without privileges is not told to drop an option that only others may set');
-like($ask->("SET ROLE stranger; SELECT detail FROM extensions.mongo_fdw_migration_report() WHERE object = 'table public.points'"), qr/^permission denied for foreign table points$/,
+like($ask->("SET ROLE stranger;\n${make_report}SELECT detail FROM migration_report WHERE object = 'table public.points'"), qr/^permission denied for foreign table points$/,
 	'but that it may not read');
 
 # --- pg_upgrade, before ALTER EXTENSION and after it ------------------------------------------
