@@ -20,8 +20,8 @@ from wire_recorder import WireRecorder
 HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTH = 100
 BLOCK = re.compile(r"```sql\n(?P<shown>.*?)```\n|<!-- run:(?P<hidden>.*?)-->\n", re.DOTALL)
-# what libmongoc adds to say who asks; ours are the rest
-LEFT_OUT = {"$db", "lsid", "txnNumber", "$clusterTime"}
+# what libmongoc adds to say who asks, and what most commands have; the page names them
+LEFT_OUT = {"$db", "lsid", "txnNumber", "$clusterTime", "allowDiskUse", "batchSize", "collation", "cursor", "ordered"}
 NEW_ID = {"$oid": "…"}
 
 # documents have more fields than tables have columns
@@ -52,9 +52,16 @@ def pretty(value, indent=""):
     return opening + "".join(f"\n{deeper}{part}," for part in parts)[:-1] + f"\n{indent}{closing}"
 
 
+def left_out(document):
+    return {key: value for key, value in document.items() if key not in LEFT_OUT}
+
+
 def shown_command(command):
     """As a reader would type it: without what names the session, and without accidental values."""
-    command = {key: value for key, value in command.items() if key not in LEFT_OUT}
+    command = left_out(command)
+    for writes in ("updates", "deletes"):
+        if writes in command:
+            command[writes] = [left_out(write) for write in command[writes]]
     for document in command.get("documents", ()):
         document["_id"] = NEW_ID
     return pretty(command)
