@@ -628,7 +628,7 @@ extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const b
 extern List *mongo_unwound_paths(const MongoTableOptions *options);
 extern List *mongo_ordinality_fields(const MongoTableOptions *options);
 extern void mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int number,
-								MongoNoArray no_array);
+								bool numbered, MongoNoArray no_array);
 extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options);
 extern void mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options);
 extern void mongo_append_split_pipeline(bson_t *command, const char *collection, const char *field,

@@ -450,9 +450,9 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 	{
 		BsonArray	stages = mongo_array_create();
 
-		mongo_append_unwind(&stages, relation->options, i, no_array);
+		mongo_append_unwind(&stages, relation->options, i, relation->reads_ordinality, no_array);
 		/* the elements' numbers follow the last one */
-		if (i == list_length(paths) - 1)
+		if (relation->reads_ordinality && i == list_length(paths) - 1)
 			mongo_append_ordinality(&stages, relation->options);
 		append_verbatim(pipeline, &stages);
 		append_matches(pipeline, at_depth[i + 1]);

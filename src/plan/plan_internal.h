@@ -78,6 +78,7 @@ typedef struct MongoRelation
 	const struct MongoJoin *join;	/* NULL: a table */
 	List	   *bindings;		/* MongoBinding *, by the restrictions */
 	bool		unbound;		/* they leave a parameter without a value */
+	bool		reads_ordinality;	/* the query may read numbers of elements */
 	bool		names_match;	/* mongo_match() is in a restriction, or in a
 								 * join clause: */
 	bool		matches_outer;	/* only a scan for each outer row can test it */

@@ -71,12 +71,12 @@ add_used(Node *node, const RelOptInfo *baserel, bool no_row, Bitmapset **used)
 }
 
 /*
- * Tells whether the query reads this column.  Whole rows contain it, but not those by which rows
- * are found again to change or lock them, and not the arguments of mongo_match() and
- * mongo_score().
+ * Returns the attributes that the query reads, as pull_varattnos() counts them, but not the whole
+ * rows by which rows are found again to change or lock them, and not those that are arguments of
+ * mongo_match() and mongo_score().
  */
-static bool
-reads_column(PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attnum)
+static Bitmapset *
+attributes_read(PlannerInfo *root, const RelOptInfo *baserel)
 {
 	CmdType		command = root->parse->commandType;
 	Bitmapset  *used = NULL;
@@ -92,8 +92,30 @@ reads_column(PlannerInfo *root, const RelOptInfo *baserel, AttrNumber attnum)
 		add_used(clause, baserel, mongo_names_match(clause, unconstify(Index *, &baserel->relid)),
 				 &used);
 	}
-	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) ||
-		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	return used;
+}
+
+/* Tells whether the query reads the number of an unwound element. */
+static bool
+reads_ordinality(PlannerInfo *root, const RelOptInfo *baserel, const MongoRelation *relation)
+{
+	List	   *fields = mongo_ordinality_fields(relation->options);
+	Bitmapset  *used = fields == NIL ? NULL : attributes_read(root, baserel);
+	int			index = -1;
+
+	while ((index = bms_next_member(used, index)) >= 0)
+	{
+		AttrNumber	attnum = index + FirstLowInvalidHeapAttributeNumber;
+		const char *path = attnum <= 0 ? NULL : mongo_column_path(relation->columns, attnum);
+		ListCell   *cell;
+
+		foreach(cell, fields)
+		{
+			if (path == NULL || mongo_path_is_under(path, lfirst(cell)))
+				return true;
+		}
+	}
+	return false;
 }
 
 /* Decides how fields are read that do not fit their columns. */
@@ -101,10 +123,14 @@ static void
 set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
 {
 	const MongoColumnFacts *facts = mongo_column_facts(relation->relid);
+	Bitmapset  *used;
 	bson_t	   *fit;
 
 	relation->mismatches = facts->mismatches;
-	if (facts->shown_by != 0 && reads_column(root, baserel, facts->shown_by))
+	if (facts->shown_by != 0 &&
+		(bms_is_member(facts->shown_by - FirstLowInvalidHeapAttributeNumber,
+					   used = attributes_read(root, baserel)) ||
+		 bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used)))
 	{
 		relation->columns->shows_mismatches = true;
 		relation->mismatches = 1 << MONGO_TYPE_MISMATCH_NULL;
@@ -402,6 +428,8 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreignta
 	set_baserel_size_estimates(root, baserel);
 	bind_parameters(root, baserel, relation);
 	classify_restrictions(root, baserel, relation);
+	relation->reads_ordinality = relation->names_match || relation->fit != NULL ||
+		relation->columns->shows_mismatches || reads_ordinality(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
 }

@@ -243,17 +243,18 @@ append_array_test(BsonArray *stages, const MongoTableOptions *options, const cha
  * mongo_append_unwind
  *		Appends the stages that turn each array element into a row, for the path with this number.
  *		Missing fields, nulls and empty arrays give no row, or one row with the option unwind_empty.
+ *		If 'numbered', the field that the option ordinality names is the element's number, from 0.
  */
 void
 mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int number,
-					MongoNoArray no_array)
+					bool numbered, MongoNoArray no_array)
 {
 	const char *path = list_nth(mongo_unwound_paths(options), number);
 	List	   *fields = mongo_ordinality_fields(options);
 	bson_t	   *unwind = mongo_from_template("{path: @1}", mongo_field_path(path));
 
 	append_array_test(stages, options, path, no_array);
-	if (number < list_length(fields))
+	if (numbered && number < list_length(fields))
 		mongo_append(unwind, "includeArrayIndex", mongo_utf8(list_nth(fields, number)));
 	if (options->unwind_empty)
 		mongo_append(unwind, "preserveNullAndEmptyArrays", mongo_bool(true));
@@ -288,7 +289,7 @@ mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options
 
 	mongo_append_pipeline(stages, options);
 	for (int i = 0; i < npaths; i++)
-		mongo_append_unwind(stages, options, i, MONGO_NO_ARRAY_IS_NULL);
+		mongo_append_unwind(stages, options, i, true, MONGO_NO_ARRAY_IS_NULL);
 	mongo_append_ordinality(stages, options);
 }
 
