@@ -201,7 +201,7 @@ typedef struct MongoDirectState
 	const MongoTableOptions *options;
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	bool		done;
-	bson_t	   *filter;			/* as sent: {filter: {...}, projection: ...} */
+	bson_t	   *bound;			/* as sent: {filter: ..., projection: ...} */
 	bson_t	   *update;			/* as sent; NULL for DELETE */
 } MongoDirectState;
 
@@ -323,7 +323,7 @@ finds_row(const MongoDirectState *state)
 	uint32		length;
 	bool		found;
 
-	if (bound_part(state->filter, "filter", &filter))
+	if (bound_part(state->bound, "filter", &filter))
 		mongo_append(command, "filter", mongo_document(&filter));
 	if (plan->simple_collation)
 		mongo_append_template(command, "{collation: {locale: 'simple'}}");
@@ -395,9 +395,9 @@ compute_update(ForeignScanState *node, MongoDirectState *state)
 static bool
 bind_plan(ForeignScanState *node, MongoDirectState *state)
 {
-	state->filter = mongo_bson_create();
+	state->bound = mongo_bson_create();
 	if (mongo_bind_parameters(&state->command_template, state->expressions, node->ss.ps.ps_ExprContext,
-							  NULL, state->filter) == MONGO_MATCH_NONE)
+							  NULL, state->bound) == MONGO_MATCH_NONE)
 		return false;
 	return state->plan->operation != CMD_UPDATE || compute_update(node, state);
 }
@@ -431,10 +431,10 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	bson_t		filter;
 	bson_t		fields;
 
-	if (!bound_part(state->filter, "filter", &filter))
+	if (!bound_part(state->bound, "filter", &filter))
 		elog(ERROR, "command has no filter");
 	if (mongo_log_remote_query)
-		mongo_log_command(plan->database, command_document(plan, state->filter, state->update), 0);
+		mongo_log_command(plan->database, command_document(plan, state->bound, state->update), 0);
 	if (!plan->returns)
 	{
 		mongo_writer_add(writer, &filter, state->update);
@@ -444,7 +444,7 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	decoder = mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	if (!mongo_writer_return(writer, &filter, state->update,
-							 bound_part(state->filter, "projection", &fields) ? &fields : NULL,
+							 bound_part(state->bound, "projection", &fields) ? &fields : NULL,
 							 decoder, slot->tts_values, slot->tts_isnull))
 		return 0;
 	ExecStoreVirtualTuple(slot);
@@ -533,19 +533,19 @@ describe_update(ForeignScanState *node, ExplainState *es)
 	return mongo_from_template("{$set: @1}", mongo_document(set));
 }
 
-/* Returns the bound filter with expressions in place of values. */
+/* Returns the bound command with expressions in place of values. */
 static bson_t *
-describe_filter(ForeignScanState *node, ExplainState *es)
+describe_bound(ForeignScanState *node, ExplainState *es)
 {
 	const MongoDirectState *state = node->fdw_state;
 	int			nparameters = state->command_template.nparameters;
 	const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
-	bson_t	   *filter = mongo_bson_create();
+	bson_t	   *bound = mongo_bson_create();
 
 	for (int i = 0; i < nparameters; i++)
 		names[i] = mongo_to_utf8(expression_text(node, es, i));
-	mongo_command_describe(&state->command_template, names, filter);
-	return filter;
+	mongo_command_describe(&state->command_template, names, bound);
+	return bound;
 }
 
 /*
@@ -556,10 +556,10 @@ void
 mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 {
 	MongoDirectState *state = node->fdw_state;
-	bson_t	   *filter = state->filter;
+	bson_t	   *bound = state->bound;
 	bson_t	   *update = state->update;
 	const bson_t *command;
-	bool		is_known = filter != NULL || state->command_template.nparameters == 0;
+	bool		is_known = bound != NULL || state->command_template.nparameters == 0;
 
 	ExplainPropertyText("Foreign Namespace",
 						psprintf("%s.%s", state->plan->database,
@@ -567,12 +567,12 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	if (!es->verbose && !mongo_explain_remote_plans)
 		return;
 	if (!mongo_explain_may_show(es))
-		filter = update = NULL;
-	if (filter == NULL)
-		filter = describe_filter(node, es);
+		bound = update = NULL;
+	if (bound == NULL)
+		bound = describe_bound(node, es);
 	if (update == NULL && state->plan->operation == CMD_UPDATE)
 		update = describe_update(node, es);
-	command = command_document(state->plan, filter, update);
+	command = command_document(state->plan, bound, update);
 	if (es->verbose)
 		ExplainPropertyText("Remote Command", mongo_json_show_document(command), es);
 	if (mongo_explain_remote_plans)
