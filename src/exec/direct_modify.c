@@ -495,7 +495,6 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 void
 mongo_end_direct_modify(ForeignScanState *node pg_attribute_unused())
 {
-	/* all memory is in the query's context */
 }
 
 /* ------------------------------- EXPLAIN ----------------------------------- */
@@ -627,7 +626,6 @@ mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unuse
 {
 	ListCell   *cell;
 
-	/* delete nothing if one of the tables must not be truncated */
 	foreach(cell, rels)
 		check_truncatable(lfirst(cell));
 	foreach(cell, rels)

@@ -538,7 +538,6 @@ mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("ON CONFLICT on foreign tables supports DO NOTHING only")));
-	/* rows that it inserts cannot be told from rows that it moves */
 	foreach(cell, plan == NULL || plan->mergeActionLists == NIL ? NIL :
 			(List *) linitial(plan->mergeActionLists))
 	{
@@ -573,7 +572,6 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 	MongoModifyState *state = rinfo->ri_FdwState;
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 
-	/* other inserts are batched in the queue, without copying rows */
 	if (state == NULL || !state->reports_refused || state->shares_collection ||
 		rinfo->ri_projectReturning != NULL || rinfo->ri_WithCheckOptions != NIL ||
 		(triggers != NULL && (triggers->trig_insert_before_row ||

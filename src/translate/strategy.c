@@ -204,16 +204,12 @@ mongo_text_in_utf8(Oid type, Datum value, int *length)
 
 /*
  * mongo_append_equal
- *		Appends {path: {$eq: value}}, or the faster {_id: value} if it is equivalent: not for a
- *		regular expression or a document with operators, which would be conditions themselves.
+ *		Appends {path: {$eq: value}}, or {_id: value}, for which MongoDB does not plan, if it is
+ *		equivalent: not for a regular expression or a document, which would be conditions.
  */
 void
 mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 {
-	/*
-	 * For {_id: value}, MongoDB fetches the document without planning.  But a
-	 * document or a regular expression has another meaning there.
-	 */
 	if (strcmp(path, "_id") == 0)
 	{
 		switch (value->value_type)
