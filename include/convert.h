@@ -273,7 +273,11 @@ extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 
 /* ------------------------------- decode.c -------------------------------- */
 
-/* A column to fill, and the location of its field. */
+/*
+ * A column to fill, and the location of its field.
+ *
+ * Plans store it (src/plan/path.c): from 'index' to 'zero_if_empty' there must be only numbers.
+ */
 typedef struct MongoColumn
 {
 	const char *name;			/* the column's name, for messages */

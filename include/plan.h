@@ -68,7 +68,9 @@ extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
  * The private data of plans: scans, direct modifications, batched joins.
  *
  * The planner stores these structs as lists, from which the executor rebuilds them
- * (mongo_struct_to_list() and mongo_struct_from_list() of common.h).
+ * (mongo_struct_to_list() and mongo_struct_from_list() of common.h), by the tables of their
+ * members in src/plan/path.c.  Numbers stand together, because one row of a table copies them as
+ * bytes: there must be no pointer and no padding between them.
  *-------------------------------------------------------------------------
  */
 

@@ -173,6 +173,10 @@ typedef enum MongoPredicateForm
 /* The largest query filter in bytes that MongoDB accepts; rendering stops soon after. */
 #define MONGO_LARGEST_MATCH	(16 * 1024 * 1024)
 
+/*
+ * Plans store it (predicate_fields in predicate.c): in 'field' from 'time_part' to 'wrapper', and
+ * here from 'json_test' to 'without_nan', there must be only numbers.
+ */
 typedef struct MongoPredicate
 {
 	MongoField	field;
