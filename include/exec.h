@@ -66,6 +66,8 @@ extern TupleTableSlot *mongo_iterate_direct_modify(ForeignScanState *node);
 extern void mongo_end_direct_modify(ForeignScanState *node);
 extern void mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es);
 extern void mongo_exec_foreign_truncate(List *rels, DropBehavior behavior, bool restart_seqs);
+
+/* src/exec/batched_join.c */
 extern const CustomScanMethods mongo_batched_join_methods;
 
 #endif							/* MONGO_FDW_EXEC_H */
