@@ -51,7 +51,7 @@ typedef struct MongoModifyState
 	MongoWriter *writer;
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
-	bson_t	   *second;			/* its update, if any; reused */
+	bson_t	   *update;			/* of its document, if any; reused */
 	WCOKind		policy_check;	/* of policies for INSERT and UPDATE */
 	bool		checks_bounds;	/* of the partition that the table is */
 
@@ -232,7 +232,7 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	state->row_context = AllocSetContextCreate(state->context, "mongo_fdw row",
 											   ALLOCSET_DEFAULT_SIZES);
 	state->document = mongo_bson_create_in(state->context);
-	state->second = mongo_bson_create_in(state->context);
+	state->update = mongo_bson_create_in(state->context);
 
 	/* COPY has no plan, and passes no CommandId */
 	state->writer = mongo_writer_create(state->context, relation,
@@ -638,7 +638,7 @@ show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, cons
 	else
 	{
 		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-		if (!mongo_writer_return(state->writer, filter, state->second, NULL, state->decoder,
+		if (!mongo_writer_return(state->writer, filter, state->update, NULL, state->decoder,
 								 slot->tts_values, slot->tts_isnull))
 			elog(ERROR, "an upsert gave no document");
 	}
@@ -669,12 +669,12 @@ queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, Tupl
 	if (state->writer->form.kind != MONGO_INSERT)
 	{
 		filter = mongo_bson_create_in(state->row_context);
-		bson_reinit(state->second);
+		bson_reinit(state->update);
 		if (state->upsert != NULL)
 			mongo_row_to_upsert(state->upsert, slot->tts_values, slot->tts_isnull,
-								state->document, generated, filter, state->second);
+								state->document, generated, filter, state->update);
 		else
-			mongo_document_to_upsert(state->document, filter, state->second);
+			mongo_document_to_upsert(state->document, filter, state->update);
 	}
 	if (state->decoder != NULL && (generated || state->may_differ))
 	{
@@ -686,7 +686,7 @@ queue_insert(MongoModifyState *state, EState *estate, ResultRelInfo *rinfo, Tupl
 	if (state->returns)
 		show_new_row(state, estate, slot, filter);
 	else if (filter != NULL)
-		mongo_writer_add(state->writer, filter, state->second);
+		mongo_writer_add(state->writer, filter, state->update);
 	else
 		mongo_writer_add(state->writer, state->document, NULL);
 	error_context_stack = callback.previous;
@@ -910,14 +910,14 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 
 	is_new = row_identity(state, planSlot, &filter);
 	slot_getallattrs(slot);
-	bson_reinit(state->second);
-	attributes = append_update(state, slot, planSlot, state->second);
-	show_changed_row(state, estate, slot, attributes, &filter, state->second);
+	bson_reinit(state->update);
+	attributes = append_update(state, slot, planSlot, state->update);
+	show_changed_row(state, estate, slot, attributes, &filter, state->update);
 	check_policies(state, rinfo, slot, estate);
 	if (state->checks_bounds)
 		ExecPartitionCheck(rinfo, slot, estate, true);
-	if (is_new && !bson_empty(state->second))
-		mongo_writer_add(state->writer, &filter, state->second);
+	if (is_new && !bson_empty(state->update))
+		mongo_writer_add(state->writer, &filter, state->update);
 
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old_context);
