@@ -443,9 +443,9 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 	}
 	decoder = mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	if (!mongo_writer_return(writer, &filter, state->update,
-							 bound_part(state->bound, "projection", &fields) ? &fields : NULL,
-							 decoder, slot->tts_values, slot->tts_isnull))
+	if (!mongo_writer_find_and_modify(writer, &filter, state->update,
+									  bound_part(state->bound, "projection", &fields) ? &fields : NULL,
+									  decoder, slot->tts_values, slot->tts_isnull))
 		return 0;
 	ExecStoreVirtualTuple(slot);
 	return 1;
@@ -456,7 +456,7 @@ execute_plan(MongoDirectState *state, TupleTableSlot *slot)
  *		Executes the command at the first call, and returns its row if it has RETURNING; otherwise,
  *		and at further calls, an empty slot.  A callback of PostgreSQL.
  *
- * Raises what encoding the values, mongo_writer_send() and mongo_writer_return() raise.
+ * Raises what encoding the values, mongo_writer_send() and mongo_writer_find_and_modify() raise.
  */
 TupleTableSlot *
 mongo_iterate_direct_modify(ForeignScanState *node)

@@ -281,9 +281,9 @@ extern void mongo_writer_defer(MongoWriter *writer);
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);
 extern void mongo_writer_finish(MongoWriter *writer);
 extern Bitmapset *mongo_writer_send(MongoWriter *writer);
-extern bool mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,
-								const bson_t *fields, MongoRowDecoder *decoder,
-								Datum *values, bool *isnull);
+extern bool mongo_writer_find_and_modify(MongoWriter *writer, const bson_t *filter, const bson_t *update,
+										 const bson_t *fields, MongoRowDecoder *decoder,
+										 Datum *values, bool *isnull);
 extern bool mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter);
 
 #endif							/* MONGO_FDW_EXEC_INTERNAL_H */

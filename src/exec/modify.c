@@ -638,8 +638,8 @@ show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, cons
 	else
 	{
 		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-		if (!mongo_writer_return(state->writer, filter, state->update, NULL, state->decoder,
-								 slot->tts_values, slot->tts_isnull))
+		if (!mongo_writer_find_and_modify(state->writer, filter, state->update, NULL, state->decoder,
+										  slot->tts_values, slot->tts_isnull))
 			elog(ERROR, "an upsert gave no document");
 	}
 	replace_row(state, estate, slot);

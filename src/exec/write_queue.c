@@ -479,14 +479,16 @@ mongo_writer_send(MongoWriter *writer)
 }
 
 /*
- * mongo_writer_return
- *		Changes or deletes one document, at once, and decodes it; returns false if there is none.
+ * mongo_writer_find_and_modify
+ *		Changes, upserts or deletes one document, at once, and decodes it; returns false if there
+ *		is none.
  *
- * 'update' is NULL for DELETE.  'fields' is NULL to read the whole document.
+ * 'update' is NULL for DELETE, of which the old document is decoded.  'fields' is NULL to read the
+ * whole document.
  */
 bool
-mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,
-					const bson_t *fields, MongoRowDecoder *decoder, Datum *values, bool *isnull)
+mongo_writer_find_and_modify(MongoWriter *writer, const bson_t *filter, const bson_t *update,
+							 const bson_t *fields, MongoRowDecoder *decoder, Datum *values, bool *isnull)
 {
 	MongoFindAndModify command = {
 		.database = writer->options->database, .collection = writer->options->collection,
