@@ -181,8 +181,8 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 
 /* Translates LIKE, ~ and starts_with(). */
 static MongoCondition
-condition_of_pattern(MongoTranslation *translation, const MongoField *field, Oid function,
-					 Node *pattern, Oid collation, bool wanted, bson_t *match)
+translate_pattern_test(MongoTranslation *translation, const MongoField *field, Oid function,
+					   Node *pattern, Oid collation, bool wanted, bson_t *match)
 {
 	MongoCondition result = not_shippable;
 	BsonArray	conditions = mongo_array_create();
@@ -347,7 +347,7 @@ join_bounds(const MongoTranslation *translation, const Node *operand, Node *valu
 
 /* Translates "column OP value" and "value OP column". */
 static MongoCondition
-condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted, bson_t *match)
+translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted, bson_t *match)
 {
 	Node	   *left;
 	Node	   *right;
@@ -381,8 +381,8 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted, 
 													 node->inputcollid, wanted, match);
 
 		return result.exactness != MONGO_NOT_SHIPPABLE ? result :
-			condition_of_pattern(translation, &field, get_opcode(operator), right,
-								 node->inputcollid, wanted, match);
+			translate_pattern_test(translation, &field, get_opcode(operator), right,
+								   node->inputcollid, wanted, match);
 	}
 	predicate = make_predicate(&field, MONGO_PREDICATE_SCALAR,
 							   wanted ? strategy : mongo_negated_strategy(strategy),
@@ -469,8 +469,8 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted, b
 	if (list_length(node->args) != 2 ||
 		!mongo_field_of_node(translation->columns, linitial(node->args), &field))
 		return not_shippable;
-	return condition_of_pattern(translation, &field, node->funcid, lsecond(node->args),
-								node->inputcollid, wanted, match);
+	return translate_pattern_test(translation, &field, node->funcid, lsecond(node->args),
+								  node->inputcollid, wanted, match);
 }
 
 /* Translates __mismatch IS NULL, of a document that fits, and IS NOT NULL. */
@@ -774,7 +774,7 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 		case T_CoerceViaIO:
 			return translate_boolean_column(translation, node, wanted, match);
 		case T_OpExpr:
-			return condition_of_operator(translation, (OpExpr *) node, wanted, match);
+			return translate_operator(translation, (OpExpr *) node, wanted, match);
 		case T_FuncExpr:
 			return translate_function(translation, (FuncExpr *) node, wanted, match);
 		case T_ScalarArrayOpExpr:
