@@ -249,7 +249,7 @@ compared_field(MongoTranslation *translation, Node *node, Node *value, MongoFiel
 
 /* Tells whether the predicate can have the form MONGO_PREDICATE_BETWEEN. */
 static bool
-takes_two(const MongoPredicate *predicate)
+can_be_between(const MongoPredicate *predicate)
 {
 	MongoTypeKind class;
 
@@ -334,7 +334,7 @@ join_bounds(const MongoTranslation *translation, const Node *operand, Node *valu
 		if (IsA(node, RestrictInfo))
 			node = (const Node *) ((const RestrictInfo *) node)->clause;
 		other = other_bound(translation, (const OpExpr *) node, operand, predicate, &strategy);
-		if (other != NULL && takes_two(predicate))
+		if (other != NULL && can_be_between(predicate))
 		{
 			predicate->form = MONGO_PREDICATE_BETWEEN;
 			return make_pair(value, other);
@@ -575,11 +575,11 @@ merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bo
 }
 
 /* So many conditions of each kind that takes MongoDB's planner long may be in an AND. */
-#define MAX_LABORIOUS	4
+#define MAX_SLOW_TO_PLAN	4
 
 /* Returns 1 for an $or, 2 for the exclusion of values, 0 for what is planned fast. */
 static int
-labor_of(const bson_t *condition)
+slow_kind_of(const bson_t *condition)
 {
 	bson_iter_t field;
 	bson_iter_t operator;
@@ -607,8 +607,8 @@ append_negation(BsonArray *negations, const bson_t *condition)
 /*
  * mongo_append_branches
  *		Appends $and (a conjunction) or $or of conditions (bson_t).  MongoDB plans an AND in the
- *		square of the number of its conditions.  So many laborious ones become a $nor of negations,
- *		which MongoDB does not plan.
+ *		square of the number of its conditions.  So of each kind that takes long, those beyond
+ *		MAX_SLOW_TO_PLAN become a $nor of negations, which MongoDB does not plan.
  */
 void
 mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
@@ -620,9 +620,9 @@ mongo_append_branches(bson_t *match, const List *conditions, bool conjunction)
 
 	foreach(cell, conditions)
 	{
-		int			labor = conjunction ? labor_of(lfirst(cell)) : 0;
+		int			kind = conjunction ? slow_kind_of(lfirst(cell)) : 0;
 
-		if (labor > 0 && count[labor]++ >= MAX_LABORIOUS)
+		if (kind > 0 && count[kind]++ >= MAX_SLOW_TO_PLAN)
 			append_negation(&negations, lfirst(cell));
 		else
 			mongo_array_append(&branches, mongo_document(lfirst(cell)));
