@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan_command.c
- *		Binds the commands of a scan: evaluates their parameters and bounds.
+ *		Binds the commands of a scan: evaluates their parameters, LIMIT and OFFSET.
  *
  * The plan's commands have places for values (src/translate/template.c).  A run binds one of them
  * (mongo_bind_next_command()), and those after it, which do not know how many rows it finds.
@@ -56,35 +56,35 @@ mongo_bind_parameters(const MongoCommandTemplate *command_template, const List *
 /* ------------------------------ One command ------------------------------- */
 
 /*
- * Returns LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.  For EXPLAIN,
- * evaluates only constants.
+ * Returns LIMIT (-1: none) or OFFSET (0: none), entry 'number' of fdw_exprs, by the rules of
+ * nodeLimit.c.  For EXPLAIN, evaluates only constants.
  */
 static int64
-evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
+evaluate_limit(ForeignScanState *node, int number, bool is_limit, bool explains)
 {
 	const MongoScanState *state = node->fdw_state;
 	bool		isnull = number < 0 ||
 		(explains && !IsA(list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, number), Const));
 	Datum		value = (Datum) 0;
-	int64		bound;
+	int64		rows;
 
 	if (!isnull)
 		value = ExecEvalExpr((ExprState *) list_nth(state->expressions, number),
 							 node->ss.ps.ps_ExprContext, &isnull);
 	if (isnull)
 		return is_limit ? -1 : 0;
-	bound = DatumGetInt64(value);
+	rows = DatumGetInt64(value);
 	if (explains)
-		return bound;
-	if (bound < 0 && is_limit)
+		return rows;
+	if (rows < 0 && is_limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE),
 				 errmsg("LIMIT must not be negative")));
-	if (bound < 0)
+	if (rows < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
 				 errmsg("OFFSET must not be negative")));
-	return bound;
+	return rows;
 }
 
 /* Returns the variables of "let", which the aggregation expressions use. */
@@ -125,8 +125,8 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
 	MongoCommandTemplate *command_template = &state->command_template;
-	int64		limit = evaluate_bound(node, plan->limit, true, names != NULL);
-	int64		offset = evaluate_bound(node, plan->offset, false, names != NULL);
+	int64		limit = evaluate_limit(node, plan->limit, true, names != NULL);
+	int64		offset = evaluate_limit(node, plan->offset, false, names != NULL);
 	MongoMatch	match;
 
 	state->run.counts = counts && plan->count_command != NULL;
@@ -263,6 +263,6 @@ mongo_bind_other_commands(ForeignScanState *node)
 	}
 	state->run.widened = widened;
 	if (commands != NIL)
-		state->run.most_rows = evaluate_bound(node, state->plan->limit, true, false);
+		state->run.most_rows = evaluate_limit(node, state->plan->limit, true, false);
 	return commands;
 }

@@ -625,11 +625,11 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 
 /* Adds LIMIT or OFFSET to fdw_exprs; returns its number there, or -1. */
 static int
-add_bound(ForeignScan *scan, Node *bound)
+add_limit_or_offset(ForeignScan *scan, Node *expression)
 {
-	if (bound == NULL)
+	if (expression == NULL)
 		return -1;
-	scan->fdw_exprs = lappend(scan->fdw_exprs, bound);
+	scan->fdw_exprs = lappend(scan->fdw_exprs, expression);
 	return list_length(scan->fdw_exprs) - 1;
 }
 
@@ -691,8 +691,8 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	scan->fdw_exprs = list_concat_copy(translation.parameters, translation.variables);
 	if (upper != NULL ? upper->limited : details.limited)
 	{
-		plan.limit = add_bound(scan, root->parse->limitCount);
-		plan.offset = add_bound(scan, root->parse->limitOffset);
+		plan.limit = add_limit_or_offset(scan, root->parse->limitCount);
+		plan.offset = add_limit_or_offset(scan, root->parse->limitOffset);
 	}
 	plan.may_precede = plan.network != NULL && best_path->path.total_cost <=
 		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);

@@ -611,23 +611,23 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 
 /* Tells whether a limit is the same for the whole scan, so that it can be evaluated before it. */
 static bool
-is_pushable_bound(Node *bound)
+is_constant_in_scan(Node *expression)
 {
-	return !contain_volatile_functions(bound) && !contain_subplans(bound) &&
-		!contain_var_clause(bound);
+	return !contain_volatile_functions(expression) && !contain_subplans(expression) &&
+		!contain_var_clause(expression);
 }
 
 /* Tells whether there is a LIMIT or OFFSET that MongoDB can do. */
 static bool
-bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
+limits_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 {
 	Query	   *parse = root->parse;
 
 	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
 		parse->hasTargetSRFs || parse->limitOption == LIMIT_OPTION_WITH_TIES ||
 		!final->limit_needed ||
-		!is_pushable_bound(parse->limitCount) ||
-		!is_pushable_bound(parse->limitOffset))
+		!is_constant_in_scan(parse->limitCount) ||
+		!is_constant_in_scan(parse->limitOffset))
 		return false;
 	/* what has side effects is evaluated for the skipped rows, too */
 	return parse->limitOffset == NULL ||
@@ -732,7 +732,7 @@ add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_re
 {
 	RelOptInfo *baserel = table_below(input_rel);
 
-	if (!bounds_are_shippable(root, final))
+	if (!limits_are_shippable(root, final))
 		return;
 	if (input_rel->reloptkind != RELOPT_BASEREL)
 		add_limited_pipeline(root, input_rel, output_rel, final);

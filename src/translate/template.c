@@ -383,7 +383,7 @@ limit_of(const MongoBindContext *binding)
 		template->limit : template->enough_rows;
 }
 
-/* Binds one field, and fills in the row bounds and the batch size of an aggregate. */
+/* Binds one field, and fills in $skip, $limit and the batch size of an aggregate. */
 static MongoMatch
 bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place place, bson_t *bound)
 {
@@ -503,7 +503,7 @@ append_let(const MongoBindContext *binding, bson_t *command)
  * server closes the cursor with its first reply.
  */
 static void
-append_bounds(const MongoBindContext *binding, bson_t *command)
+append_limits(const MongoBindContext *binding, bson_t *command)
 {
 	int64		limit = limit_of(binding);
 	int64		batch_size = binding->template->batch_size;
@@ -530,7 +530,7 @@ bind_command(const MongoBindContext *binding, bson_t *command)
 	if (template->nvariables > 0)
 		append_let(binding, command);
 	if (bson_has_field(command, "find"))
-		append_bounds(binding, command);
+		append_limits(binding, command);
 	return match;
 }
 
