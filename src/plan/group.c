@@ -96,7 +96,7 @@ typedef struct MongoAggregateRow
 												 * unless full */
 } MongoAggregateRow;
 
-static const MongoAggregateRow *mongo_aggregate_row(Oid function);
+static const MongoAggregateRow *aggregate_row(Oid function);
 
 /*-------------------------------------------------------------------------
  * Do the values that a $group has accumulated fit their column?
@@ -306,7 +306,7 @@ append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *no
 
 /* Returns the expression "$path", palloc'd. */
 static bson_t *
-mongo_field_expression(const char *path)
+field_expression(const char *path)
 {
 	bson_t	   *expression = mongo_bson_create();
 
@@ -422,8 +422,8 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 		MongoValue *value = palloc(sizeof(MongoValue));
 
 		*value = ((MongoGroupKey *) lfirst(cell))->value;
-		value->expression = mongo_field_expression(key_path(group, foreach_current_index(cell),
-															group->distinct == NULL));
+		value->expression = field_expression(key_path(group, foreach_current_index(cell),
+													  group->distinct == NULL));
 		values = lappend(values, value);
 	}
 	append_group_id(group, values, group->distinct == NULL, false, specification);
@@ -432,7 +432,7 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 		MongoAccumulator *accumulator = lfirst(cell);
 		const char *name = psprintf("a%d", foreach_current_index(cell));
 		const bson_t *operand = accumulator->distinct ? accumulator->operand :
-			mongo_field_expression(name);
+			field_expression(name);
 
 		mongo_append_condition(specification, name, accumulator->operator_name, mongo_first_value(operand));
 	}
@@ -548,7 +548,7 @@ append_values(MongoGroup *group, MongoPipeline *pipeline)
 	keep_groups_whole(&group->distinct_value, field.path, true, pipeline);
 	mongo_pipeline_append(pipeline, "$group",
 						  mongo_from_template("{_id: @1}", mongo_field_path(field.path)));
-	group->distinct_value.expression = mongo_field_expression("_id");
+	group->distinct_value.expression = field_expression("_id");
 }
 
 /*
@@ -612,7 +612,7 @@ typedef struct Translation
 static MongoValue
 field_value(const char *path)
 {
-	return (MongoValue) {mongo_field_expression(path), .nullable = true};
+	return (MongoValue) {field_expression(path), .nullable = true};
 }
 
 /* Converts integers and numerics to Decimal128. */
@@ -880,7 +880,7 @@ add_output(Translation *translation, const char *const *paths)
 static bool
 begin_translation(Translation *translation, MongoGroup *group, const Aggref *aggregate)
 {
-	const MongoAggregateRow *row = mongo_aggregate_row(aggregate->aggfnoid);
+	const MongoAggregateRow *row = aggregate_row(aggregate->aggfnoid);
 	MongoTypeKind kind;
 	MongoField	field;
 
@@ -1112,7 +1112,7 @@ static const MongoAggregateRow aggregate_rows[] =
 
 /* Returns the row of an aggregate function, or NULL. */
 static const MongoAggregateRow *
-mongo_aggregate_row(Oid function)
+aggregate_row(Oid function)
 {
 	for (size_t i = 0; i < lengthof(aggregate_rows); i++)
 	{

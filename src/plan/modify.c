@@ -127,7 +127,7 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 
 /* Tells whether the UPDATE changes a column in the bounds of this partition. */
 static bool
-mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
+update_may_leave_partition(PlannerInfo *root, Index rtindex)
 {
 	Relation	relation = table_open(planner_rt_fetch(rtindex, root)->relid, NoLock);
 	List	   *assigned = relation->rd_rel->relispartition ?
@@ -163,7 +163,7 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel, Bitmapset **attr
 		!bms_is_member(baserel->relid, root->leaf_result_relids) ||
 		parse->withCheckOptions != NIL ||
 		(parse->commandType == CMD_UPDATE &&
-		 mongo_update_may_leave_partition(root, baserel->relid)))
+		 update_may_leave_partition(root, baserel->relid)))
 		return false;
 	target_rel = find_base_rel(root, target);
 	target_relid = planner_rt_fetch(target, root)->relid;
@@ -609,7 +609,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
 		others_use_foreign_tables(root, plan))
 		return false;
-	if (plan->operation == CMD_UPDATE && mongo_update_may_leave_partition(root, resultRelation))
+	if (plan->operation == CMD_UPDATE && update_may_leave_partition(root, resultRelation))
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);
