@@ -308,10 +308,7 @@ append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *no
 static bson_t *
 field_expression(const char *path)
 {
-	bson_t	   *expression = mongo_bson_create();
-
-	mongo_append_member(expression, "", "@1", mongo_field_path(path));
-	return expression;
+	return mongo_expression("@1", mongo_field_path(path));
 }
 
 /* Appends the specification's _id, made of the values that the keys have now. */
