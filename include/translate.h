@@ -468,7 +468,6 @@ typedef struct MongoScope
 
 extern bool mongo_digits_fit(MongoDigits digits);
 extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node);
-extern MongoValue mongo_decimal_value(const char *text);
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
 extern bool mongo_is_too_deep(const bson_t *document);
@@ -484,6 +483,7 @@ extern void mongo_append_expression(bson_t *document, const char *key, const bso
 extern bson_t *mongo_expression_of_values(const char *text, const BsonValue *values,
 										  int nvalues);
 extern MongoValue mongo_argument(bson_value_t value);
+extern MongoValue mongo_decimal_value(const char *text);
 extern bson_t *mongo_expand_template(const char *text, const MongoValue *arguments,
 									 int narguments);
 extern MongoValue mongo_result(const char *text, const MongoValue *arguments, int narguments,

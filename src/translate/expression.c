@@ -279,20 +279,6 @@ local_value(const MongoScope *scope, Node *node, MongoValue *value)
  *-------------------------------------------------------------------------
  */
 
-/*
- * mongo_decimal_value
- *		Returns a Decimal128 constant, such as "0.005", as a value.
- */
-MongoValue
-mongo_decimal_value(const char *text)
-{
-	bson_value_t value = {.value_type = BSON_TYPE_DECIMAL128};
-
-	if (!bson_decimal128_from_string(text, &value.value.v_decimal128))
-		elog(ERROR, "not a Decimal128: %s", text);
-	return mongo_argument(value);
-}
-
 /* A number becomes a Decimal128 if it is multiplied by the Decimal128 1. */
 #define DECIMAL_OF(number, one)	"{$multiply: [" number ", " one "]}"
 

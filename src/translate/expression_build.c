@@ -60,6 +60,20 @@ mongo_argument(bson_value_t value)
 }
 
 /*
+ * mongo_decimal_value
+ *		Returns a Decimal128 constant, such as "0.005", as a value.
+ */
+MongoValue
+mongo_decimal_value(const char *text)
+{
+	bson_value_t value = {.value_type = BSON_TYPE_DECIMAL128};
+
+	if (!bson_decimal128_from_string(text, &value.value.v_decimal128))
+		elog(ERROR, "not a Decimal128: %s", text);
+	return mongo_argument(value);
+}
+
+/*
  * mongo_is_atomic
  *		Tells whether it is a field, variable or constant, so that $let would not be useful.
  */

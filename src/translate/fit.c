@@ -72,11 +72,7 @@ millis_of_timestamp(Timestamp timestamp)
 static bson_value_t
 decimal_of_text(const char *text)
 {
-	bson_value_t value = {.value_type = BSON_TYPE_DECIMAL128};
-
-	if (!bson_decimal128_from_string(text, &value.value.v_decimal128))
-		elog(ERROR, "not a Decimal128: %s", text);
-	return value;
+	return mongo_first_value(mongo_decimal_value(text).expression);
 }
 
 /*
