@@ -306,14 +306,14 @@ mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, const MongoOrder 
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
 	MongoIndexKey key = {order->keys[0].path, MONGO_KEY_ASCENDING};
-	MongoIndex	said = {.keys = &key, .nkeys = 1, .uses = MONGO_INDEX_ANY_USE};
+	MongoIndex	declared = {.keys = &key, .nkeys = 1, .uses = MONGO_INDEX_ANY_USE};
 	bool		found = false;
 
 	*examined_rows = baserel->tuples;
 	if (order->nkeys == 0 || order->unindexed)
 		return false;
 	if (order->keys[0].indexed)
-		found = consider_order(root, baserel, &said, order, examined_rows);
+		found = consider_order(root, baserel, &declared, order, examined_rows);
 	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
 		found |= consider_order(root, baserel, &statistics->indexes[i], order, examined_rows);
 	return found;

@@ -286,10 +286,10 @@ mongo_strip_relabelling(Node *node)
 static int
 column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
 {
-	bool		is_learned = options->indexed == MONGO_NOT_GIVEN;
+	bool		is_given = options->indexed != MONGO_NOT_GIVEN;
 	int			uses;
 
-	if (!is_learned)
+	if (is_given)
 		uses = options->indexed == MONGO_YES ? MONGO_INDEX_ANY_USE : 0;
 	else if (strcmp(options->path, "_id") == 0)
 		uses = MONGO_INDEX_ANY_USE;
@@ -297,7 +297,7 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 		uses = mongo_index_uses(columns->statistics, options->path);
 
 	/* indexes find stored documents, before arrays are unwound */
-	if (columns->derivation != NULL && mongo_has_first_stages(columns->derivation) && is_learned)
+	if (columns->derivation != NULL && mongo_has_first_stages(columns->derivation) && !is_given)
 		return 0;
 	if (columns->derivation != NULL)
 		return uses & ~MONGO_INDEX_ORDER;
