@@ -439,6 +439,9 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values, const b
 	foreach(cell, layout->fields)
 		append_field(layout, lfirst(cell), values, isnull, document);
 }
+
+/* ------------ From rows to updates of the documents that store them ------- */
+
 static void
 append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 				  bool isnull, MongoUpdateOperators *operators)
