@@ -109,7 +109,6 @@ typedef struct BatchedJoinState
 	KeyValues  *asked;			/* for each key whose values are requested */
 	Size		asked_size;		/* bytes of their values */
 
-
 	BatchPhase	phase;
 	bool		outer_done;
 	TupleTableSlot *document;	/* the current row of the inner side */

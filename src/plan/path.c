@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * path.c
- *		Makes ForeignPaths of tables, joins and upper relations, and has the tables by which what
- *		paths and plans contain becomes nodes of PostgreSQL's.
+ *		Makes ForeignPaths of tables, joins and upper relations; and has the tables of the structs
+ *		that paths and plans contain, by which these become nodes.
  *
  *-------------------------------------------------------------------------
  */

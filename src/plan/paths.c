@@ -147,7 +147,10 @@ find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 	}
 }
 
-/* Returns a copy of the list, with this member of each parameterization by no other relations. */
+/*
+ * Returns a copy of 'list', with the List at offset 'member' of each parameterization that needs
+ * no relations but these.
+ */
 static List *
 with_lists(const List *list, List *parameterizations, Relids required_outer, size_t member)
 {

@@ -33,9 +33,7 @@
 
 /* -------- What is done above a scan or a join in the same command --------- */
 
-/*
- * Returns the options of the relation at the bottom.
- */
+/* Returns the options of the relation at the bottom. */
 static const MongoTableOptions *
 upper_options(const MongoUpperRelation *upper)
 {
@@ -688,7 +686,7 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 						 mongo_estimate_ordered_scan(baserel, &order, -1), final);
 }
 
-/* Returns the table of whose rows the relation returns each, sorted or not; or NULL. */
+/* Returns the foreign table whose rows the relation returns one by one, in any order; or NULL. */
 static RelOptInfo *
 table_below(RelOptInfo *rel)
 {
