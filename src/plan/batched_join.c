@@ -547,6 +547,7 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 									mongo_foreign_path(root, search->innerrel, NULL,
 													   (MongoEstimate) {0}, NIL, NULL, NULL,
 													   &(MongoPathDetails) {.batch_keys = conditions}));
+	/* custom_private, custom_exprs and qual of the CustomScan */
 	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &join),
 									  list_make2(in_order(root, join_clauses),
 												 list_concat(values, fields)),
