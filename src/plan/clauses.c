@@ -607,14 +607,13 @@ void
 mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
 					   MongoScanClauses *clauses)
 {
+	const MongoRelation *relation = baserel == NULL ? NULL : baserel->fdw_private;
 	List	   *conjuncts = NIL;
 	bool		is_stream = false;
 
 	memset(clauses, 0, sizeof(*clauses));
-	if (baserel != NULL)
+	if (relation != NULL)
 	{
-		const MongoRelation *relation = baserel->fdw_private;
-
 		clauses->bindings = mongo_find_bindings(relation, scan_clauses);
 		is_stream = relation->options->change_stream != NULL;
 		if (clauses->bindings != NIL || is_stream)
@@ -660,9 +659,8 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 		clauses->local = lappend(clauses->local, rinfo->clause);
 	}
 
-	if (baserel != NULL && ((MongoRelation *) baserel->fdw_private)->fit != NULL)
-		conjuncts = lappend(conjuncts,
-							unconstify(bson_t *, ((MongoRelation *) baserel->fdw_private)->fit));
+	if (relation != NULL && relation->fit != NULL)
+		conjuncts = lappend(conjuncts, unconstify(bson_t *, relation->fit));
 	clauses->filter = mongo_bson_create();
 	mongo_append_conjuncts(clauses->filter, conjuncts);
 }
