@@ -101,7 +101,7 @@ typedef enum MongoJsonWrapper
 #define MONGO_ANY_ELEMENT	(-1)
 #define MONGO_UNWOUND_ELEMENT	(-2)	/* any element that is not an array */
 
-extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts);
+extern MongoColumns *mongo_columns_create(Oid relid, Index varno, int natts);
 extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 extern MongoColumns *mongo_columns_under(const MongoColumns *columns, const char *prefix);
 extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const char *array,
@@ -536,7 +536,7 @@ typedef struct MongoCommandTemplate
 } MongoCommandTemplate;
 
 extern Const *mongo_command_to_const(const bson_t *command);
-extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
+extern bson_t *mongo_command_from_const(const Const *node);
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *command_template, const Datum *values,
 									 const bool *isnull, bool *widened, bson_t *command);
 extern void mongo_command_describe(const MongoCommandTemplate *command_template, const char *const *names,

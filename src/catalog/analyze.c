@@ -203,8 +203,7 @@ open_sample(Sample *sample)
 	const MongoTableOptions *options = sample->options;
 	int			natts = RelationGetDescr(relation)->natts;
 	List	   *wanted = mongo_sample_columns(relation, MONGO_TYPE_MISMATCH_NULL);
-	MongoColumns *columns = mongo_columns_create(CurrentMemoryContext, RelationGetRelid(relation),
-												 1, natts);
+	MongoColumns *columns = mongo_columns_create(RelationGetRelid(relation), 1, natts);
 	List	   *attributes = NIL;
 	bson_t	   *find = mongo_bson_create();
 	bson_iter_t projection;

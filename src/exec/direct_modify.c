@@ -219,8 +219,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_struct_from_list(&mongo_direct_plan_type, scan->fdw_private);
-	state->command_template.command = mongo_command_from_const(CurrentMemoryContext,
-															   state->plan->command);
+	state->command_template.command = mongo_command_from_const(state->plan->command);
 	mongo_prepare_parameters(&state->command_template, state->plan->predicates);
 	state->expressions = ExecInitExprList(scan->fdw_exprs, (PlanState *) node);
 	state->relation = node->ss.ss_currentRelation;

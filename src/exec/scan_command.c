@@ -130,8 +130,7 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 	MongoMatch	match;
 
 	state->run.counts = counts && plan->count_command != NULL;
-	command_template->command = mongo_command_from_const(CurrentMemoryContext, state->run.counts ?
-														 plan->count_command :
+	command_template->command = mongo_command_from_const(state->run.counts ? plan->count_command :
 														 list_nth(plan->commands, number));
 	/* rows of earlier commands count as well */
 	command_template->limit = limit > 0 ? Max(limit - rows, 0) : limit;

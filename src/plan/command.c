@@ -192,7 +192,7 @@ Const *
 mongo_direct_command(const Const *find_command, const MongoRelation *relation, List *quals,
 					 const MongoDirectPlan *direct, bool *simple_collation)
 {
-	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext, find_command);
+	bson_t	   *find = mongo_command_from_const(find_command);
 	bson_t	   *command = mongo_bson_create();
 	bson_t	   *conditions = mongo_bson_create();
 	bson_iter_t iter;

@@ -153,8 +153,7 @@ create_table_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid
 	relation->serverid = baserel->serverid;
 	relation->subplans = root->glob->subplans;
 	relation->options = mongo_table_options(foreigntableid);
-	relation->columns = mongo_columns_create(CurrentMemoryContext, foreigntableid,
-											 baserel->relid, baserel->max_attr);
+	relation->columns = mongo_columns_create(foreigntableid, baserel->relid, baserel->max_attr);
 	relation->columns->userid = baserel->userid ? baserel->userid : GetUserId();
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
 	set_network(relation);

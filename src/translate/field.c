@@ -28,29 +28,21 @@
 
 /*
  * mongo_columns_create
- *		Returns the columns of a table, allocated in 'context', before any of them is looked up.
+ *		Returns the columns of a table before any of them is looked up, in the current memory
+ *		context, which becomes their 'context'.
  */
 MongoColumns *
-mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts)
+mongo_columns_create(Oid relid, Index varno, int natts)
 {
-	MongoColumns *columns = MemoryContextAlloc(context, sizeof(MongoColumns));
+	MongoColumns *columns = palloc0(sizeof(MongoColumns));
 
 	columns->relid = relid;
 	columns->varno = varno;
 	columns->natts = natts;
 	columns->mismatch_column = mongo_column_facts(relid)->shown_by;
-	columns->shows_mismatches = false;
-	columns->context = context;
-	columns->names = MemoryContextAllocZero(context, sizeof(char *) * natts);
-	columns->options = MemoryContextAllocZero(context,
-											  sizeof(MongoColumnOptions *) * natts);
-	columns->statistics = NULL;
-	columns->derivation = NULL;
-	columns->prefix = NULL;
-	columns->array = NULL;
-	columns->element = 0;
-	columns->element_column = 0;
-	columns->next = NULL;
+	columns->context = CurrentMemoryContext;
+	columns->names = palloc0(sizeof(char *) * natts);
+	columns->options = palloc0(sizeof(MongoColumnOptions *) * natts);
 	return columns;
 }
 

@@ -52,10 +52,10 @@ mongo_command_to_const(const bson_t *command)
 
 /*
  * mongo_command_from_const
- *		Converts the node of mongo_command_to_const() back, to a copy in 'context'.
+ *		Converts the node of mongo_command_to_const() back, to a copy in the current memory context.
  */
 bson_t *
-mongo_command_from_const(MemoryContext context, const Const *node)
+mongo_command_from_const(const Const *node)
 {
 	bytea	   *bytes = DatumGetByteaPP(node->constvalue);
 	bson_t		view;
@@ -63,7 +63,7 @@ mongo_command_from_const(MemoryContext context, const Const *node)
 	if (!mongo_bson_view(&view, (const uint8_t *) VARDATA_ANY(bytes),
 						 VARSIZE_ANY_EXHDR(bytes)))
 		elog(ERROR, "malformed command in a plan");
-	return mongo_bson_copy_in(context, &view);
+	return mongo_bson_copy_in(CurrentMemoryContext, &view);
 }
 
 /* Appends the expression's text in place of its value. */
