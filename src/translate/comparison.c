@@ -146,19 +146,13 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  * difference, and PostgreSQL tests the rows again.
  */
 
-/* More than the half unit in the 15th digit by which reading a Double may change it. */
-#define NUMERIC_READ_ERROR		1e-14
-
-/* Below this a double has too few digits for a relative error to mean much. */
-#define NUMERIC_TINY			1e-290
-
 /* Computes bounds of the Doubles that read as the value. */
 static void
 numeric_bounds(const MongoPredicate *predicate, Numeric value, double *low, double *high)
 {
 	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 															NumericGetDatum(value)));
-	double		slack = fabs(middle) * NUMERIC_READ_ERROR + NUMERIC_TINY;
+	double		slack = fabs(middle) * MONGO_READ_ERROR + MONGO_READ_TINY;
 	int			precision;
 	int			scale;
 

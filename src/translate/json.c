@@ -123,7 +123,7 @@ is_point(const MongoPredicate *predicate, double number)
 static double
 rounding(const MongoPredicate *predicate, double number)
 {
-	double		slack = fabs(number) * (predicate->field.cast_type == FLOAT4OID ? 1e-6 : 1e-14) + 1e-290;
+	double		slack = fabs(number) * (predicate->field.cast_type == FLOAT4OID ? 1e-6 : MONGO_READ_ERROR) + MONGO_READ_TINY;
 	int			precision;
 	int			scale;
 

@@ -22,6 +22,12 @@ extern const char *mongo_text_in_utf8(Oid type, Datum value, int *length);
 
 /* ----------------------------- comparison.c ------------------------------ */
 
+/* More than the half unit in the 15th digit by which reading a Double may change it. */
+#define MONGO_READ_ERROR	1e-14
+
+/* Below this a double has too few digits for a relative error to mean much. */
+#define MONGO_READ_TINY		1e-290
+
 extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
 extern bool mongo_may_be_cut(const MongoPredicate *predicate, Datum value);
 
