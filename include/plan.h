@@ -129,11 +129,16 @@ typedef struct MongoScanPlan
 	int			fetch_size;
 	bool		batches_grow;	/* see MongoRead in remote.h */
 	bool		skips;			/* documents that do not fit */
+	int			no_array;		/* MongoNoArray, of 'unwind' */
+	bool		unwind_empty;	/* the table's option */
 	bool		is_stream;		/* see MongoRead in remote.h */
 	int			max_wait;
 	bool		split_events;
 	mongoc_read_mode_t read_mode;	/* the table's own option, or 0 */
 	bool		canonical_json;
+	const char *unwind;			/* the table's option if the scan unwinds what
+								 * finds return; else NULL */
+	const char *ordinality;		/* the table's option; NULL: not read */
 	const char *network;		/* for EXPLAIN; NULL: the same machine */
 	const char *comment;		/* the table's own option, or NULL */
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; or NULL */

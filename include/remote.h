@@ -440,4 +440,7 @@ extern bool mongo_event_stream_is_merged(const MongoEventStream *stream);
 /* Replaces the column's type if the option unwind requires an array. */
 #define MONGO_MISMATCH_ARRAY	"array"
 
+pg_noreturn extern void mongo_raise_mismatch(const char *field, const char *namespace,
+											 const char *type, const char *found);
+
 #endif							/* MONGO_FDW_REMOTE_H */

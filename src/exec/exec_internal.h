@@ -143,6 +143,15 @@ extern MongoFinalizer *mongo_finalizer_create(const MongoScanPlan *plan, int nat
 extern void mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder,
 							   const uint8_t *data, uint32 length, Datum *values, bool *isnull);
 
+/* --------------------------------- unwind.c --------------------------------- */
+
+/* Makes documents of array elements; opaque. */
+typedef struct MongoUnwinder MongoUnwinder;
+
+extern MongoUnwinder *mongo_unwinder_create(const MongoScanPlan *plan);
+extern void mongo_unwinder_begin(MongoUnwinder *unwinder, const uint8_t *document, uint32 length);
+extern const uint8_t *mongo_unwinder_next(MongoUnwinder *unwinder, uint32 *length);
+
 /* --------------------------------- modify.c --------------------------------- */
 
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
@@ -164,6 +173,7 @@ typedef struct MongoScanRun
 	MemoryContext context;		/* of the command and its cursor */
 	int			number;			/* index of the plan's command that runs */
 	bool		any_document;	/* was received */
+	bool		is_unwinding;	/* the scan's unwinder may have more rows */
 	int64		rows;			/* received so far */
 	bool		counts;			/* 'command' is the plan's count_command */
 	bool		widened;		/* MongoDB tests less than the exact
@@ -208,6 +218,7 @@ typedef struct MongoScanState
 	ExprState  *hiding;			/* quals that hide rows, or NULL */
 	Bitmapset  *hiding_columns; /* indexes of the columns that they read */
 	struct MongoFinalizer *finalizer;	/* of averages; NULL: it has none */
+	MongoUnwinder *unwinder;	/* NULL: a document is a row */
 	MongoIdentityLog *identities;	/* of the rows to be changed; or NULL */
 	int			nruns;			/* runs that have sent a command */
 	bool		switched;		/* to the second plan */

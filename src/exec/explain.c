@@ -191,6 +191,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	ExplainPropertyText("Foreign Namespace", foreign_namespace(state->plan), es);
 	if (es->verbose && state->plan->network != NULL)
 		ExplainPropertyText("Network", state->plan->network, es);
+	if (state->plan->unwind != NULL)
+		ExplainPropertyText("Unwound Here", state->plan->unwind, es);
 	if (state->plan->split_field != NULL)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
 	if (es->analyze && state->reused > 0)

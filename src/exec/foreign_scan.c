@@ -120,6 +120,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 											  state->plan->canonical_json);
 	state->finalizer = mongo_finalizer_create(state->plan,
 											  slot->tts_tupleDescriptor->natts);
+	state->unwinder = mongo_unwinder_create(state->plan);
 	mongo_scan_defer_errors(node);
 
 	/* the decoder sets only the columns in use; the others stay NULL */

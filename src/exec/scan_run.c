@@ -441,19 +441,28 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 		(state->run.most_rows > 0 && state->run.rows >= state->run.most_rows))
 		return end_of_documents(state, slot);
 
-	/* Append waits for all of its scans at once (async.c) */
-	if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->run.cursor))
+	while (!state->run.is_unwinding ||
+		   (*document = mongo_unwinder_next(state->unwinder, length)) == NULL)
 	{
-		state->must_wait = true;
-		return slot;
-	}
+		/* Append waits for all of its scans at once (async.c) */
+		if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->run.cursor))
+		{
+			state->must_wait = true;
+			return slot;
+		}
 
-	*document = mongo_cursor_next(state->run.cursor, length);
-	if (*document == NULL && go_to_next_command(node, state))
-		return read_row(node, document, length);
-	if (*document == NULL)
-		return end_of_documents(state, slot);
-	state->run.any_document = true;
+		state->run.is_unwinding = false;
+		*document = mongo_cursor_next(state->run.cursor, length);
+		if (*document == NULL && go_to_next_command(node, state))
+			return read_row(node, document, length);
+		if (*document == NULL)
+			return end_of_documents(state, slot);
+		state->run.any_document = true;
+		if (state->unwinder == NULL)
+			break;
+		mongo_unwinder_begin(state->unwinder, *document, *length);
+		state->run.is_unwinding = true;
+	}
 	state->run.rows++;
 	if (state->finalizer != NULL)
 		mongo_finalize_row(state->finalizer, state->decoder, *document, *length,
@@ -505,6 +514,7 @@ cache_row(MongoScanState *state, TupleTableSlot *slot)
 {
 	mongo_results_add(state->results, slot);
 	if (state->run.cursor != NULL && mongo_cursor_is_exhausted(state->run.cursor) &&
+		!state->run.is_unwinding &&
 		(state->run.number + 1 >= list_length(state->plan->commands) ||
 		 (state->plan->enough_rows > 0 && !state->run.widened &&
 		  state->run.rows >= state->plan->enough_rows)))

@@ -594,24 +594,77 @@ mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo)
 	return NULL;
 }
 
+/* Returns how many of the arrays at 'paths' must be unwound to get the field's value. */
+static int
+path_depth(const MongoTableOptions *options, const List *paths, const char *path)
+{
+	int			depth = 0;
+	ListCell   *cell;
+
+	if (path == NULL)
+		return list_length(paths);
+	foreach(cell, mongo_ordinality_fields(options))
+	{
+		if (mongo_path_is_under(path, lfirst(cell)))
+			return list_length(paths);
+	}
+	foreach(cell, paths)
+	{
+		if (mongo_path_is_under(path, lfirst(cell)) || mongo_path_is_under(lfirst(cell), path))
+			depth = foreach_current_index(cell) + 1;
+	}
+	return depth;
+}
+
+/*
+ * mongo_unwound_depth
+ *		Returns how many of the arrays that the options unwind must be unwound before 'expression'
+ *		reads the right values of these columns' table; 0 if none.
+ */
+int
+mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Node *expression)
+{
+	List	   *paths = mongo_unwound_paths(options);
+	int			depth = 0;
+
+	foreach_node(Var, var, paths == NIL ? NIL : pull_var_clause(expression, PVC_RECURSE_PLACEHOLDERS))
+	{
+		if (var->varno == (int) columns->varno)
+			depth = Max(depth, path_depth(options, paths, var->varattno <= 0 ? NULL :
+										  mongo_column_path(columns, var->varattno)));
+	}
+	return depth;
+}
+
+/* Tells whether the clause can only be tested when arrays are unwound. */
+static bool
+reads_elements(const RelOptInfo *baserel, const RestrictInfo *rinfo)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return mongo_unwound_depth(relation->options, relation->columns, (Node *) rinfo->clause) > 0;
+}
+
 /*
  * mongo_classify_clauses
  *		Sets *clauses to these RestrictInfos, by who tests them.
  *
  * They are clauses of 'baserel' or, if that is NULL, of a join for which mongo_join_is_secure() is
- * called too.  Parameters are collected in 'translation'.  Pseudoconstant clauses are left out,
- * because PostgreSQL tests them above the scan.  The result is in the current memory context, and
- * points to translations of MongoRelation.known.
+ * called too.  'unwinds' specifies that the scan unwinds arrays itself.  Parameters are collected
+ * in 'translation'.  Pseudoconstant clauses are left out, because PostgreSQL tests them above the
+ * scan.  The result is in the current memory context, and points to translations of
+ * MongoRelation.known.
  */
 void
 mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
-					   MongoScanClauses *clauses)
+					   bool unwinds, MongoScanClauses *clauses)
 {
 	const MongoRelation *relation = baserel == NULL ? NULL : baserel->fdw_private;
 	List	   *conjuncts = NIL;
 	bool		is_stream = false;
 
 	memset(clauses, 0, sizeof(*clauses));
+	clauses->unwinds = unwinds;
 	if (relation != NULL)
 	{
 		clauses->bindings = mongo_find_bindings(relation, scan_clauses);
@@ -649,7 +702,8 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 			conjuncts = lappend(conjuncts, clause->match);
 			clauses->sent = lappend(clauses->sent, unconstify(MongoClause *, clause));
 		}
-		if (clause->condition.exactness == MONGO_EXACT && !is_stream)
+		if (clause->condition.exactness == MONGO_EXACT && !is_stream &&
+			!(unwinds && reads_elements(baserel, rinfo)))
 		{
 			clauses->exact = lappend(clauses->exact, rinfo->clause);
 			continue;

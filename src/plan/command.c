@@ -169,9 +169,11 @@ mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 
 		if (pathkeys != NIL)
 			mongo_append_order(relation, &order, i, condition, sort);
+		if (clauses->unwinds)
+			conditions = mongo_document_conditions(relation, translation, clauses);
 		if (!bson_empty(condition))
 			conditions = lappend(conditions, condition);
-		commands = lappend(commands, mongo_is_pipeline_table(relation->options) ?
+		commands = lappend(commands, mongo_is_pipeline_table(relation->options) && !clauses->unwinds ?
 						   pipeline_table_command(relation, translation, clauses, condition, projection,
 												  sort) :
 						   find_command(relation, translation, conditions, projection, sort));

@@ -249,7 +249,7 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 {
 	MongoScanClauses classified;
 
-	mongo_classify_clauses(&pipeline->translation, NULL, clauses, &classified);
+	mongo_classify_clauses(&pipeline->translation, NULL, clauses, false, &classified);
 	if (classified.local != NIL)
 		return false;
 	if (!bson_empty(classified.filter))
@@ -299,7 +299,7 @@ append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *cla
 {
 	MongoScanClauses classified;
 
-	mongo_classify_clauses(translation, baserel, clauses, &classified);
+	mongo_classify_clauses(translation, baserel, clauses, false, &classified);
 	if (!bson_empty(classified.filter))
 		mongo_array_append_template(stages, "{$match: @1}", mongo_document(classified.filter));
 	return classified.local == NIL;

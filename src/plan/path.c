@@ -46,6 +46,8 @@ static const MongoStructField scan_fields[] = {
 	SCAN(NODE, count_command),
 	SCAN(NODE, predicates),
 	MONGO_STRUCT_NUMBERS(MongoScanPlan, nvariables, canonical_json),
+	SCAN(STRING, unwind),
+	SCAN(STRING, ordinality),
 	SCAN(STRING, comment),
 	SCAN(STRING, joined),
 	SCAN(STRING, network),

@@ -344,46 +344,56 @@ append_matches(MongoPipeline *pipeline, const List *matches)
 		mongo_pipeline_append(pipeline, "$match", filter);
 }
 
-/* Returns how many of the arrays at 'paths' must be unwound to get the field's value. */
-static int
-path_depth(const MongoTableOptions *options, const List *paths, const char *path)
+/*
+ * mongo_no_array
+ *		Returns how a scan treats what is no array at a path that it unwinds.
+ */
+MongoNoArray
+mongo_no_array(const MongoRelation *relation)
 {
-	int			depth = 0;
-	ListCell   *cell;
-
-	if (path == NULL)
-		return list_length(paths);
-	foreach(cell, mongo_ordinality_fields(options))
-	{
-		if (mongo_path_is_under(path, lfirst(cell)))
-			return list_length(paths);
-	}
-	foreach(cell, paths)
-	{
-		if (mongo_path_is_under(path, lfirst(cell)) || mongo_path_is_under(lfirst(cell), path))
-			depth = foreach_current_index(cell) + 1;
-	}
-	return depth;
+	/* no error may reveal hidden documents */
+	return relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
+		relation->columns->shows_mismatches ? MONGO_NO_ARRAY_IS_NULL :
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_SKIP || relation->has_barrier ?
+		MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
 }
 
 /*
- * mongo_unwound_depth
- *		Returns how many of the arrays that the options unwind must be unwound before 'expression'
- *		reads the right values of these columns' table; 0 if none.
+ * Returns the filters (bson_t *) of the conditions that MongoDB tests, in a list for each number of
+ * arrays that must be unwound before.  Those on elements also narrow the documents before, as far
+ * as indexes may serve that.
  */
-int
-mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Node *expression)
+static List **
+matches_by_depth(const MongoRelation *relation, MongoTranslation *translation,
+				 const MongoScanClauses *clauses)
 {
-	List	   *paths = mongo_unwound_paths(options);
-	int			depth = 0;
+	List	   *paths = mongo_unwound_paths(relation->options);
+	List	  **matches = palloc0(sizeof(List *) * (list_length(paths) + 1));
+	MongoElements elements = {.translation = translation, .paths = paths};
 
-	foreach_node(Var, var, paths == NIL ? NIL : pull_var_clause(expression, PVC_RECURSE_PLACEHOLDERS))
+	elements.within = palloc0(sizeof(List *) * Max(list_length(paths), 1));
+	foreach_ptr(const MongoClause, sent, clauses->sent)
 	{
-		if (var->varno == (int) columns->varno)
-			depth = Max(depth, path_depth(options, paths, var->varattno <= 0 ? NULL :
-										  mongo_column_path(columns, var->varattno)));
+		int			depth = mongo_unwound_depth(relation->options, relation->columns,
+												(Node *) sent->rinfo->clause);
+
+		matches[depth] = lappend(matches[depth], sent->match);
+		if (depth > 0)
+			mongo_elements_add(&elements, depth - 1, relation, sent->rinfo->clause);
 	}
-	return depth;
+	matches[0] = list_concat(matches[0], mongo_elements_end(&elements));
+	return matches;
+}
+
+/*
+ * mongo_document_conditions
+ *		Returns the filters (bson_t *) that a find tests whose documents the scan then unwinds.
+ */
+List *
+mongo_document_conditions(const MongoRelation *relation, MongoTranslation *translation,
+						  const MongoScanClauses *clauses)
+{
+	return matches_by_depth(relation, translation, clauses)[0];
 }
 
 /*
@@ -391,24 +401,15 @@ mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Nod
  *		Appends the stages that make the rows of the relation's table, if it is a pipeline table,
  *		and a $match of the conditions in 'clauses' that MongoDB tests.
  *
- * Where arrays are unwound, each condition is tested as soon as its columns are there.  Those on
- * elements also narrow the documents before, as far as indexes may serve that.  Raises what
+ * Where arrays are unwound, each condition is tested as soon as its columns are there.  Raises what
  * mongo_append_pipeline() raises, and 22023 if two columns have the same parameter.
  */
 void
 mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 						 const MongoScanClauses *clauses)
 {
-	List	   *paths = mongo_unwound_paths(relation->options);
-	List	  **at_depth = palloc0(sizeof(List *) * (list_length(paths) + 1));
-	MongoElements elements = {.translation = &pipeline->translation, .paths = paths};
-
-	/* values other than arrays; no error may reveal hidden documents */
-	MongoNoArray no_array =
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
-		relation->columns->shows_mismatches ? MONGO_NO_ARRAY_IS_NULL :
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_SKIP || relation->has_barrier ?
-		MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
+	int			npaths = list_length(mongo_unwound_paths(relation->options));
+	List	  **at_depth;
 
 	if (mongo_has_first_stages(relation->options))
 	{
@@ -430,29 +431,18 @@ mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 		pipeline->may_need_disk = true;
 	}
 
-	elements.within = palloc0(sizeof(List *) * Max(list_length(paths), 1));
-	foreach_ptr(const MongoClause, sent, clauses->sent)
-	{
-		int			depth = mongo_unwound_depth(relation->options, relation->columns,
-												(Node *) sent->rinfo->clause);
-
-		at_depth[depth] = lappend(at_depth[depth], sent->match);
-		if (depth > 0)
-			mongo_elements_add(&elements, depth - 1, relation, sent->rinfo->clause);
-	}
-	at_depth[0] = list_concat(at_depth[0], mongo_elements_end(&elements));
-
+	at_depth = matches_by_depth(relation, &pipeline->translation, clauses);
 	if (relation->fit != NULL)
-		at_depth[list_length(paths)] = lappend(at_depth[list_length(paths)],
-											   unconstify(bson_t *, relation->fit));
+		at_depth[npaths] = lappend(at_depth[npaths], unconstify(bson_t *, relation->fit));
 	append_matches(pipeline, at_depth[0]);
-	for (int i = 0; i < list_length(paths); i++)
+	for (int i = 0; i < npaths; i++)
 	{
 		BsonArray	stages = mongo_array_create();
 
-		mongo_append_unwind(&stages, relation->options, i, relation->reads_ordinality, no_array);
+		mongo_append_unwind(&stages, relation->options, i, relation->reads_ordinality,
+							mongo_no_array(relation));
 		/* the elements' numbers follow the last one */
-		if (relation->reads_ordinality && i == list_length(paths) - 1)
+		if (relation->reads_ordinality && i == npaths - 1)
 			mongo_append_ordinality(&stages, relation->options);
 		append_verbatim(pipeline, &stages);
 		append_matches(pipeline, at_depth[i + 1]);
@@ -482,7 +472,7 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	old_context = mongo_enter_planning(rel);
 	pipeline.translation.need_exact = true;
 	pipeline.stages = mongo_bson_create();
-	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, &clauses);
+	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, false, &clauses);
 	if (clauses.local == NIL)
 	{
 		mongo_pipeline_make_rows(&pipeline, relation, &clauses);

@@ -79,6 +79,8 @@ typedef struct MongoRelation
 	List	   *bindings;		/* MongoBinding *, by the restrictions */
 	bool		unbound;		/* they leave a parameter without a value */
 	bool		reads_ordinality;	/* the query may read numbers of elements */
+	bool		unwinds;		/* a scan in no order, without LIMIT, finds
+								 * documents and unwinds them itself */
 	bool		names_match;	/* mongo_match() is in a restriction, or in a
 								 * join clause: */
 	bool		matches_outer;	/* only a scan for each outer row can test it */
@@ -125,6 +127,8 @@ typedef struct MongoScanClauses
 	List	   *exact;			/* tested by MongoDB alone */
 	List	   *sent;			/* MongoClause *, of what MongoDB tests */
 	bson_t	   *filter;			/* ... as one filter; empty: none */
+	bool		unwinds;		/* the scan unwinds, and so PostgreSQL tests
+								 * conditions on elements */
 } MongoScanClauses;
 
 extern void mongo_refuse_returned_system_columns(List *returning, Index target,
@@ -150,8 +154,10 @@ extern bool mongo_binds_parameters(const MongoRelation *relation, const List *ri
 extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
 										bson_t *match);
 extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
+extern int	mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns,
+								Node *expression);
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
-								   List *scan_clauses, MongoScanClauses *clauses);
+								   List *scan_clauses, bool unwinds, MongoScanClauses *clauses);
 extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
 
 /* -------------------------------- pipeline.c -------------------------------- */
@@ -182,8 +188,9 @@ extern void mongo_pipeline_settle(MongoPipeline *pipeline);
 extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
 extern MongoPipeline mongo_pipeline_copy(const MongoPipeline *source);
 extern bool mongo_has_pseudoconstant(const List *rinfos);
-extern int	mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns,
-								Node *expression);
+extern MongoNoArray mongo_no_array(const MongoRelation *relation);
+extern List *mongo_document_conditions(const MongoRelation *relation, MongoTranslation *translation,
+									   const MongoScanClauses *clauses);
 extern void mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 									 const MongoScanClauses *clauses);
 extern const MongoPipeline *mongo_exact_pipeline(RelOptInfo *rel);

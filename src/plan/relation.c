@@ -95,27 +95,42 @@ attributes_read(PlannerInfo *root, const RelOptInfo *baserel)
 	return used;
 }
 
-/* Tells whether the query reads the number of an unwound element. */
-static bool
-reads_ordinality(PlannerInfo *root, const RelOptInfo *baserel, const MongoRelation *relation)
+/*
+ * Sets reads_ordinality, and whether the scan may unwind.  It may not if it reads whole documents,
+ * or if only MongoDB can test a condition.
+ */
+static void
+set_unwinding(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
 {
-	List	   *fields = mongo_ordinality_fields(relation->options);
-	Bitmapset  *used = fields == NIL ? NULL : attributes_read(root, baserel);
-	int			index = -1;
+	const MongoTableOptions *options = relation->options;
+	List	   *fields = mongo_ordinality_fields(options);
+	Bitmapset  *used;
+	bool		uses_all;
 
-	while ((index = bms_next_member(used, index)) >= 0)
+	if (options->unwind == NULL)
+		return;
+	used = attributes_read(root, baserel);
+	uses_all = relation->names_match || relation->columns->shows_mismatches ||
+		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	relation->reads_ordinality = relation->fit != NULL;
+	relation->unwinds = mongo_enable_pushdown && !mongo_has_first_stages(options) &&
+		!relation->names_match && relation->fit == NULL && !relation->skips_locally;
+	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
-		AttrNumber	attnum = index + FirstLowInvalidHeapAttributeNumber;
-		const char *path = attnum <= 0 ? NULL : mongo_column_path(relation->columns, attnum);
+		const char *path;
 		ListCell   *cell;
 
+		if ((!uses_all && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) ||
+			!OidIsValid(get_atttype(relation->relid, attnum)) ||
+			attnum == relation->columns->mismatch_column)
+			continue;
+		path = mongo_column_path(relation->columns, attnum);
+		relation->unwinds &= path != NULL && mongo_path_is_addressable(path);
 		foreach(cell, fields)
 		{
-			if (path == NULL || mongo_path_is_under(path, lfirst(cell)))
-				return true;
+			relation->reads_ordinality |= path == NULL || mongo_path_is_under(path, lfirst(cell));
 		}
 	}
-	return false;
 }
 
 /* Decides how fields are read that do not fit their columns. */
@@ -427,8 +442,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreignta
 	set_baserel_size_estimates(root, baserel);
 	bind_parameters(root, baserel, relation);
 	classify_restrictions(root, baserel, relation);
-	relation->reads_ordinality = relation->names_match || relation->fit != NULL ||
-		relation->columns->shows_mismatches || reads_ordinality(root, baserel, relation);
+	set_unwinding(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
 }

@@ -318,15 +318,40 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 		MONGO_COST_PROJECTION_BYTES * relation->bandwidth / MONGO_LOCAL_BANDWIDTH;
 }
 
+/* Returns the paths to fetch of documents that the scan unwinds: also the whole arrays. */
+static List *
+unwound_paths(const MongoTableOptions *options, List *paths)
+{
+	List	   *arrays = mongo_unwound_paths(options);
+	List	   *result = list_concat_copy(arrays, paths);
+	ListCell   *cell;
+
+	/* to include a field of the elements would drop those without fields */
+	arrays = list_concat(arrays, mongo_ordinality_fields(options));
+	foreach(cell, paths)
+	{
+		ListCell   *array;
+
+		foreach(array, arrays)
+		{
+			if (mongo_path_is_under(lfirst(cell), lfirst(array)))
+				result = list_delete_ptr(result, lfirst(cell));
+		}
+	}
+	return result;
+}
+
 /* Returns the projection for these columns; if empty, whole documents. */
 static bson_t *
-projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
+projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns, bool unwinds)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bson_t	   *projection = mongo_bson_create();
 	Bitmapset  *narrowed;
 	List	   *paths = read_paths(root, baserel, columns, &narrowed);
 
+	if (unwinds)
+		paths = unwound_paths(relation->options, paths);
 	if ((paths != NIL || columns == NIL) && projection_pays(baserel, columns, narrowed))
 		mongo_append_paths(projection, paths);
 	/* in a find, it comes with whole documents too */
@@ -379,6 +404,8 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 {
 	MongoRelation *relation = baserel->fdw_private;
 	List	   *keys = details->batch_keys;
+	bool		unwinds = relation->unwinds && best_path->path.pathkeys == NIL &&
+		!details->limited && relation->score == NULL;
 	MongoScanClauses clauses;
 	ListCell   *cell;
 
@@ -396,13 +423,14 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 		 */
 		translation->known_conditions = mongo_hashed_conditions(baserel, scan_clauses,
 																details->hash_clauses);
-		mongo_classify_clauses(translation, baserel, translation->known_conditions, &clauses);
+		mongo_classify_clauses(translation, baserel, translation->known_conditions, unwinds,
+							   &clauses);
 
 		/* each lookup tests all clauses, so all of their columns are fetched */
 		clauses.local = extract_actual_clauses(scan_clauses, false);
 	}
 	else
-		mongo_classify_clauses(translation, baserel, scan_clauses, &clauses);
+		mongo_classify_clauses(translation, baserel, scan_clauses, unwinds, &clauses);
 	plan->columns = fetched_columns(root, baserel, &clauses);
 
 	/* drop the keys, which come last: the batched join tests them */
@@ -413,7 +441,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 	}
 
 	plan->commands = mongo_scan_commands(baserel, translation, &clauses,
-										 projection_of(root, baserel, plan->columns),
+										 projection_of(root, baserel, plan->columns, unwinds),
 										 best_path->path.pathkeys);
 	plan->is_batched = keys != NIL;
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
@@ -421,7 +449,14 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)
 		plan->split_field = mongo_to_utf8(relation->options->parallel_field);
-	plan->is_pipeline = mongo_is_pipeline_table(relation->options);
+	plan->is_pipeline = mongo_is_pipeline_table(relation->options) && !unwinds;
+	if (unwinds)
+	{
+		plan->unwind = relation->options->unwind;
+		plan->ordinality = relation->reads_ordinality ? relation->options->ordinality : NULL;
+		plan->unwind_empty = relation->options->unwind_empty;
+		plan->no_array = mongo_no_array(relation);
+	}
 	plan->hiding = clauses.hiding;
 	plan->hiding_columns = hiding_columns(baserel, &clauses);
 	scan->scan.plan.qual = clauses.local;

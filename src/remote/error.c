@@ -584,8 +584,28 @@ classify(int code, const char *text, const char **hint)
 }
 
 /*
- * Raises HV004 for a value that does not fit its column.  'text' begins with MONGO_MISMATCH.  It
- * ends with MongoDB's message on the $convert that raised the error.
+ * mongo_raise_mismatch
+ *		Raises HV004: the field of a document in 'namespace' has a value of the BSON type 'found',
+ *		an alias, which 'type' does not read.
+ */
+void
+mongo_raise_mismatch(const char *field, const char *namespace, const char *type, const char *found)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
+			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
+					field, namespace, type),
+			 errdetail("A document holds a value of BSON type \"%s\".", found),
+			 strcmp(type, MONGO_MISMATCH_ARRAY) == 0 ?
+			 errhint("In MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}. With the table's option type_mismatch 'null' it is read as NULL.",
+					 field, found) :
+			 errhint("With the setting mongo_fdw.enable_pushdown off the error names the document; in MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}.",
+					 field, found)));
+}
+
+/*
+ * Raises the mismatch that a pipeline has found.  'text' begins with MONGO_MISMATCH.  It ends with
+ * MongoDB's message on the $convert that raised the error.
  */
 static void
 raise_mismatch(const char *text)
@@ -606,16 +626,7 @@ raise_mismatch(const char *text)
 		*end = '\0';
 		next = end + strlen(MONGO_MISMATCH_SEPARATOR);
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
-			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
-					parts[0], parts[1], parts[2]),
-			 errdetail("A document holds a value of BSON type \"%s\".", parts[3]),
-			 strcmp(parts[2], MONGO_MISMATCH_ARRAY) == 0 ?
-			 errhint("In MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}. With the table's option type_mismatch 'null' it is read as NULL.",
-					 parts[0], parts[3]) :
-			 errhint("With the setting mongo_fdw.enable_pushdown off the error names the document; in MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}.",
-					 parts[0], parts[3])));
+	mongo_raise_mismatch(parts[0], parts[1], parts[2], parts[3]);
 }
 
 /* Shows MongoDB's code and message; 'text' is NULL if the user may not see it. */
