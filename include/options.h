@@ -312,6 +312,7 @@ typedef enum MongoFeature
 	MONGO_FEATURE_GROUP,		/* $group, for GROUP BY, DISTINCT, aggregates */
 	MONGO_FEATURE_LET,			/* variables of a command, "let" */
 	MONGO_FEATURE_LOOKUP,		/* $lookup, for joins */
+	MONGO_FEATURE_NATURAL,		/* the hint {$natural: 1} */
 	MONGO_FEATURE_SORT,			/* $sort, and the sort of find */
 	MONGO_NFEATURES				/* number of features */
 } MongoFeature;

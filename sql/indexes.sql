@@ -7,7 +7,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
 CREATE SERVER indexes FOREIGN DATA WRAPPER mongo_fdw
-	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0', bandwidth '1e12');
+	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0', bandwidth '1e12', pushdown_disable 'natural');
 CREATE USER MAPPING FOR CURRENT_USER SERVER indexes;
 RESET client_min_messages;
 

@@ -157,6 +157,7 @@ static const FeatureRow feature_rows[] =
 	{"group", "$group", SWITCH(enable_aggregate_pushdown, enable_aggregate_pushdown)},
 	{"let", .word = "let"},
 	{"lookup", "$lookup", SWITCH(enable_join_pushdown, enable_join_pushdown)},
+	{"natural", .word = "$natural"},
 	{"sort", "$sort", SWITCH(enable_order_by_pushdown, enable_order_by_pushdown)},
 };
 

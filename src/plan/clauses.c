@@ -358,9 +358,10 @@ reads_token(const MongoRelation *relation, RelOptInfo *baserel, const RestrictIn
  *		Translates a restriction of the table, or a clause that a scan is parameterized by, like
  *		mongo_translate_condition().
  *
- * Appends to the empty 'match'.  A clause that MongoDB must not test early, or that reads a change
- * stream's token, is not shippable; 'translation' is then as before, and 'match' in any state.
- * One that hides rows gets type checks; it is a superset if there are none.
+ * Appends to the empty 'match'.  A clause that MongoDB must not test early, that costs less in
+ * PostgreSQL, or that reads a change stream's token, is not shippable; 'translation' is then as
+ * before, and 'match' in any state.  One that hides rows gets type checks; it is a
+ * superset if there are none.
  */
 MongoCondition
 mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
@@ -371,7 +372,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 	MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 	bool		promotable;
 
-	if (reads_token(relation, baserel, rinfo))
+	if (list_member_ptr(relation->kept, rinfo) || reads_token(relation, baserel, rinfo))
 		return condition;
 	condition = mongo_translate_condition(translation, rinfo->clause, match);
 	promotable = condition.exactness == MONGO_NOT_SHIPPABLE ||

@@ -23,14 +23,18 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
-/* Appends the hint of the setting mongo_fdw.hint, or otherwise of the option. */
+/* Appends the hint of the setting mongo_fdw.hint, of the option, or to read in natural order. */
 static void
-append_hint(bson_t *command, const MongoTableOptions *options)
+append_hint(bson_t *command, const MongoTableOptions *options, bool natural)
 {
 	const char *hint = mongo_hint[0] != '\0' ? mongo_hint : options->hint;
 
 	if (hint == NULL)
+	{
+		if (natural)
+			mongo_append_template(command, "{hint: {$natural: 1}}");
 		return;
+	}
 	if (hint[0] != '{')
 	{
 		mongo_append(command, "hint", mongo_utf8(mongo_to_utf8(hint)));
@@ -47,7 +51,7 @@ append_hint(bson_t *command, const MongoTableOptions *options)
  */
 static Const *
 finish_command(bson_t *command, const MongoRelation *relation,
-			   const MongoTranslation *translation, bool may_need_disk, bool hinted)
+			   const MongoTranslation *translation, bool may_need_disk, bool hinted, bool natural)
 {
 	const MongoTableOptions *options = relation->options;
 
@@ -57,10 +61,35 @@ finish_command(bson_t *command, const MongoRelation *relation,
 		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
 		mongo_append_template(command, "{collation: {locale: 'simple'}}");
 	if (hinted)
-		append_hint(command, options);
+		append_hint(command, options, natural);
 	if (options->max_time_ms > 0)
 		mongo_append(command, "maxTimeMS", mongo_int32(options->max_time_ms));
 	return mongo_command_to_const(command);
+}
+
+/*
+ * Tells whether a pipeline over a table reads it faster in natural order: if a $group needs all
+ * documents, in no order.
+ */
+static bool
+reads_naturally(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	bson_iter_t stage;
+	bson_iter_t name;
+
+	if (!relation->natural || relation->covered || relation->join != NULL)
+		return false;
+	bson_iter_init(&stage, pipeline->stages);
+	while (bson_iter_next(&stage) && bson_iter_recurse(&stage, &name) && bson_iter_next(&name))
+	{
+		const char *key = bson_iter_key(&name);
+
+		if (strcmp(key, "$group") == 0 || strcmp(key, "$count") == 0)
+			return true;
+		if (strcmp(key, "$sort") == 0 || strcmp(key, "$limit") == 0)
+			return false;
+	}
+	return false;
 }
 
 /*
@@ -80,7 +109,8 @@ mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipel
 	 */
 	if (relation->options->change_stream != NULL)
 		mongo_append_template(command, "{readConcern: {level: 'majority'}}");
-	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
+	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true,
+						  reads_naturally(relation, pipeline));
 }
 
 /*
@@ -96,13 +126,14 @@ mongo_count_command(const MongoRelation *relation, const MongoPipeline *pipeline
 
 	if (filter != NULL)
 		mongo_append(command, "query", mongo_document(filter));
-	return finish_command(command, relation, &pipeline->translation, false, filter != NULL);
+	return finish_command(command, relation, &pipeline->translation, false, filter != NULL,
+						  reads_naturally(relation, pipeline));
 }
 
 /* Returns {find: collection, ...}, for a table whose rows are documents. */
 static Const *
 find_command(const MongoRelation *relation, const MongoTranslation *translation,
-			 List *conditions, const bson_t *projection, const bson_t *sort)
+			 List *conditions, const bson_t *projection, const bson_t *sort, bool natural)
 {
 	bson_t	   *command = mongo_bson_create();
 	bson_t	   *filter = mongo_bson_create();
@@ -115,7 +146,7 @@ find_command(const MongoRelation *relation, const MongoTranslation *translation,
 		mongo_append(command, "projection", mongo_document(projection));
 	if (!bson_empty(sort))
 		mongo_append(command, "sort", mongo_document(sort));
-	return finish_command(command, relation, translation, !bson_empty(sort), true);
+	return finish_command(command, relation, translation, !bson_empty(sort), true, natural);
 }
 
 /*
@@ -149,11 +180,13 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
  *		Returns the command (Const) of a scan of one table, or several for a split sort
  *		(MongoSortPart), which run one by one.
  *
- * An empty projection is none.  Adds the parameters of a pipeline's user to 'translation'.
+ * An empty projection is none.  'natural' adds the hint {$natural: 1}, unless the user gives one.
+ * Adds the parameters of a pipeline's user to 'translation'.
  */
 List *
 mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
-					const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys)
+					const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys,
+					bool natural)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoOrder	order = {.nparts = 1};
@@ -176,7 +209,7 @@ mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 		commands = lappend(commands, mongo_is_pipeline_table(relation->options) && !clauses->unwinds ?
 						   pipeline_table_command(relation, translation, clauses, condition, projection,
 												  sort) :
-						   find_command(relation, translation, conditions, projection, sort));
+						   find_command(relation, translation, conditions, projection, sort, natural));
 	}
 	return commands;
 }

@@ -18,7 +18,9 @@
 
 #include <math.h>
 
+#include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
 /* Returns the cost of waiting for a reply's first byte, as far as that is more than locally. */
@@ -229,11 +231,12 @@ operator_cost(const char *name)
 	return MONGO_COST_OPERATOR;
 }
 
-/* Returns the cost of all operators within: of the keys that begin with a dollar sign. */
+/* Returns the cost of all operators within, and of the elements of their arrays. */
 static double
 operators_cost(const bson_iter_t *parent)
 {
 	bson_iter_t child;
+	bson_iter_t element;
 	double		cost = 0;
 
 	if ((!BSON_ITER_HOLDS_DOCUMENT(parent) && !BSON_ITER_HOLDS_ARRAY(parent)) ||
@@ -243,13 +246,101 @@ operators_cost(const bson_iter_t *parent)
 	{
 		const char *key = bson_iter_key(&child);
 
+		if (BSON_ITER_HOLDS_ARRAY(parent))
+			cost += MONGO_COST_ELEMENT;
 		if (strcmp(key, "$literal") == 0)
+		{
+			if (BSON_ITER_HOLDS_ARRAY(&child) && bson_iter_recurse(&child, &element))
+			{
+				while (bson_iter_next(&element))
+					cost += MONGO_COST_ELEMENT;
+			}
 			continue;
+		}
 		if (key[0] == '$')
 			cost += operator_cost(key);
 		cost += operators_cost(&child);
 	}
 	return cost;
+}
+
+/* An array of unknown length is expected to have so many elements, as in PostgreSQL. */
+#define EXPECTED_ELEMENTS	10
+
+/* Returns the cost of a placeholder in a filter; a list of ranges is an $or of them. */
+static double
+placeholder_cost(const MongoTranslation *translation, int number)
+{
+	const MongoPredicate *predicate = mongo_predicate_from_list(list_nth(translation->predicates, number));
+	const MongoField *field = &predicate->field;
+	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field->type), field->typmod,
+																field->bson_type);
+	bool		is_list = predicate->form == MONGO_PREDICATE_ANY || predicate->form == MONGO_PREDICATE_ALL;
+	bool		has_points = comparison != NULL && comparison->append_points != NULL && field->zone == NULL;
+
+	return MONGO_COST_LEAF * (is_list && !has_points ? 2 * EXPECTED_ELEMENTS : 1);
+}
+
+/* Tells whether the first branch of these is anything but an $expr. */
+static bool
+begins_with_predicate(const bson_iter_t *branches)
+{
+	bson_iter_t branch = *branches;
+	bson_iter_t member;
+
+	return bson_iter_next(&branch) && bson_iter_recurse(&branch, &member) &&
+		bson_iter_next(&member) && strcmp(bson_iter_key(&member), "$expr") != 0;
+}
+
+/*
+ * Returns the cost of these members of a query filter: of logic, fields, or a field's operators.
+ *
+ * An $expr is 'rare' in an $or that begins with predicates: those are true of most documents, since
+ * it tests whether a field fits.
+ */
+static double
+members_cost(const MongoTranslation *translation, bson_iter_t *members, bool rare)
+{
+	double		cost = 0;
+
+	check_stack_depth();
+	while (bson_iter_next(members))
+	{
+		const char *key = bson_iter_key(members);
+		bool		is_branches = strcmp(key, "$and") == 0 || strcmp(key, "$or") == 0 ||
+			strcmp(key, "$nor") == 0;
+		bson_iter_t child;
+
+		if (strcmp(key, "$expr") == 0)
+		{
+			if (!rare)
+				cost += operators_cost(members);
+		}
+		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0 && BSON_ITER_HOLDS_INT32(members))
+			cost += placeholder_cost(translation, bson_iter_int32(members));
+		else if ((is_branches || BSON_ITER_HOLDS_DOCUMENT(members)) &&
+				 bson_iter_recurse(members, &child))
+			cost += members_cost(translation, &child,
+								 rare || (strcmp(key, "$or") == 0 && begins_with_predicate(&child)));
+		else
+			cost += MONGO_COST_LEAF;
+	}
+	return cost;
+}
+
+/*
+ * mongo_filter_cost
+ *		Returns the cost of testing a query filter, for each document that is examined, in the unit
+ *		T.
+ *
+ * find's $in finds a value in a sorted list, so that its length does not count; but $expr's does.
+ */
+double
+mongo_filter_cost(const MongoTranslation *translation, const bson_t *filter)
+{
+	bson_iter_t members;
+
+	return bson_iter_init(&members, filter) ? members_cost(translation, &members, false) : 0;
 }
 
 /*

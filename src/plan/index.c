@@ -24,7 +24,9 @@
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "optimizer/optimizer.h"
+#include "utils/selfuncs.h"
 
 /* The conditions that an index can test. */
 typedef struct IndexBounds
@@ -170,6 +172,127 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable)
 			best = consider_bounds(root, baserel, bounds_of_index(index, indexable), best);
 	}
 	return best;
+}
+
+/*
+ * mongo_is_served
+ *		Tells whether an index finds fewer documents by this restriction.
+ */
+bool
+mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	List	   *others = NIL;
+
+	if (relation->examined_rows >= baserel->tuples)
+		return false;
+	foreach_ptr(MongoClause, clause, relation->indexable)
+	{
+		if (clause->rinfo != rinfo)
+			others = lappend(others, clause);
+	}
+	return list_length(others) < list_length(relation->indexable) &&
+		mongo_examined_rows(root, baserel, others) > relation->examined_rows;
+}
+
+/* Tells whether ANALYZE knows how many documents have the condition, of columns and constants. */
+static bool
+is_known_share(PlannerInfo *root, Node *node)
+{
+	if (IsA(node, RestrictInfo))
+		node = (Node *) ((RestrictInfo *) node)->clause;
+	if (IsA(node, Const))
+		return true;
+	if (IsA(node, Var) || IsA(node, RelabelType))
+	{
+		VariableStatData variable;
+		bool		result;
+
+		examine_variable(root, node, 0, &variable);
+		result = HeapTupleIsValid(variable.statsTuple);
+		ReleaseVariableStats(variable);
+		return result;
+	}
+	if (IsA(node, BoolExpr) || IsA(node, OpExpr) || IsA(node, ScalarArrayOpExpr))
+	{
+		ListCell   *cell;
+
+		foreach(cell, IsA(node, BoolExpr) ? ((BoolExpr *) node)->args :
+				IsA(node, OpExpr) ? ((OpExpr *) node)->args : ((ScalarArrayOpExpr *) node)->args)
+		{
+			if (!is_known_share(root, lfirst(cell)))
+				return false;
+		}
+		return true;
+	}
+	return IsA(node, NullTest) && is_known_share(root, (Node *) ((NullTest *) node)->arg);
+}
+
+/* Tells whether one index contains all fields that a query reads. */
+static bool
+has_all_fields(const RelOptInfo *baserel, const MongoIndex *index)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	Bitmapset  *read = NULL;
+	int			column = -1;
+
+	if (index->uses == 0)
+		return false;
+	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &read);
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
+		pull_varattnos((Node *) rinfo->clause, baserel->relid, &read);
+	while ((column = bms_next_member(read, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+		const char *path = attnum <= 0 ? NULL : mongo_column_path(relation->columns, attnum);
+		bool		found = false;
+
+		for (int i = 0; path != NULL && i < index->nkeys; i++)
+			found |= mongo_key_covers(&index->keys[i], path);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * mongo_natural_pays
+ *		Tells whether the hint {$natural: 1} makes a scan faster: the best index would fetch so many
+ *		documents that reading all of them in their order takes less.
+ *
+ * MongoDB takes an index wherever one fits.  'filter_cost' is what testing the filter costs for
+ * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
+ * parameters, or for a value that is guessed, would read the whole collection for a few documents.
+ * Nor does it pay if only the first rows may be wanted.  *covered is set if an index contains all
+ * that the query reads, so that only what fetches documents gains by the hint.
+ *
+ * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
+ * mongo_match(), since $text and $near need their index.
+ */
+bool
+mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, bool *covered)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = known_indexes(relation);
+	const MongoIndex *id = mongo_id_index(statistics);
+
+	*covered = false;
+	if (id == NULL || id->clustered || relation->analyzed_rows <= 0 || relation->names_match ||
+		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_NATURAL) ||
+		(root->tuple_fraction > 0 && !root->parse->hasAggs && root->parse->groupClause == NIL) ||
+		relation->examined_rows >= baserel->tuples ||
+		relation->examined_rows * MONGO_COST_FETCHED <
+		baserel->tuples * (MONGO_COST_FILTERED + filter_cost))
+		return false;
+	foreach_ptr(const MongoClause, clause, relation->indexable)
+	{
+		if (!is_known_share(root, (Node *) clause->rinfo))
+			return false;
+	}
+	for (int i = 0; i < statistics->nindexes; i++)
+		*covered |= has_all_fields(baserel, &statistics->indexes[i]);
+	return true;
 }
 
 /*

@@ -62,6 +62,12 @@ typedef struct MongoRelation
 								 * parameters, whose translation for the
 								 * estimate the plan uses again */
 	List	   *indexable;		/* MongoClause *, that an index may serve */
+	List	   *kept;			/* RestrictInfo *, which PostgreSQL tests
+								 * because that costs less */
+	bool		natural;		/* reading all documents costs less than the
+								 * index that MongoDB would take */
+	bool		covered;		/* ... but not if only fields of that index
+								 * are read */
 	List	   *restrictions;	/* RestrictInfo *, a copy of baserestrictinfo */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from conditions */
@@ -351,6 +357,15 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 #define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
 										 * nothing */
 #define MONGO_COST_INDEXED			0.5 /* the same by an index */
+#define MONGO_COST_FETCHED			4.5 /* - found by an index and fetched: 3
+										 * where the index has the order of
+										 * the collection, 7 where it has not */
+#define MONGO_COST_FILTERED			1.4 /* - looked at, and one field of some
+										 * ten compared */
+#define MONGO_COST_LEAF				0.25	/* - each comparison of a filter:
+											 * 1 of 100 of an $or */
+#define MONGO_COST_ELEMENT			0.02	/* - each element of an array in
+											 * an expression, as $in's list */
 #define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
 #define MONGO_COST_RANGE			1.5 /* a range of _id as $expr, less
 										 * EXAMINED */
@@ -362,6 +377,11 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 										 * field is picked */
 #define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
 											 * less for add_path() */
+#define MONGO_COST_KEPT				1.25	/* - times what PostgreSQL's test
+											 * of a condition costs, and ... */
+#define MONGO_COST_LEAST_KEPT		(4 * MONGO_COST_MILLISECOND)	/* - more than that:
+																	 * MongoDB does not test
+																	 * it */
 #define MONGO_COST_PRECEDING		20	/* - commands: the most that a scan
 										 * takes that begins before the query
 										 * reads it, perhaps in vain */
@@ -409,6 +429,9 @@ extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *cond
 							  double *share, bool *unique);
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 								   const MongoOrder *order, double *examined_rows);
+extern bool mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo);
+extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
+							   bool *covered);
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 
 /* ---------------------------------- cost.c ---------------------------------- */
@@ -425,6 +448,7 @@ extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const Mong
 												 double indexed_rows);
 extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shares);
 extern Cost mongo_sort_stage_cost(double rows, double wanted);
+extern double mongo_filter_cost(const MongoTranslation *translation, const bson_t *filter);
 extern double mongo_expression_cost(const bson_t *expression);
 extern double mongo_group_cost(const MongoGroup *group, double groups);
 extern double mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows, double batches);
@@ -542,7 +566,7 @@ extern Const *mongo_pipeline_command(const MongoRelation *relation, const MongoP
 extern Const *mongo_count_command(const MongoRelation *relation, const MongoPipeline *pipeline);
 extern List *mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 								 const MongoScanClauses *clauses, const bson_t *projection,
-								 List *pathkeys);
+								 List *pathkeys, bool natural);
 extern Const *mongo_direct_command(const Const *find_command, const MongoRelation *relation,
 								   List *quals, const MongoDirectPlan *direct,
 								   bool *simple_collation);

@@ -260,22 +260,133 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 								  clauselist_selectivity(root, others, 0, JOIN_INNER, NULL));
 }
 
-/*
- * Finds the restrictions that MongoDB can test, and estimates what it returns and examines by
- * them.
- */
-static void
-classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
+/* A restriction that MongoDB can test, and what that costs. */
+typedef struct TestedClause
 {
+	RestrictInfo *rinfo;
+	Cost		remote;			/* for each document, in MongoDB */
+	Cost		local;			/* and in PostgreSQL, with sending the columns */
+	double		selectivity;
+} TestedClause;
+
+/* Compares by the cost in MongoDB, the highest first; a list_sort_comparator. */
+static int
+compare_tested(const ListCell *left, const ListCell *right)
+{
+	Cost		one = ((const TestedClause *) lfirst(left))->remote;
+	Cost		other = ((const TestedClause *) lfirst(right))->remote;
+
+	return one > other ? -1 : one < other;
+}
+
+/* Returns the clause with its costs. */
+static TestedClause *
+tested_clause(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo, double filter_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	TestedClause *tested = palloc(sizeof(TestedClause));
+	PathTarget	columns = {.exprs = pull_var_clause((Node *) rinfo->clause, 0)};
+	QualCost	local;
+
+	foreach_node(Var, var, columns.exprs)
+		columns.width += Max(get_attavgwidth(relation->relid, var->varattno), 1);
+	cost_qual_eval_node(&local, (Node *) rinfo, root);
+	tested->rinfo = rinfo;
+	tested->remote = filter_cost * MONGO_COST_UNIT;
+	tested->local = local.per_tuple + mongo_transfer_cost(relation, 1, &columns) -
+		mongo_transfer_cost(relation, 1, &(PathTarget) {0});
+	tested->selectivity = clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL);
+	return tested;
+}
+
+/*
+ * Returns the RestrictInfos that PostgreSQL tests alone, of these TestedClauses which no index
+ * serves.
+ *
+ * MongoDB tests one condition after another on each document, while PostgreSQL takes less for many
+ * of them, such as a list of 1,000 numerics, but must receive the documents.  The conditions that
+ * cost MongoDB most are left out of the command, as many as make it cheapest.  All of them are
+ * sent if that costs little more, since groups and limits can then be.
+ */
+static List *
+conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *tested)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const Query *parse = root->parse;
+	Cost		sent = cpu_tuple_cost + mongo_transfer_cost(relation, 1, baserel->reltarget);
+	bool		reduces = parse->hasAggs || parse->groupClause != NIL || parse->distinctClause != NIL ||
+		parse->limitCount != NULL;
+	double		examined = relation->examined_rows;
+	double		selectivity = 1;
+	Cost		all = MONGO_COST_EXAMINED * MONGO_COST_UNIT;
+	Cost		remote;
+	Cost		local = 0;
+	Cost		best;
+	int			nkept = 0;
+	List	   *kept = NIL;
+
+	list_sort(tested, compare_tested);
+	foreach_ptr(const TestedClause, one, tested)
+	{
+		all += one->remote;
+		selectivity *= one->selectivity;
+	}
+	remote = all;
+	/* what MongoDB groups or limits is not sent */
+	best = all += reduces ? 0 : selectivity * sent;
+	for (int i = 0; i < list_length(tested); i++)
+	{
+		const TestedClause *one = list_nth(tested, i);
+		Cost		cost;
+
+		remote -= one->remote;
+		local += one->local;
+		selectivity = Min(selectivity / Max(one->selectivity, 1e-10), 1);
+		cost = remote + selectivity * (sent + local);
+		if (cost >= best)
+			continue;
+		best = cost;
+		nkept = i + 1;
+	}
+	if (all < best * MONGO_COST_KEPT || (all - best) * examined < MONGO_COST_LEAST_KEPT)
+		return NIL;
+	for (int i = 0; i < nkept; i++)
+		kept = lappend(kept, ((const TestedClause *) list_nth(tested, i))->rinfo);
+	return kept;
+}
+
+/*
+ * Tells whether what conditions cost MongoDB matters: not for rows that MongoDB computes, for rows
+ * that are changed, which then need a command each, or for conditions that only MongoDB can test.
+ */
+static bool
+weighs_conditions(PlannerInfo *root, const RelOptInfo *baserel, const MongoRelation *relation)
+{
+	return mongo_enable_pushdown && !mongo_is_pipeline_table(relation->options) &&
+		!bms_is_member(baserel->relid, root->all_result_relids) && !relation->has_barrier &&
+		!relation->names_match && !relation->columns->shows_mismatches;
+}
+
+/*
+ * Finds the restrictions that MongoDB can test, except MongoRelation.kept, and estimates what it
+ * returns and examines by them.
+ *
+ * Returns a TestedClause for those that no index serves; none if that is not to be known.
+ * *filter_cost is what all of them cost MongoDB for each document, in the unit T.
+ */
+static List *
+classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation,
+					  double *filter_cost)
+{
+	bool		weighs = weighs_conditions(root, baserel, relation);
+	List	   *tested = NIL;
+	List	   *unserved = NIL;
 	MongoTranslation translation;
 	List	   *remote = NIL;
 	bool		unique = false;
 
-	relation->matches_outer = clauses_name_match(baserel->joininfo, baserel);
-	relation->names_match = relation->matches_outer || clauses_name_match(baserel->baserestrictinfo, baserel);
-	/* the translation checks a privilege of this user */
-	root->glob->dependsOnRole |= relation->names_match;
-	relation->restrictions = list_copy(baserel->baserestrictinfo);
+	relation->known = relation->indexable = NIL;
+	*filter_cost = 0;
 	translation = mongo_translation_of(relation);
 
 	/*
@@ -307,6 +418,13 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 		remote = lappend(remote, rinfo);
 		relation->indexable = mongo_append_indexable(relation->indexable, rinfo, &condition);
 		unique |= condition.unique;
+		if (weighs && !rinfo->pseudoconstant)
+		{
+			double		cost = mongo_filter_cost(&translation, match);
+
+			*filter_cost += cost;
+			tested = lappend(tested, tested_clause(root, baserel, rinfo, cost));
+		}
 	}
 
 	relation->remote_rows = clamp_row_est(baserel->tuples *
@@ -316,6 +434,31 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 		mongo_examined_rows(root, baserel, relation->indexable);
 	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
+	foreach_ptr(TestedClause, one, tested)
+	{
+		if (!mongo_is_served(root, baserel, one->rinfo))
+			unserved = lappend(unserved, one);
+	}
+	return unserved;
+}
+
+/* Decides which restrictions MongoDB tests, and whether by an index. */
+static void
+decide_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
+{
+	double		filter_cost;
+	List	   *tested;
+
+	relation->matches_outer = clauses_name_match(baserel->joininfo, baserel);
+	relation->names_match = relation->matches_outer || clauses_name_match(baserel->baserestrictinfo, baserel);
+	/* the translation checks a privilege of this user */
+	root->glob->dependsOnRole |= relation->names_match;
+	relation->restrictions = list_copy(baserel->baserestrictinfo);
+	tested = classify_restrictions(root, baserel, relation, &filter_cost);
+	relation->kept = conditions_to_keep(root, baserel, tested);
+	if (relation->kept != NIL)
+		classify_restrictions(root, baserel, relation, &filter_cost);
+	relation->natural = mongo_natural_pays(root, baserel, filter_cost, &relation->covered);
 }
 
 /* The system column to search for in a query. */
@@ -441,7 +584,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreignta
 	baserel->tuples = total_rows(relation, baserel);
 	set_baserel_size_estimates(root, baserel);
 	bind_parameters(root, baserel, relation);
-	classify_restrictions(root, baserel, relation);
+	decide_restrictions(root, baserel, relation);
 	set_unwinding(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);

@@ -442,7 +442,12 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 
 	plan->commands = mongo_scan_commands(baserel, translation, &clauses,
 										 projection_of(root, baserel, plan->columns, unwinds),
-										 best_path->path.pathkeys);
+										 best_path->path.pathkeys,
+										 relation->natural && !plan->is_inner &&
+										 best_path->fdw_private == NIL &&
+										 best_path->path.pathkeys == NIL &&
+										 best_path->path.param_info == NULL &&
+										 !best_path->path.parallel_aware);
 	plan->is_batched = keys != NIL;
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
 		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);
