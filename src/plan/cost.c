@@ -50,13 +50,17 @@ mongo_is_compressed(const MongoRelation *relation)
 	return relation->bandwidth < MONGO_COMPRESSED_BANDWIDTH;
 }
 
-/* Returns the cost of sending so many rows, and of waiting for further batches of them. */
-static Cost
-bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
+/* Returns the bytes of a document with these columns. */
+static double
+document_bytes(const PathTarget *target)
 {
-	double		bytes = rows * (MONGO_DOCUMENT_BYTES + target->width +
-								list_length(target->exprs) * MONGO_FIELD_BYTES);
+	return MONGO_DOCUMENT_BYTES + target->width + list_length(target->exprs) * MONGO_FIELD_BYTES;
+}
 
+/* Returns the cost of sending so many bytes, and of waiting for further batches of them. */
+static Cost
+bytes_cost(const MongoRelation *relation, double bytes)
+{
 	if (mongo_is_compressed(relation))
 		bytes /= MONGO_COMPRESSION;
 	return bytes * 1000 / relation->bandwidth * MONGO_COST_MILLISECOND +
@@ -70,7 +74,8 @@ bytes_cost(const MongoRelation *relation, double rows, const PathTarget *target)
 Cost
 mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget *target)
 {
-	return rows * relation->options->fdw_tuple_cost + bytes_cost(relation, rows, target);
+	return rows * relation->options->fdw_tuple_cost +
+		bytes_cost(relation, rows * document_bytes(target));
 }
 
 /*
@@ -80,27 +85,50 @@ mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget
 Cost
 mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 {
+	const MongoRelation *relation = baserel->fdw_private;
 	bool		scans_all = examined_rows >= baserel->tuples;
 
-	return examined_rows * MONGO_COST_UNIT *
+	return examined_rows / Max(relation->array_length, 1) * MONGO_COST_UNIT *
 		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
 }
 
-/* Returns the estimate of a scan in which finding the rows costs 'examined_cost'. */
+/*
+ * Returns the cost of fetching documents with arrays, and of unwinding them and testing all
+ * conditions, for so many rows that meet those.
+ */
+static Cost
+unwinding_cost(const RelOptInfo *baserel, double remote_rows)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	double		rows = relation->unwound_rows * remote_rows / relation->remote_rows;
+	double		documents = ceil(rows / relation->array_length);
+
+	return documents * relation->options->fdw_tuple_cost +
+		bytes_cost(relation, documents * document_bytes(baserel->reltarget) +
+				   rows * relation->element_bytes) +
+		rows * (MONGO_COST_UNIT * MONGO_COST_UNWOUND_HERE + baserel->baserestrictcost.per_tuple);
+}
+
+/*
+ * Returns the estimate of a scan in which finding the rows costs 'examined_cost'.  'unwinds'
+ * specifies that it unwinds arrays itself.
+ */
 static MongoEstimate
-estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
+estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost, bool unwinds)
 {
 	const MongoRelation *relation = rel->fdw_private;
 	MongoEstimate estimate = {.rows = rel->rows};
+	Cost		rows_cost = unwinds ? unwinding_cost(rel, remote_rows) :
+		mongo_transfer_cost(relation, remote_rows, rel->reltarget) +
+		relation->unwound_rows * MONGO_COST_UNIT * MONGO_COST_UNWOUND +
+		(relation->all_exact ? 0 : remote_rows * rel->baserestrictcost.per_tuple);
 
 	estimate.startup_cost = mongo_command_cost(relation) + rel->baserestrictcost.startup +
 		rel->reltarget->cost.startup;
 	if (relation->join != NULL)
 		estimate.startup_cost += relation->join->setup_cost;
-	estimate.total_cost = estimate.startup_cost + examined_cost +
-		mongo_transfer_cost(relation, remote_rows, rel->reltarget) + remote_rows * cpu_tuple_cost +
-		(relation->all_exact ? 0 : remote_rows * rel->baserestrictcost.per_tuple) +
-		rel->rows * rel->reltarget->cost.per_tuple;
+	estimate.total_cost = estimate.startup_cost + examined_cost + rows_cost +
+		remote_rows * cpu_tuple_cost + rel->rows * rel->reltarget->cost.per_tuple;
 	return estimate;
 }
 
@@ -119,7 +147,21 @@ mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
 
 	return estimate_scan(rel, remote_rows,
 						 relation->join != NULL ? relation->join->cost :
-						 mongo_examined_cost(rel, examined_rows));
+						 mongo_examined_cost(rel, examined_rows), relation->unwinds);
+}
+
+/*
+ * mongo_estimate_pipeline
+ *		Returns the estimate of finding, in MongoDB, the rows that further stages compute with.
+ */
+MongoEstimate
+mongo_estimate_pipeline(RelOptInfo *rel)
+{
+	const MongoRelation *relation = rel->fdw_private;
+
+	return estimate_scan(rel, 0,
+						 relation->join != NULL ? relation->join->cost :
+						 mongo_examined_cost(rel, relation->examined_rows), false);
 }
 
 /*
@@ -152,7 +194,7 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 	Cost		parts_cost = more_parts * relation->options->fdw_startup_cost;
 	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
 		indexed_rows * MONGO_COST_UNIT * MONGO_COST_INDEXED;
-	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost);
+	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost, false);
 
 	/*
 	 * each part looks at all that were examined, and tests them for null and
@@ -197,7 +239,7 @@ mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
 	estimate.total_cost = estimate.startup_cost +
 		(MONGO_RANGES_PER_PARTICIPANT - 1) * mongo_command_cost(relation) +
 		remote_cost / remote_shares + local_cost / shares +
-		bytes_cost(relation, relation->remote_rows, baserel->reltarget);
+		bytes_cost(relation, relation->remote_rows * document_bytes(baserel->reltarget));
 	return estimate;
 }
 

@@ -824,6 +824,8 @@ create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	relation->remote_rows = joinrel->rows;
 	relation->examined_rows = joinrel->rows;
 	relation->join = join;
+	relation->unwinds = false;
+	relation->unwound_rows = 0;
 	return relation;
 }
 

@@ -613,7 +613,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);
-	if (scan_plan->is_pipeline || scan_plan->skips || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
+	if (scan_plan->is_pipeline || scan_plan->unwind != NULL || scan_plan->skips || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
 		scan_plan->nvariables > 0)
 		return false;
 

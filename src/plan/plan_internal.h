@@ -87,6 +87,9 @@ typedef struct MongoRelation
 	bool		reads_ordinality;	/* the query may read numbers of elements */
 	bool		unwinds;		/* a scan in no order, without LIMIT, finds
 								 * documents and unwinds them itself */
+	double		array_length;	/* rows that unwinding makes of a document */
+	double		element_bytes;	/* of a document, for each of them */
+	double		unwound_rows;	/* before conditions on elements */
 	bool		names_match;	/* mongo_match() is in a restriction, or in a
 								 * join clause: */
 	bool		matches_outer;	/* only a scan for each outer row can test it */
@@ -370,6 +373,10 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 #define MONGO_COST_RANGE			1.5 /* a range of _id as $expr, less
 										 * EXAMINED */
 
+/* arrays: T for each element */
+#define MONGO_COST_UNWOUND			1.0 /* - $unwind, less EXAMINED */
+#define MONGO_COST_UNWOUND_HERE		0.4 /* - unwound and read by a scan */
+
 /* scans: others */
 #define MONGO_COST_SPLIT			30000	/* T: $sample, which finds the
 											 * ranges */
@@ -444,6 +451,7 @@ extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 extern MongoEstimate mongo_estimate_scan(RelOptInfo *rel, double remote_rows,
 										 double examined_rows);
 extern MongoEstimate mongo_estimate_plain_scan(RelOptInfo *rel);
+extern MongoEstimate mongo_estimate_pipeline(RelOptInfo *rel);
 extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order,
 												 double indexed_rows);
 extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shares);

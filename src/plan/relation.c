@@ -23,11 +23,13 @@
 #include "access/sysattr.h"
 #include "catalog/heap.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/selfuncs.h"
 
 /* -- A foreign table at planning: its size, and the restrictions that MongoDB can test -- */
 
@@ -96,20 +98,18 @@ attributes_read(PlannerInfo *root, const RelOptInfo *baserel)
 }
 
 /*
- * Sets reads_ordinality, and whether the scan may unwind.  It may not if it reads whole documents,
- * or if only MongoDB can test a condition.
+ * Sets reads_ordinality, and whether the scan unwinds.  It may not if it reads whole documents, or
+ * if only MongoDB can test a condition, and does not if that costs more.
  */
 static void
-set_unwinding(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
+set_unwinding(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 {
 	const MongoTableOptions *options = relation->options;
 	List	   *fields = mongo_ordinality_fields(options);
-	Bitmapset  *used;
+	Bitmapset  *used = attributes_read(root, baserel);
 	bool		uses_all;
+	Cost		cost;
 
-	if (options->unwind == NULL)
-		return;
-	used = attributes_read(root, baserel);
 	uses_all = relation->names_match || relation->columns->shows_mismatches ||
 		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	relation->reads_ordinality = relation->fit != NULL;
@@ -131,6 +131,11 @@ set_unwinding(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relat
 			relation->reads_ordinality |= path == NULL || mongo_path_is_under(path, lfirst(cell));
 		}
 	}
+	if (!relation->unwinds)
+		return;
+	cost = mongo_estimate_plain_scan(baserel).total_cost;
+	relation->unwinds = false;
+	relation->unwinds = cost <= mongo_estimate_plain_scan(baserel).total_cost;
 }
 
 /* Decides how fields are read that do not fit their columns. */
@@ -157,6 +162,73 @@ set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *rela
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
 		!mongo_append_all_fit(fit, relation->columns, true, false);
 	relation->fit = bson_empty(fit) ? NULL : fit;
+}
+
+/* The number of an array's elements if ANALYZE does not tell it. */
+#define DEFAULT_ELEMENTS	4
+
+/*
+ * Estimates the arrays of a table with the option unwind: their length by the number of values that
+ * _id has, and the bytes of an element.  These are between those of its columns and those of a row
+ * without the document's columns.
+ */
+static void
+estimate_arrays(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
+{
+	double		documents = 0;
+	double		row_bytes = 0;
+	double		element_bytes = 0;
+
+	if (baserel->pages > 0 && relation->analyzed_rows > 0)
+		row_bytes = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
+	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
+	{
+		int32		width = get_attavgwidth(relation->relid, attnum);
+		const char *path;
+		Oid			type;
+		int32		typmod;
+		Oid			collation;
+		Var		   *var;
+		VariableStatData variable;
+		bool		is_default;
+
+		get_atttypetypmodcoll(relation->relid, attnum, &type, &typmod, &collation);
+		path = OidIsValid(type) ? mongo_column_path(relation->columns, attnum) : NULL;
+		if (path == NULL)
+			continue;
+		var = makeVar(baserel->relid, attnum, type, typmod, collation, 0);
+		width = (width > 0 ? width : get_typavgwidth(type, typmod)) + MONGO_FIELD_BYTES;
+		if (mongo_unwound_depth(relation->options, relation->columns, (Node *) var) > 0)
+			element_bytes += width;
+		else
+			row_bytes -= width;
+		if (strcmp(path, "_id") != 0)
+			continue;
+		examine_variable(root, (Node *) var, 0, &variable);
+		documents = get_variable_numdistinct(&variable, &is_default);
+		ReleaseVariableStats(variable);
+		if (is_default)
+			documents = 0;
+	}
+	relation->element_bytes = (element_bytes + Max(row_bytes, element_bytes)) / 2;
+	relation->array_length = documents <= 0 ? DEFAULT_ELEMENTS : Max(baserel->tuples / documents, 1);
+}
+
+/*
+ * Sets how many rows are unwound.  'documents' are the conditions that MongoDB tests before, and
+ * 'elements' those on elements by which it finds documents.
+ */
+static void
+estimate_unwinding(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation,
+				   List *documents, List *elements)
+{
+	double		rows;
+
+	estimate_arrays(root, baserel, relation);
+	rows = baserel->tuples * clauselist_selectivity(root, documents, baserel->relid, JOIN_INNER, NULL) *
+		Min(1, relation->array_length *
+			clauselist_selectivity(root, elements, baserel->relid, JOIN_INNER, NULL));
+	relation->unwound_rows = Max(rows, relation->remote_rows);
 }
 
 static MongoRelation *
@@ -383,6 +455,8 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 	List	   *unserved = NIL;
 	MongoTranslation translation;
 	List	   *remote = NIL;
+	List	   *elements = NIL;
+	List	   *documents = NIL;
 	bool		unique = false;
 
 	relation->known = relation->indexable = NIL;
@@ -416,6 +490,11 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 			!translation.compares_text)
 			relation->known = lappend(relation->known, mongo_clause_create(rinfo, &condition, match));
 		remote = lappend(remote, rinfo);
+		if (mongo_unwound_depth(relation->options, relation->columns,
+								(Node *) rinfo->clause) == 0)
+			documents = lappend(documents, rinfo);
+		else if (condition.seek != MONGO_SEEK_NOTHING)
+			elements = lappend(elements, rinfo);
 		relation->indexable = mongo_append_indexable(relation->indexable, rinfo, &condition);
 		unique |= condition.unique;
 		if (weighs && !rinfo->pseudoconstant)
@@ -434,6 +513,8 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 		mongo_examined_rows(root, baserel, relation->indexable);
 	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
+	if (relation->options->unwind != NULL)
+		estimate_unwinding(root, baserel, relation, documents, elements);
 	foreach_ptr(TestedClause, one, tested)
 	{
 		if (!mongo_is_served(root, baserel, one->rinfo))
@@ -459,6 +540,8 @@ decide_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relat
 	if (relation->kept != NIL)
 		classify_restrictions(root, baserel, relation, &filter_cost);
 	relation->natural = mongo_natural_pays(root, baserel, filter_cost, &relation->covered);
+	if (relation->options->unwind != NULL)
+		set_unwinding(root, baserel, relation);
 }
 
 /* The system column to search for in a query. */
@@ -585,7 +668,6 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreignta
 	set_baserel_size_estimates(root, baserel);
 	bind_parameters(root, baserel, relation);
 	decide_restrictions(root, baserel, relation);
-	set_unwinding(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
 }

@@ -63,8 +63,7 @@ begin_upper(PlannerInfo *root, RelOptInfo *rel)
 	else
 	{
 		upper->input = rel;
-		upper->estimate = mongo_estimate_scan(rel, 0,
-											  ((MongoRelation *) rel->fdw_private)->examined_rows);
+		upper->estimate = mongo_estimate_pipeline(rel);
 	}
 	upper->pipeline = mongo_pipeline_copy(pipeline);
 	mongo_pipeline_settle(&upper->pipeline);
