@@ -68,8 +68,9 @@ awaits_value(Node *node, void *context)
 }
 
 /*
- * Begins a scan in its own query's snapshot, as the user of that query, and with its search_path:
- * a function of another role's may be writing, with a search_path of its own.
+ * Begins a scan in its own query's snapshot, as the user of that query, with its restrictions and
+ * its search_path: a function of another role's may be writing, with a search_path of its own, or
+ * a superuser after a REFRESH MATERIALIZED VIEW, in which a role has left a cursor.
  *
  * Settings that a function in a value of its command changes do not reach the writing statement.
  * Nor may such a function fetch from the scan's own cursor, or close it.  If that fails, the scan
@@ -88,7 +89,7 @@ begin_early(MongoScanState *state)
 	if (waits)
 		state->portal->status = PORTAL_ACTIVE;
 	GetUserIdAndSecContext(&userid, &security);
-	SetUserIdAndSecContext(state->userid, security | SECURITY_LOCAL_USERID_CHANGE);
+	SetUserIdAndSecContext(state->userid, security | state->security | SECURITY_LOCAL_USERID_CHANGE);
 	(void) set_config_option("search_path", state->search_path, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	CurrentResourceOwner = state->reader.listed.owner;
@@ -203,7 +204,7 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 	EState	   *estate = node->ss.ps.state;
 
 	state->node = node;
-	state->userid = GetUserId();
+	GetUserIdAndSecContext(&state->userid, &state->security);
 	if (plan->has_values)
 		state->search_path = pstrdup(namespace_search_path);
 	state->portal = ActivePortal;

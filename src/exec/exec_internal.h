@@ -207,6 +207,7 @@ typedef struct MongoScanState
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	Oid			userid;			/* who began it */
+	int			security;		/* with these restrictions */
 	const char *search_path;	/* in which its functions find names */
 	struct PortalData *portal;	/* in which it began; or NULL */
 	MemoryContextCallback callback; /* takes it from the list */

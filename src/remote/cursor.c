@@ -1149,6 +1149,8 @@ read_to_end(MongoOpenCursor *open, bool in_transaction)
 	PG_CATCH();
 	{
 		cursor->kept_incomplete |= geterrcode() != ERRCODE_QUERY_CANCELED;
+		/* a lost connection may be caught without a subtransaction */
+		SetUserIdAndSecContext(userid, security);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();

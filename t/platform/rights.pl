@@ -199,6 +199,30 @@ is(run(olga => q{SET search_path = app;
 	COMMIT}), "t\n101\n102", 'a cursor is read as of its opening');
 is(seen(), 'olga:olga', 'and its functions look up names as when it was opened');
 
+# A cursor that was left in a security-restricted operation keeps its restrictions: otherwise one
+# WITH HOLD would be read at COMMIT, with a superuser's rights.
+prepare(mallory => q{CREATE FUNCTION evil.read_later() RETURNS int LANGUAGE sql AS 'SELECT evil.note(''later'')';
+	CREATE FUNCTION evil.hold() RETURNS int LANGUAGE plpgsql AS $$BEGIN
+		BEGIN
+			EXECUTE 'DECLARE held CURSOR WITH HOLD FOR SELECT evil.read_later()';
+		EXCEPTION WHEN insufficient_privilege THEN
+			PERFORM evil.note('refused');
+		END;
+		RETURN 102;
+	END$$;
+	CREATE FUNCTION evil.begun() RETURNS int LANGUAGE plpgsql STABLE AS 'DECLARE n int; BEGIN SELECT evil.hold() INTO n; RETURN n; END';
+	CREATE FUNCTION evil.leaves_cursor() RETURNS int LANGUAGE plpgsql AS $$DECLARE c refcursor := 'left'; BEGIN
+		OPEN c FOR SELECT level FROM evil.later WHERE level < evil.begun(); RETURN 1;
+	END$$;
+	CREATE MATERIALIZED VIEW evil.leaving AS SELECT evil.leaves_cursor() AS n WITH NO DATA});
+is(run(superuser => q{BEGIN;
+	REFRESH MATERIALIZED VIEW evil.leaving;
+	DELETE FROM app.seen;
+	INSERT INTO app.narrow (_id) VALUES (104);
+	COMMIT;
+	DELETE FROM app.narrow WHERE _id = 104}), '', 'a superuser writes after REFRESH MATERIALIZED VIEW');
+is(seen(), 'refused:mallory', 'and no function of the view\'s owner has other rights, or may wait for the end of the transaction');
+
 # The user mapping is that of the role which opened it.
 $node->safe_psql('postgres', q{CREATE USER MAPPING FOR reader SERVER mongodb OPTIONS (username 'nobody', password 'x')});
 prepare(olga => q{CREATE FUNCTION app.opened(refcursor) RETURNS refcursor LANGUAGE plpgsql SECURITY DEFINER AS
