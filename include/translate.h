@@ -474,7 +474,6 @@ extern bool mongo_is_too_deep(const bson_t *document);
 extern bool mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
 extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value);
 extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value);
-extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
 extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted);
 
 /* -------------------------- expression_build.c --------------------------- */

@@ -176,35 +176,6 @@ SELECT plan_of_join('SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed A
 SELECT plan_of_join('SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b');
 RESET mongo_fdw.enable_batched_joins;
 
--- So for $lookup, whose own pipeline then has the condition, and goes through the index.
-CREATE FUNCTION lookup(query text, OUT is_lookup boolean, OUT indexes text, OUT same boolean) LANGUAGE plpgsql AS $$
-DECLARE
-	plan json;
-	pushed text;
-	answer text;
-BEGIN
-	EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO plan;
-	plan := plan #> '{0,Plan}';
-	is_lookup := plan ->> 'Remote Command' ~ '\$lookup';
-	EXECUTE 'SELECT string_agg(s::text, '','' ORDER BY s::text) FROM (' || query || ' OFFSET 0) AS s' INTO pushed;
-	SET LOCAL mongo_fdw.enable_pushdown = off;
-	EXECUTE 'SELECT string_agg(s::text, '','' ORDER BY s::text) FROM (' || query || ') AS s' INTO answer;
-	SET LOCAL mongo_fdw.enable_pushdown = on;
-	same := pushed = answer;
-	IF is_lookup THEN
-		indexes := (SELECT string_agg(DISTINCT i::text, ' ') FROM jsonb_path_query(mongo_command('indexes', 'mongo_fdw_regress',
-			json_build_object('explain', (plan ->> 'Remote Command')::json, 'verbosity', 'executionStats')::text::json),
-			'lax $.stages[*].indexesUsed[*]') AS i);
-	END IF;
-END $$;
-ALTER SERVER indexes OPTIONS (SET fdw_startup_cost '1000000', ADD fdw_lookup_cost '0');
--- Without an equality, MongoDB walks an index or all documents as its version likes.
-SELECT query, is_lookup, CASE WHEN query ~ 'i.a = 3' THEN indexes END AS indexes, same
-FROM unnest(ARRAY['o._id < 4 AND i.a = 3', 'o._id < 4 AND i.a > 3', 'o._id < 4']) AS query,
-	LATERAL lookup('SELECT o._id, i._id FROM indexed AS o JOIN indexed AS i ON i.b = o.a WHERE ' || query) AS l;
-SELECT * FROM lookup('SELECT o._id, i._id FROM indexed AS o LEFT JOIN indexed AS i ON i.b = o.a AND i.a = 3 WHERE o._id < 4');
-ALTER SERVER indexes OPTIONS (SET fdw_startup_cost '0', DROP fdw_lookup_cost);
-
 -- A batched join asks for each key once, so that it costs little where there are few.
 RESET cpu_tuple_cost;
 RESET cpu_operator_cost;
@@ -253,5 +224,5 @@ SELECT query, same(query) FROM unnest(ARRAY['SELECT _id FROM indexed WHERE a = 3
 
 SET client_min_messages = warning;
 DROP FUNCTION same;
-DROP FUNCTION examines, walks, lookup;
+DROP FUNCTION examines, walks;
 DROP SERVER indexes CASCADE;

@@ -26,11 +26,9 @@ CREATE FOREIGN TABLE lenient (_id int, z int)
 CREATE FOREIGN TABLE documents (_id int, __doc jsonb)
 	SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_third');
 
--- What is known of a collection's indexes tells whether its _id is unique.  Of sizes
--- nothing is known here, as after pg_upgrade.
+-- What is known of a collection's indexes tells whether its _id is unique.
 ANALYZE b;
 ANALYZE c;
-UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname IN ('b', 'c');
 
 -- The plan, the rows, and those rows that are not the same with pushdown off.
 CREATE FUNCTION try(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -62,7 +60,7 @@ SELECT try('SELECT a._id, b._id, b.y, a.t2, a.t1 FROM a LEFT JOIN b ON a.x = b.x
 -- one document at most is found
 SELECT try('SELECT a._id, b._id, b.y FROM a JOIN b ON a.x = b._id');
 SELECT try('SELECT a._id, b._id, b.y FROM a LEFT JOIN b ON a.x = b._id');
--- conditions: on the outer and inner tables, between them, and above
+-- conditions: on the outer and inner tables, between them (not of an outer join), and above
 SELECT try('SELECT a._id, b._id FROM a JOIN b ON a.x = b.x AND b.y > a._id AND b.y < 15 AND a._id < 5');
 SELECT try('SELECT a._id, b._id FROM a LEFT JOIN b ON a.x = b.x AND b.y > a._id AND b.y < 15 AND a._id < 5');
 SELECT try('SELECT a._id, b._id FROM a LEFT JOIN b ON a.x = b._id WHERE b.y IS NULL OR b.y > 10');
@@ -74,54 +72,24 @@ SELECT try('SELECT a._id, b._id FROM a JOIN b ON a.x = b.x AND b.y < (SELECT NUL
 -- text: a String and an ObjectId may be the same text
 SELECT try('SELECT a._id, b._id, b.s FROM a JOIN b ON a.s = b.s');
 SELECT try('SELECT a._id, b._id, b.s FROM a LEFT JOIN b ON a.s = b.s');
--- semi- and antijoins
-SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
-SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b._id = a.x)');
--- a column, as PostgreSQL 17 makes a join of it where it is a condition
-SELECT try('SELECT a._id, a.x IN (SELECT x FROM b WHERE b.y > a._id) FROM a');
-SELECT a._id FROM a WHERE a.x IN (SELECT x FROM b WHERE b.y > a._id) ORDER BY a._id;
-SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
-SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b._id = a.x)');
-SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y < 10)');
 SELECT try('SELECT a._id, b.y FROM a LEFT JOIN b ON a.x = b._id WHERE b._id IS NULL');
 -- three and four tables
 SELECT try('SELECT a._id, b.y, c.z FROM a JOIN b ON a.x = b._id JOIN c ON c._id = b.y');
 SELECT try('SELECT a._id, b.y, c.z FROM a LEFT JOIN b ON a.x = b._id LEFT JOIN c ON c._id = b.y');
 SELECT try('SELECT a._id, b.y, c.z FROM a JOIN b ON a.x = b.x LEFT JOIN c ON c._id = b.y AND c.z <> 50');
 SELECT try('SELECT a._id, c.z, d.z FROM a JOIN b ON a.x = b._id JOIN c ON c._id = b.y JOIN c d ON d._id = a.x');
-SELECT try('SELECT a._id, c.z FROM a JOIN c ON c._id = a.x WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 SET cpu_tuple_cost = 1;
 SELECT try('SELECT count(*), sum(c.z) FROM a JOIN b ON a.x = b.x JOIN c ON c._id = b.y');
 RESET cpu_tuple_cost;
 
--- ANALYZE has seen that what one key finds is little
-ANALYZE b;
-SELECT try('SELECT a._id, b._id, c._id FROM a JOIN b ON a.x = b.x JOIN c ON c._id = a._id WHERE b.y < 15');
-SELECT try('SELECT a._id, b._id, c._id FROM a LEFT JOIN b ON a.x = b.x LEFT JOIN c ON c._id = b.y');
-SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
-SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
-
--- sorted by a column of the outer table, as the found document has only its _id
-CREATE FUNCTION sorted(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	plan text;
-	pushed text;
-	local text;
-BEGIN
-	EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO plan;
-	EXECUTE 'SELECT string_agg(r::text, '' '') FROM (' || query || ') r' INTO pushed;
-	SET LOCAL mongo_fdw.enable_pushdown = off;
-	EXECUTE 'SELECT string_agg(r::text, '' '') FROM (' || query || ') r' INTO local;
-	SET LOCAL mongo_fdw.enable_pushdown = on;
-	RETURN CASE WHEN plan ~ '\$lookup.*\$sort' THEN '$sort: ' ELSE 'no $sort: ' END || pushed || CASE WHEN pushed = local THEN '' ELSE ', NOT ' || local END;
-END
-$$;
-SELECT sorted('SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y > 1) ORDER BY a.x DESC, a._id LIMIT 4');
-SELECT sorted('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y > a._id) ORDER BY a.x, a._id');
-DROP FUNCTION sorted;
-
--- made here: no index, other databases, type mismatches as NULL, whole documents and rows, full joins, locks
+-- made here: no index, semi- and antijoins, other databases, type mismatches as NULL, whole documents and rows, full
+-- joins, locks
 SELECT try('SELECT a._id, b._id FROM a JOIN b ON a.t1 = b.y');
+SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
+SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b._id = a.x)');
+-- a column, as PostgreSQL 17 makes a join of it where it is a condition
+SELECT try('SELECT a._id, a.x IN (SELECT x FROM b WHERE b.y > a._id) FROM a');
+SELECT a._id FROM a WHERE a.x IN (SELECT x FROM b WHERE b.y > a._id) ORDER BY a._id;
 SELECT try('SELECT a._id, e.z FROM a JOIN elsewhere e ON e._id = a.x');
 SELECT try('SELECT a._id, l.z FROM a JOIN lenient l ON l._id = a.x');
 SELECT try('SELECT a._id, d.__doc FROM a JOIN documents d ON d._id = a.x');
@@ -140,16 +108,6 @@ ALTER FOREIGN TABLE b OPTIONS (DROP enable_join_pushdown);
 CREATE FOREIGN TABLE wrong (_id int, "where" bool OPTIONS (path 'y'))
 	SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_inner');
 SELECT a._id, w."where" FROM a JOIN wrong w ON w._id = a.x;
-
--- also what a semijoin has found and tested
-CREATE FOREIGN TABLE found (_id int, x int OPTIONS (indexed 'true'), y int) SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_found');
-CREATE FOREIGN TABLE found_documents (__doc jsonb) SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_found');
-DELETE FROM found;
-INSERT INTO found_documents VALUES ('{"_id": 1, "x": [1, 2], "y": 1}'), ('{"_id": 2, "x": 3, "y": [7, 8]}'), ('{"_id": 3, "x": 5, "y": 7}');
-SELECT _id FROM a WHERE EXISTS (SELECT 1 FROM found WHERE found.x = a._id);
-SELECT _id FROM a WHERE EXISTS (SELECT 1 FROM found WHERE found.x = a._id AND y = 7);
-SELECT _id FROM a WHERE EXISTS (SELECT 1 FROM found WHERE found.x = a._id AND y = 7) AND _id > 3;
-DELETE FROM found_documents;
 
 -- at its ordinary cost a lookup is not made for a handful of documents
 ALTER SERVER joins OPTIONS (DROP fdw_startup_cost, DROP fdw_lookup_cost);

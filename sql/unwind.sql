@@ -86,7 +86,7 @@ SELECT b.customer, count(*), sum(l.price) FROM baskets b JOIN basket_lines l USI
 SELECT b.customer, count(*), sum(l.price) FROM baskets b JOIN oracle l USING (_id) WHERE l.n = 1 GROUP BY b.customer ORDER BY 1;
 SELECT l.n, b.customer, c.customer AS other FROM basket_lines l JOIN baskets b USING (_id) JOIN baskets c ON c._id = l.product WHERE l.price > 17 AND b.customer < c.customer ORDER BY 1, 2, 3;
 SELECT l.n, b.customer, c.customer AS other FROM oracle l JOIN baskets b USING (_id) JOIN baskets c ON c._id = l.product WHERE l.price > 17 AND b.customer < c.customer ORDER BY 1, 2, 3;
--- but what unwinding has replaced is, and what an outer join may lack
+-- but what unwinding has replaced is read apart, and what an outer join may lack
 EXPLAIN (VERBOSE, COSTS OFF) SELECT l.n, b.lines FROM basket_lines l JOIN baskets b ON b._id = l._id WHERE l.price = 13;
 SELECT l._id, l.n, b.lines FROM basket_lines l JOIN baskets b ON b._id = l._id WHERE l.price = 13 ORDER BY 1, 2;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT l.n, b.customer FROM basket_lines l LEFT JOIN baskets b ON b._id = l._id AND b.customer = 'c1' WHERE l.price = 13;

@@ -118,7 +118,7 @@ class Costs:
         pairs = self.find("costs", filter={"hundred": {"$in": list(range(FIRST_KEYS))}, **between}, hint=dict(pair))
         self.database.costs.drop_index(pair)
         return {
-            "CLASSIC_LOOKUP": classic / looked_up,
+            "LOOKUP": classic / looked_up,
             "LOOKUP_SETUP": (setup - find) / one,
             "FOUND_DOCUMENT": (found / OUTER_KEYS - one) / max(self.count / 1000, 1) / document,
             "BATCHED_KEY": (self.find("costs", filter=keys) - find) / KEYS / document,

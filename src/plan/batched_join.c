@@ -599,7 +599,8 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		type = JOIN_INNER;
 	}
 	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
-		!mongo_join_type_is_known(type) || !mongo_is_plain_query(root) ||
+		(type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI) ||
+		!mongo_is_plain_query(root) ||
 		mongo_has_partial_results(joinrel) ||
 		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||
 		outer_path == NULL || outer_path->param_info != NULL)

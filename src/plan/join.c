@@ -21,15 +21,10 @@
 #include "convert.h"
 #include "translate.h"
 
-#include "access/htup_details.h"
-#include "access/sysattr.h"
-#include "catalog/pg_statistic.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /*-------------------------------------------------------------------------
  * The equality by which $lookup finds documents through an index.
@@ -39,12 +34,6 @@
  * its keys are looked up as both.
  *-------------------------------------------------------------------------
  */
-
-/* A size in bytes of found documents that is far below the 16 MB limit of an array. */
-#define MODEST_ARRAY_SIZE	(2.0 * 1024 * 1024)
-
-/* How many times as often as the average a key may occur. */
-#define UNEVEN_KEYS			8
 
 /*
  * Returns the type class of a column that reads values without rounding, so that MongoDB may
@@ -59,76 +48,17 @@ join_key_kind(const MongoField *field)
 		mongo_is_key(field->path, field->type, field->typmod) ? kind : MONGO_KIND_OTHER;
 }
 
-/* Returns the share of documents with the most common value, or with none. */
-static double
-most_frequent(Oid relid, AttrNumber attnum, double rows)
-{
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
-										Int16GetDatum(attnum), BoolGetDatum(false));
-	Form_pg_statistic statistic;
-	AttStatsSlot slot;
-	double		share;
-	double		distinct;
-
-	if (!HeapTupleIsValid(tuple))
-		return 1;
-	statistic = (Form_pg_statistic) GETSTRUCT(tuple);
-	distinct = statistic->stadistinct < 0 ? -statistic->stadistinct * rows :
-		statistic->stadistinct;
-	share = distinct > 0 ? UNEVEN_KEYS / distinct : 1;
-	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
-						 ATTSTATSSLOT_NUMBERS))
-	{
-		if (slot.nnumbers > 0)
-			share = Max(share, slot.numbers[0]);
-		free_attstatsslot(&slot);
-	}
-	share = Max(share, statistic->stanullfrac);
-	ReleaseSysCache(tuple);
-	return Min(share, 1);
-}
-
-/* Tells whether an array can contain the documents found for any key, according to ANALYZE. */
-static bool
-found_documents_fit(RelOptInfo *inner, const Var *var)
-{
-	const MongoRelation *relation = inner->fdw_private;
-
-	if (inner->pages == 0 || relation->analyzed_rows <= 0)
-		return false;
-	return most_frequent(relation->relid, var->varattno, relation->analyzed_rows) *
-		inner->pages * BLCKSZ < MODEST_ARRAY_SIZE;
-}
-
-/*
- * Tells whether an index finds documents by the key, either as its first field or after fields for
- * which the table's restrictions are equalities.
- */
-static bool
-is_found(PlannerInfo *root, RelOptInfo *inner, MongoJoinKey *key)
-{
-	MongoCondition condition = {.seek = MONGO_SEEK_VALUE, .path = key->inner.path};
-	double		share;
-	bool		unique;
-
-	key->needs_restrictions = (key->inner.index_uses & MONGO_INDEX_EQUALITY) == 0;
-	return !key->needs_restrictions ||
-		(!key->inner.unindexed &&
-		 mongo_index_finds(root, inner, list_make1(&condition), &share, &unique));
-}
-
 /* Tells whether the clause is "outer field = indexed inner field". */
 static bool
-try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
-		Node *left, Node *right, const OpExpr *clause, MongoJoinKey *key)
+try_key(MongoColumns *outer, const MongoRelation *inner, Node *left, Node *right,
+		const OpExpr *clause, MongoJoinKey *key)
 {
-	const MongoRelation *relation = inner->fdw_private;
 	MongoTypeKind kind;
 
 	if (!mongo_field_of_node(outer, left, &key->outer) ||
-		!mongo_field_of_node(relation->columns, right, &key->inner) ||
+		!mongo_field_of_node(inner->columns, right, &key->inner) ||
 		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber ||
-		!is_found(root, inner, key))
+		(key->inner.index_uses & MONGO_INDEX_EQUALITY) == 0)
 		return false;
 	kind = join_key_kind(&key->inner);
 	if (kind == MONGO_KIND_OTHER || kind != join_key_kind(&key->outer))
@@ -142,24 +72,15 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 	key->is_text = kind == MONGO_KIND_TEXT &&
 		(key->inner.bson_type != key->outer.bson_type || key->inner.bson_type != BSON_TYPE_OID);
 	key->unique = strcmp(key->inner.path, "_id") == 0 &&
-		mongo_id_index(relation->columns->statistics) != NULL;
-	key->fits = key->unique ||
-		found_documents_fit(inner, castNode(Var, mongo_strip_relabelling(right)));
+		mongo_id_index(inner->columns->statistics) != NULL;
 	return true;
 }
 
-/*
- * Tells whether one key is better than the other.  An index without other conditions is better,
- * one document better than several, numbers better than text.
- */
+/* Tells whether one key is better: it finds one document, or is a number and the other a text. */
 static bool
 is_better(const MongoJoinKey *one, const MongoJoinKey *other)
 {
-	if (one->needs_restrictions != other->needs_restrictions)
-		return other->needs_restrictions;
-	if (one->unique != other->unique)
-		return one->unique;
-	return !one->is_text && other->is_text;
+	return one->unique != other->unique ? one->unique : !one->is_text && other->is_text;
 }
 
 /*
@@ -167,8 +88,7 @@ is_better(const MongoJoinKey *one, const MongoJoinKey *other)
  * false if no index serves any.  'outer' are the columns of the other side.
  */
 static bool
-mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
-					List *clauses, MongoJoinKey *key)
+find_join_key(MongoColumns *outer, const MongoRelation *inner, List *clauses, MongoJoinKey *key)
 {
 	bool		found = false;
 
@@ -179,10 +99,8 @@ mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 
 		if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
 			continue;
-		if (!try_key(root, outer, inner, linitial(clause->args), lsecond(clause->args),
-					 clause, &candidate) &&
-			!try_key(root, outer, inner, lsecond(clause->args), linitial(clause->args),
-					 clause, &candidate))
+		if (!try_key(outer, inner, linitial(clause->args), lsecond(clause->args), clause, &candidate) &&
+			!try_key(outer, inner, lsecond(clause->args), linitial(clause->args), clause, &candidate))
 			continue;
 		if (!found || is_better(&candidate, key))
 			*key = candidate;
@@ -192,19 +110,14 @@ mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 }
 
 /*-------------------------------------------------------------------------
- * The stages of a join: $lookup, and the stages that make it a join of SQL.
+ * The stages of a join: $lookup, $unwind, and conditions.
  *
- * MongoDB's null equals null and missing values, while SQL's NULL equals nothing, so each form
- * excludes null keys.  The document found replaces the array of $lookup under its prefix.  If
- * an outer join finds none, the prefix is missing.
+ * MongoDB merges $lookup and the $unwind behind it, so the documents found are never in one
+ * array.  The document found is under its prefix.  If an outer join finds none, the prefix is
+ * missing.  MongoDB's null equals null and missing values, while SQL's NULL equals nothing, so
+ * null keys are excluded: of an inner join before it, of an outer join within it.
  *-------------------------------------------------------------------------
  */
-
-/*
- * A prefix that no field of the documents has: in a pipeline within $lookup, outer columns are
- * only found among the values that translate_outer_vars() computes.
- */
-#define NOT_IN_DOCUMENT		"$"
 
 /*
  * Sets the field @3 to the values of localField for a text key.  A String of 24 lower-case
@@ -232,29 +145,16 @@ key_not_null(const MongoJoin *join)
 		mongo_from_template("{@1: {$ne: null}}", mongo_utf8(path));
 }
 
-/* Holds the stage until after further plain lookups, or appends it at once. */
-static void
-hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
-			   const bson_t *specification)
-{
-	if (join->form == MONGO_LOOKUP_PLAIN)
-		mongo_pipeline_hold(pipeline, name, specification);
-	else
-		mongo_pipeline_append(pipeline, name, specification);
-}
-
 /* Appends a stage for clauses; returns false if one of them is not exact. */
 static bool
-append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
+append_match(MongoPipeline *pipeline, List *clauses)
 {
 	MongoScanClauses classified;
 
 	mongo_classify_clauses(&pipeline->translation, NULL, clauses, false, &classified);
-	if (classified.local != NIL)
-		return false;
 	if (!bson_empty(classified.filter))
-		hold_or_append(join, pipeline, "$match", classified.filter);
-	return true;
+		mongo_pipeline_append(pipeline, "$match", classified.filter);
+	return classified.local == NIL;
 }
 
 /* Returns the localField, after appending a stage to compute it if needed. */
@@ -273,183 +173,33 @@ append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 	return name;
 }
 
-/* Returns columns of the inner table's own documents, and of the outer tables' Vars. */
-static MongoColumns *
-inner_columns(const MongoJoin *join, MongoColumns *outer)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-	MongoColumns *result = mongo_columns_under(inner->columns, NULL);
-	MongoColumns *last = result;
-
-	for (; outer != NULL; outer = outer->next)
-	{
-		last->next = mongo_columns_under(outer, NOT_IN_DOCUMENT);
-		last = last->next;
-	}
-	return result;
-}
-
 /*
- * Appends a stage for clauses of 'baserel', or of the join if NULL; returns false unless all are
- * exact.
+ * Appends the pipeline in which an outer join's inner documents are tested; returns false if a
+ * clause is not exact, or needs the outer documents, which that pipeline lacks.
  */
 static bool
-append_inner_match(MongoTranslation *translation, RelOptInfo *baserel, List *clauses,
-				   BsonArray *stages)
+append_inner_pipeline(const MongoJoin *join, List *clauses, MongoTranslation *translation,
+					  bson_t *lookup)
 {
+	const MongoRelation *inner = join->inner->fdw_private;
+	MongoColumns *outer = translation->columns;
+	BsonArray	stages = mongo_array_create();
 	MongoScanClauses classified;
 
-	mongo_classify_clauses(translation, baserel, clauses, false, &classified);
-	if (!bson_empty(classified.filter))
-		mongo_array_append_template(stages, "{$match: @1}", mongo_document(classified.filter));
-	return classified.local == NIL;
-}
-
-/*
- * Translates the outer Vars of the join's clauses to variables {v0: "$x", ...} of the lookup, to
- * fields {v0: "$$v0", ...} of an object 'name' in the inner documents, and to computed values;
- * returns false if a Var has no translation.
- *
- * MongoDB evaluates an expression of variables alone before it reads any document, even if
- * conditions around the expression would prevent that, and fails if it fails.  The values of
- * fields are not known in advance.
- */
-static bool
-translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const char *name,
-					 bson_t *let, bson_t *fields, List **computed)
-{
-	List	   *vars = list_union(NIL, pull_var_clause((Node *) get_actual_clauses(join->clauses),
-													   PVC_RECURSE_PLACEHOLDERS));
-	ListCell   *cell;
-
-	*computed = NIL;
-	foreach(cell, vars)
+	foreach_node(RestrictInfo, rinfo, clauses)
 	{
-		char	   *variable = psprintf("v%d", list_length(*computed));
-		MongoComputed *one;
-		bson_t	   *expression;
-
-		if (mongo_columns_find(translation->columns, lfirst_node(Var, cell)->varno) == NULL)
-			continue;
-		expression = mongo_translate_expression(translation, lfirst(cell));
-		if (expression == NULL)
+		if (!bms_is_subset(rinfo->clause_relids, join->inner->relids))
 			return false;
-		mongo_append_member(let, variable, "@1", mongo_first_value(expression));
-		mongo_append(fields, variable, mongo_utf8(psprintf("$$%s", variable)));
-		one = palloc0(sizeof(MongoComputed));
-		one->expression = lfirst(cell);
-		one->path = psprintf("%s.%s", name, variable);
-		*computed = lappend(*computed, one);
 	}
-	return true;
-}
-
-/*
- * Keeps the fields of a semijoin's document that are read or tested; only the _id of an
- * antijoin's.
- */
-static void
-append_inner_projection(const MongoJoin *join, BsonArray *stages)
-{
-	const RelOptInfo *inner = join->inner;
-	const MongoRelation *relation = inner->fdw_private;
-	Bitmapset  *used = NULL;
-	List	   *attributes = NIL;
-	bson_t	   *stage = mongo_bson_create();
-	int			column = -1;
-
-	if (join->type == JOIN_SEMI)
-	{
-		pull_varattnos((Node *) inner->reltarget->exprs, inner->relid, &used);
-		pull_varattnos((Node *) get_actual_clauses(inner->baserestrictinfo), inner->relid, &used);
-	}
-	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used))
-		return;
-	while ((column = bms_next_member(used, column)) >= 0)
-		attributes = lappend_int(attributes, column + FirstLowInvalidHeapAttributeNumber);
-	mongo_append_projection(stage, "$project", relation->columns, attributes);
-	if (!bson_empty(stage))
-		mongo_array_append(stages, mongo_document(stage));
-}
-
-/* Appends {let: {...}, pipeline: [...]}; returns false if a clause is not exact. */
-static bool
-append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson_t *lookup)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-	const char *name = mongo_unused_field(inner->columns, "o");
-	MongoColumns *outer = translation->columns;
-	List	   *outer_computed = translation->computed;
-	List	   *computed;
-	bson_t	   *let = mongo_bson_create();
-	bson_t	   *fields = mongo_bson_create();
-	BsonArray	stages = mongo_array_create();
-	bool		exact;
-
-	if (!translate_outer_vars(join, translation, name, let, fields, &computed))
-		return false;
-	translation->columns = inner_columns(join, outer);
+	translation->columns = mongo_columns_under(inner->columns, NULL);
+	mongo_classify_clauses(translation, NULL, clauses, false, &classified);
+	translation->columns = outer;
 	mongo_array_append_template(&stages, "{$match: {@1: {$ne: null}}}",
 								mongo_utf8(join->key.inner.path));
-	exact = append_inner_match(translation, join->inner, join->inner->baserestrictinfo, &stages);
-	if (computed != NIL)
-	{
-		mongo_append(lookup, "let", mongo_document(let));
-		mongo_array_append_template(&stages, "{$set: {@1: @2}}", mongo_utf8(name),
-									mongo_document(fields));
-		translation->computed = computed;
-	}
-	exact &= append_inner_match(translation, NULL, join->clauses, &stages);
-
-	/* any single document suffices */
-	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
-	{
-		mongo_array_append_template(&stages, "{$limit: 1}");
-		append_inner_projection(join, &stages);
-	}
+	if (!bson_empty(classified.filter))
+		mongo_array_append_template(&stages, "{$match: @1}", mongo_document(classified.filter));
 	mongo_append(lookup, "pipeline", mongo_array(stages.bson));
-	translation->columns = outer;
-	translation->computed = outer_computed;
-	return exact;
-}
-
-/* Applies the type of join to the array that MONGO_LOOKUP_PLAIN returns. */
-static void
-append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	bson_value_t key = mongo_utf8(join->key.outer.path);
-	bson_value_t name = mongo_utf8(join->columns->prefix);
-	bson_value_t found = mongo_field_path(join->columns->prefix);
-	bson_t	   *match;
-
-	switch (join->type)
-	{
-		case JOIN_ANTI:
-
-			/*
-			 * rows without a key or partner; the partner is NULL from here on
-			 */
-			hold_or_append(join, pipeline, "$match",
-						   mongo_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}", key,
-											   name));
-			hold_or_append(join, pipeline, "$project", mongo_from_template("{@1: 0}", name));
-			break;
-		case JOIN_LEFT:
-			/* a null key has found documents with null */
-			hold_or_append(join, pipeline, "$set",
-						   mongo_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}", name,
-											   mongo_field_path(join->key.outer.path), found));
-			break;
-		default:
-			match = key_not_null(join);
-			mongo_append_template(match, "{@1: {$ne: []}}", name);
-			hold_or_append(join, pipeline, "$match", match);
-			/* any of the documents found suffices; its tested fields must fit */
-			if (join->type == JOIN_SEMI)
-				hold_or_append(join, pipeline, "$set",
-							   mongo_from_template("{@1: {$arrayElemAt: [@2, 0]}}", name, found));
-			break;
-	}
+	return classified.local == NIL;
 }
 
 /* Returns a copy of the columns 'outer', with those of the join's inner table. */
@@ -468,67 +218,35 @@ joined_columns(const MongoJoin *join, MongoColumns *outer)
 	return all;
 }
 
-/* Tells whether the outer key is in an array of found documents that is not yet unwound. */
-static bool
-needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
-{
-	const char *prefix = join->key.outer.columns->prefix;
-	ListCell   *cell;
-
-	foreach(cell, pipeline->arrays)
-	{
-		if (prefix != NULL && strcmp(prefix, lfirst(cell)) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Appends the stages of the join; returns false if a clause is not exact. */
 static bool
 append_join(const MongoJoin *join, MongoPipeline *pipeline)
 {
 	const MongoTableOptions *inner = ((MongoRelation *) join->inner->fdw_private)->options;
 	List	   *inner_clauses = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
-	bool		is_plain = join->form == MONGO_LOOKUP_PLAIN;
-	bool		is_pipeline = join->form == MONGO_LOOKUP_PIPELINE;
+	bool		is_outer = join->type == JOIN_LEFT;
 	const char *prefix = join->columns->prefix;
-	bson_t	   *lookup;
 
-	if (!is_plain || needs_unwinding(join, pipeline))
-		mongo_pipeline_settle(pipeline);
-	if (!is_plain && !is_pipeline)
+	if (!is_outer)
 		mongo_pipeline_append(pipeline, "$match", key_not_null(join));
-	if (join->form == MONGO_LOOKUP_PARENT)
+	if (prefix != NULL)
 	{
-		pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
-		return append_match(join, pipeline, inner_clauses);
+		bson_t	   *lookup = mongo_from_template("{from: @1, localField: @2, foreignField: @3}",
+												 mongo_utf8(mongo_to_utf8(inner->collection)),
+												 mongo_utf8(append_local_key(join, pipeline)),
+												 mongo_utf8(join->key.inner.path));
+
+		if (is_outer && !append_inner_pipeline(join, inner_clauses, &pipeline->translation, lookup))
+			return false;
+		mongo_append(lookup, "as", mongo_utf8(prefix));
+		mongo_pipeline_append(pipeline, "$lookup", lookup);
+		mongo_pipeline_append(pipeline, "$unwind",
+							  mongo_from_template(is_outer ?
+												  "{path: @1, preserveNullAndEmptyArrays: true}" :
+												  "{path: @1}", mongo_field_path(prefix)));
 	}
-
-	lookup = mongo_from_template("{from: @1, localField: @2, foreignField: @3}",
-								 mongo_utf8(mongo_to_utf8(inner->collection)),
-								 mongo_utf8(append_local_key(join, pipeline)),
-								 mongo_utf8(join->key.inner.path));
-	if (is_pipeline && !append_inner_pipeline(join, &pipeline->translation, lookup))
-		return false;
-	mongo_append(lookup, "as", mongo_utf8(prefix));
-	mongo_pipeline_append(pipeline, "$lookup", lookup);
 	pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
-
-	if (is_plain && !join->key.unique)
-		pipeline->arrays = lappend(pipeline->arrays, unconstify(char *, prefix));
-	if (is_plain)
-		append_plain_test(join, pipeline);
-	/* an outer join keeps rows that have found nothing */
-	if (!is_plain || join->type == JOIN_INNER || join->type == JOIN_LEFT)
-		hold_or_append(join, pipeline, "$unwind",
-					   mongo_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?
-										   "{path: @1, preserveNullAndEmptyArrays: true}" :
-										   "{path: @1}", mongo_field_path(prefix)));
-	if (is_pipeline && join->type == JOIN_ANTI)
-		mongo_pipeline_append(pipeline, "$match",
-							  mongo_from_template("{@1: {$exists: false}}", mongo_utf8(prefix)));
-	return append_match(join, pipeline, join->type == JOIN_INNER && !is_pipeline ?
-						inner_clauses : join->filters);
+	return append_match(pipeline, is_outer ? join->filters : inner_clauses);
 }
 
 /*-------------------------------------------------------------------------
@@ -553,18 +271,6 @@ mongo_is_plain_query(const PlannerInfo *root)
 	return (root->parse->commandType == CMD_SELECT ||
 			root->parse->commandType == CMD_INSERT) &&
 		root->parse->rowMarks == NIL && root->rowMarks == NIL;
-}
-
-/*
- * mongo_join_type_is_known
- *		Tells whether the join is inner, left, semi or anti, which MongoDB or a batched join can
- *		make.
- */
-bool
-mongo_join_type_is_known(JoinType type)
-{
-	return type == JOIN_INNER || type == JOIN_LEFT ||
-		type == JOIN_SEMI || type == JOIN_ANTI;
 }
 
 /* Tells whether a PlaceHolderVar must be evaluated within this join. */
@@ -665,30 +371,6 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
 }
 
-/* Chooses the cheapest form that applies all conditions at the right stage. */
-static void
-choose_form(MongoJoin *join)
-{
-	const MongoRelation *outer = join->outer->fdw_private;
-	const MongoRelation *inner = join->inner->fdw_private;
-	bool		only_key = join->clauses == NIL && join->inner->baserestrictinfo == NIL;
-
-	/* conditions that hide rows are tested with type checks, as in a scan */
-	if (join->key.needs_restrictions ||
-		(inner->has_barrier && join->inner->baserestrictinfo != NIL) ||
-		(join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text)))
-		join->form = MONGO_LOOKUP_PIPELINE;
-	else if (!join->key.fits || join->key.is_text)
-		join->form = MONGO_LOOKUP_UNWOUND;
-	else
-		join->form = MONGO_LOOKUP_PLAIN;
-
-	join->in_engine = join->form == MONGO_LOOKUP_PLAIN &&
-		(outer->join == NULL ||
-		 (outer->join->in_engine &&
-		  (outer->join->key.unique || join->key.outer.columns->prefix == NULL)));
-}
-
 /*
  * mongo_join_key_selectivity
  *		Returns the share of all pairs of an outer row and an inner document that have equal keys.
@@ -713,13 +395,11 @@ static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
-	const MongoTableOptions *options = outer->options;
+	const MongoRelation *inner = join->inner->fdw_private;
+	Cost		lookup_cost = outer->options->fdw_lookup_cost;
 	double		outer_rows = join->outer->rows;
 	double		found = outer_rows * join->inner->tuples *
 		mongo_join_key_selectivity(root, join->outer, join->inner, join->key.rinfo);
-
-	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
-		found = Min(found, outer_rows);
 
 	if (outer->join != NULL)
 	{
@@ -728,24 +408,22 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	}
 	else
 		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
-	if (join->form != MONGO_LOOKUP_PARENT)
+	if (join->columns->prefix != NULL)
 	{
-		join->setup_cost += MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
-		join->cost += outer_rows * options->fdw_lookup_cost *
-			(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
+		if (join->key.unique)
+			found = Min(found, outer_rows);
+		join->setup_cost += MONGO_COST_LOOKUP_SETUP * lookup_cost;
+		join->cost += outer_rows * lookup_cost * MONGO_COST_LOOKUP +
 			Max(found - outer_rows, 0) * MONGO_COST_UNIT * MONGO_COST_FOUND_DOCUMENT;
 	}
 	else if (outer->join == NULL)
-	{
+
 		/*
 		 * nothing is looked up, and conditions on the documents are tested
 		 * before unwinding, so that indexes serve them too
 		 */
-		const MongoRelation *inner = join->inner->fdw_private;
-		double		share = inner->examined_rows / Max(join->inner->tuples, 1);
-
-		join->cost = mongo_examined_cost(join->outer, outer->examined_rows * Min(share, 1));
-	}
+		join->cost = mongo_examined_cost(join->outer, outer->examined_rows *
+										 Min(inner->examined_rows / Max(join->inner->tuples, 1), 1));
 }
 
 /*
@@ -756,7 +434,6 @@ static bool
 make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
 {
 	const MongoRelation *inner = join->inner->fdw_private;
-	MongoPipeline settled;
 
 	join->pipeline = mongo_pipeline_copy(mongo_pipeline_of(root, join->outer));
 
@@ -765,14 +442,11 @@ make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *claus
 	 * $lookup
 	 */
 	join->pipeline.translation.compares_text |= inner->names_match;
-	if (mongo_keeps_collation(inner) || !append_join(join, &join->pipeline) ||
-		(join->pipeline.translation.keeps_collation && join->pipeline.translation.compares_text) ||
-		(join->pipeline.translation.variables != NIL &&
-		 mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)))
-		return false;
-	settled = mongo_pipeline_copy(&join->pipeline);
-	mongo_pipeline_settle(&settled);
-	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
+	return !mongo_keeps_collation(inner) && append_join(join, &join->pipeline) &&
+		!(join->pipeline.translation.keeps_collation && join->pipeline.translation.compares_text) &&
+		!(join->pipeline.translation.variables != NIL &&
+		  mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)) &&
+		mongo_join_is_secure(root, joinrel, clauses, join->pipeline.stages);
 }
 
 /* Returns the join; NULL if it cannot be pushed down. */
@@ -790,21 +464,15 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	mongo_split_join_clauses(joinrel, jointype, extra->restrictlist, &join->clauses,
 							 &join->filters);
 	if (mongo_has_pseudoconstant(extra->restrictlist) ||
-		!mongo_find_join_key(root, outer->columns, innerrel, join->clauses, &join->key))
+		!find_join_key(outer->columns, inner, join->clauses, &join->key))
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
-	if (is_with_parent(joinrel, join))
-	{
-		join->form = MONGO_LOOKUP_PARENT;
-		join->columns = mongo_columns_under(inner->columns, NULL);
-	}
-	else
-	{
-		join->columns = mongo_columns_under(inner->columns,
-											mongo_unused_field(outer->columns,
-															   psprintf("t%u", innerrel->relid)));
-		choose_form(join);
-	}
+	/* conditions that hide rows need type checks, as in a scan */
+	if (inner->has_barrier && innerrel->baserestrictinfo != NIL)
+		return NULL;
+	join->columns = mongo_columns_under(inner->columns, is_with_parent(joinrel, join) ? NULL :
+										mongo_unused_field(outer->columns,
+														   psprintf("t%u", innerrel->relid)));
 	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
 }
 
@@ -834,7 +502,7 @@ static bool
 is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 			 RelOptInfo *innerrel, JoinType jointype)
 {
-	return mongo_join_type_is_known(jointype) && mongo_is_plain_query(root) &&
+	return (jointype == JOIN_INNER || jointype == JOIN_LEFT) && mongo_is_plain_query(root) &&
 		innerrel->reloptkind == RELOPT_BASEREL &&
 		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
 		mongo_pipeline_of(root, outerrel) != NULL &&

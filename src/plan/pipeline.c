@@ -63,42 +63,6 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name, const bson_t *s
 						   mongo_document(specification));
 }
 
-/* A stage that is held until after consecutive lookups. */
-typedef struct HeldStage
-{
-	const char *name;
-	const bson_t *specification;
-} HeldStage;
-
-/*
- * mongo_pipeline_hold
- *		Has mongo_pipeline_settle() append the stage, so that lookups stand in a row.
- */
-void
-mongo_pipeline_hold(MongoPipeline *pipeline, const char *name, const bson_t *specification)
-{
-	HeldStage  *stage = palloc(sizeof(HeldStage));
-
-	*stage = (HeldStage) {name, specification};
-	pipeline->held = lappend(pipeline->held, stage);
-}
-
-/*
- * mongo_pipeline_settle
- *		Appends the stages that were held.  Called before anything but a lookup is appended to the
- *		pipeline of a join.
- */
-void
-mongo_pipeline_settle(MongoPipeline *pipeline)
-{
-	foreach_ptr(HeldStage, stage, pipeline->held)
-	{
-		mongo_pipeline_append(pipeline, stage->name, stage->specification);
-	}
-	pipeline->held = NIL;
-	pipeline->arrays = NIL;
-}
-
 /*
  * mongo_pipeline_project
  *		Appends a $project of these fields (char *), unless one cannot be named.
@@ -129,8 +93,6 @@ mongo_pipeline_copy(const MongoPipeline *source)
 	MongoTranslation *translation = &copy.translation;
 
 	copy.stages = mongo_bson_copy_in(CurrentMemoryContext, source->stages);
-	copy.held = list_copy(source->held);
-	copy.arrays = list_copy(source->arrays);
 	translation->computed = list_copy(translation->computed);
 	translation->parameters = list_copy(translation->parameters);
 	translation->predicates = list_copy(translation->predicates);

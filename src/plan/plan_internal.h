@@ -183,17 +183,10 @@ typedef struct MongoPipeline
 	int			nstages;
 	const bson_t *only_match;	/* the filter, if all is one $match; or NULL */
 	bool		may_need_disk;	/* a stage may hold more than 100 MB */
-
-	/* only for join.c; see mongo_pipeline_hold() */
-	List	   *held;			/* stages to come after lookups in a row */
-	List	   *arrays;			/* prefixes under which several documents are */
 } MongoPipeline;
 
 extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 								  const bson_t *specification);
-extern void mongo_pipeline_hold(MongoPipeline *pipeline, const char *name,
-								const bson_t *specification);
-extern void mongo_pipeline_settle(MongoPipeline *pipeline);
 extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
 extern MongoPipeline mongo_pipeline_copy(const MongoPipeline *source);
 extern bool mongo_has_pseudoconstant(const List *rinfos);
@@ -413,7 +406,8 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 										 * document */
 
 /* $lookup */
-#define MONGO_COST_CLASSIC_LOOKUP	7	/* L a document: outside of the engine */
+#define MONGO_COST_LOOKUP			7	/* L a document: with $unwind, outside of
+										 * the engine */
 #define MONGO_COST_LOOKUP_SETUP		8	/* L: planning it, less answering a
 										 * find */
 #define MONGO_COST_FOUND_DOCUMENT	10	/* T: each further one that it finds */
@@ -471,54 +465,25 @@ typedef struct MongoJoinKey
 	MongoField	inner;
 	bool		is_text;		/* may equal both a String and an ObjectId */
 	bool		unique;			/* finds one document at most */
-	bool		needs_restrictions; /* the index has fields before the key
-									 * that these set equal to values */
-	bool		fits;			/* what it finds surely fits into an array */
 } MongoJoinKey;
-
-/* How the inner documents are looked up, from the cheapest form on. */
-typedef enum MongoLookupForm
-{
-	/*
-	 * localField and foreignField alone.  MongoDB 6.0 runs that in its query
-	 * engine, seven times faster than the others, as long as nothing but
-	 * $match at the beginning and such lookups stands before it, and $unwind
-	 * does not follow at once.  All documents found are in one array then.
-	 */
-	MONGO_LOOKUP_PLAIN,
-
-	/* The same with $unwind right after it; MongoDB merges both stages. */
-	MONGO_LOOKUP_UNWOUND,
-
-	/* With a pipeline that tests what decides whether a document is found. */
-	MONGO_LOOKUP_PIPELINE,
-
-	/*
-	 * Not at all: each outer row is an element of the document, and what is
-	 * read of that stands beside it.
-	 */
-	MONGO_LOOKUP_PARENT
-} MongoLookupForm;
 
 typedef struct MongoJoin
 {
-	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
+	JoinType	type;			/* JOIN_INNER or JOIN_LEFT */
 	RelOptInfo *outer;			/* a table or a join */
 	RelOptInfo *inner;			/* a table */
-	MongoColumns *columns;		/* of the inner table, under its prefix, which
-								 * MONGO_LOOKUP_PARENT has not */
+	MongoColumns *columns;		/* of the inner table, under its prefix; without
+								 * one nothing is looked up: each outer row is
+								 * an element of the inner document */
 	MongoJoinKey key;
-	MongoLookupForm form;
-	bool		in_engine;		/* see MONGO_LOOKUP_PLAIN */
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */
-	MongoPipeline pipeline;		/* with the outer side; lookups not settled */
+	MongoPipeline pipeline;		/* with the outer side */
 	Cost		setup_cost;		/* before the first document comes */
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
 
 extern bool mongo_is_plain_query(const PlannerInfo *root);
-extern bool mongo_join_type_is_known(JoinType type);
 extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
 									 const List *restrictlist, List **clauses, List **filters);
 extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,

@@ -502,20 +502,6 @@ tested_vars(const RelOptInfo *rel)
 	return vars;
 }
 
-/* Tells whether the joined documents contain this table's, and do not only test for them. */
-static bool
-has_documents_of(const MongoRelation *relation, Index varno)
-{
-	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
-	{
-		const MongoJoin *join = relation->join;
-
-		if (join->inner->relid == varno)
-			return join->type != JOIN_ANTI;
-	}
-	return true;
-}
-
 /*
  * Returns the target list of rows that are not grouped: the output, and Vars that MongoDB has
  * tested, so that a document that does not fit raises an error.  Columns of json are not added,
@@ -532,8 +518,7 @@ scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
 	{
 		MongoField	field;
 
-		if (has_documents_of(rel->fdw_private, var->varno) &&
-			mongo_field_of_node(columns, (Node *) var, &field) &&
+		if (mongo_field_of_node(columns, (Node *) var, &field) &&
 			mongo_type_facts(field.operator_type)->accepts != MONGO_BSON_ANY)
 			tlist = add_to_flat_tlist(tlist, list_make1(var));
 	}
@@ -640,7 +625,6 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 	MongoPipeline pipeline = mongo_pipeline_copy(upper == NULL ? relation->pipeline :
 												 &upper->pipeline);
 
-	mongo_pipeline_settle(&pipeline);
 	plan->is_pipeline = true;
 	if (upper != NULL)
 	{

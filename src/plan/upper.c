@@ -66,7 +66,6 @@ begin_upper(PlannerInfo *root, RelOptInfo *rel)
 		upper->estimate = mongo_estimate_pipeline(rel);
 	}
 	upper->pipeline = mongo_pipeline_copy(pipeline);
-	mongo_pipeline_settle(&upper->pipeline);
 	return upper;
 }
 

@@ -973,26 +973,6 @@ mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *valu
 }
 
 /*
- * mongo_translate_expression
- *		Returns the aggregation expression for 'node', a document with one element named "".
- *		Returns NULL if the node is not shippable, and leaves 'translation' unchanged.  No node is
- *		shippable without use_expressions.  Arithmetic on numeric is shippable only if its digits
- *		provably fit into a Decimal128.
- */
-bson_t *
-mongo_translate_expression(MongoTranslation *translation, Node *node)
-{
-	MongoScope	scope = {translation, .scale = true};
-	MongoMark	before = mongo_mark(translation);
-	MongoValue	value;
-
-	if (mongo_value_of_node(&scope, node, &value))
-		return value.expression;
-	mongo_return_to(translation, before);
-	return NULL;
-}
-
-/*
  * mongo_translate_test
  *		Returns an aggregation expression, a boolean that is never null: whether the condition
  *		'node' is TRUE (wanted) or FALSE (not wanted).  NULL if it is not shippable.

@@ -345,19 +345,15 @@ class RowSecurity(BothServers):
                      " WHERE may_see(tenant) ORDER BY a NULLS FIRST, b NULLS FIRST;"
                      "CREATE FOREIGN TABLE member (_id integer, team integer) {0} collection 'members', estimated_rows '10');"
                      "CREATE FOREIGN TABLE team (_id integer, owner integer) {0} collection 'teams', estimated_rows '10000000');"
-                     "CREATE VIEW exists_view WITH (security_barrier) AS SELECT _id FROM member m"
-                     " WHERE EXISTS (SELECT FROM team t WHERE t._id = m.team AND t.owner = 5);"
                      "CREATE VIEW join_view WITH (security_barrier) AS SELECT m._id FROM member m JOIN team t ON t._id = m.team WHERE t.owner = 5;"
-                     "GRANT SELECT ON ordered_view, exists_view, join_view TO row_reader;"
+                     "GRANT SELECT ON ordered_view, join_view TO row_reader;"
                      "ALTER SERVER row_security OPTIONS (ADD fdw_startup_cost '1000', ADD fdw_lookup_cost '0')".format(options))
         rows = self.as_user("SET enable_sort = off; SET enable_incremental_sort = off; SELECT * FROM ordered_view")
         self.report(rows == "1", "an order of two fields, of which a hidden document has arrays", rows)
         self.user.cursor().execute("RESET ALL")
         settings = "SET mongo_fdw.enable_batched_joins = off; SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-        for view in ("exists_view", "join_view"):
-            plan = self.as_user(settings + "EXPLAIN (VERBOSE) SELECT * FROM %s" % view)
-            rows = self.as_user(settings + "SELECT * FROM %s" % view)
-            self.report("$lookup" in plan and rows == "2", "a condition of a joined table, " + view, rows, plan)
+        rows = self.as_user(settings + "SELECT * FROM join_view")
+        self.report(rows == "2", "a condition of a joined table", rows)
         self.execute("ALTER SERVER row_security OPTIONS (DROP fdw_startup_cost, DROP fdw_lookup_cost)")
 
     def test_domains(self):

@@ -232,7 +232,7 @@ WAYS = {"lookup": "RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_n
 
 # The text of such a plan, the share of plans with it that must be reached, and the tolerance.
 GONE = {"lookup": "oin of (", "batched": "Batched Join"}
-FEWEST = {"lookup": 0.5, "batched": 0.85}
+FEWEST = {"lookup": 0.35, "batched": 0.85}
 SLACK = 5
 # The number of queries from which on some plans are checked, if few have drawn settings.
 MANY = 1500

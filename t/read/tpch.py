@@ -32,7 +32,7 @@ SETTINGS = {
     "pushing all that can be": "SET cpu_tuple_cost = 100; SET cpu_operator_cost = 100; SET mongo_fdw.enable_batched_joins = off",
 }
 # So many need nothing but Foreign Scans then.
-WHOLLY = 13
+WHOLLY = 12
 # Without pushdown this reads all of lineitem for each row of partsupp: an hour.
 TOO_SLOW = {(20, "without pushdown")}
 # Documents that are fetched in the time of a command.
