@@ -378,7 +378,7 @@ extern char *mongo_printable(const char *text);
 /* ------------------------------ struct_nodes.c ----------------------------- */
 
 /*
- * Structs as nodes in a plan, which is copied, and is written and read for parallel workers.
+ * Structs as nodes in a plan, which is copied.
  * A table lists the struct's fields that are kept; the others are zero when the struct is
  * read.
  */

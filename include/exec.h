@@ -10,7 +10,6 @@
 
 #include "common.h"
 
-#include "access/parallel.h"
 #include "commands/explain.h"
 #include "foreign/fdwapi.h"
 #include "nodes/execnodes.h"
@@ -26,16 +25,6 @@ extern void mongo_end_foreign_scan(ForeignScanState *node);
 
 /* src/exec/explain.c */
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
-
-/* src/exec/parallel.c */
-extern Size mongo_estimate_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt);
-extern void mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
-											  void *coordinate);
-extern void mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
-												void *coordinate);
-extern void mongo_initialize_worker_foreign_scan(ForeignScanState *node,
-												 shm_toc *toc, void *coordinate);
-extern void mongo_shutdown_foreign_scan(ForeignScanState *node);
 
 /* src/exec/async.c */
 extern void mongo_foreign_async_request(AsyncRequest *request);

@@ -111,9 +111,6 @@ typedef struct MongoTableOptions
 	double		fdw_lookup_cost;
 	double		round_trip_time;	/* ms; -1: not given */
 	double		bandwidth;		/* bytes a second; -1: not given */
-	double		remote_parallelism; /* scans that MongoDB runs concurrently;
-									 * 0: one */
-	const char *parallel_field; /* path by which parallel scans are split */
 	const char *pipeline;		/* JSON: stages that produce rows; NULL: none */
 	const char *change_stream;	/* of what: "collection", "database" or
 								 * "server"; NULL: rows are no changes */

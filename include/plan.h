@@ -37,8 +37,6 @@ extern bool mongo_has_exec_param(Node *node, void *context);
 
 /* src/plan/paths.c */
 extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);
-extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
-												RangeTblEntry *rte);
 
 /* src/plan/batched_join.c */
 extern void mongo_install_batched_joins(const CustomScanMethods *methods);
@@ -142,7 +140,6 @@ typedef struct MongoScanPlan
 	const char *network;		/* for EXPLAIN; NULL: the same machine */
 	const char *comment;		/* the table's own option, or NULL */
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; or NULL */
-	const char *split_field;	/* whose ranges processes share; or NULL */
 	List	   *columns;		/* MongoColumn *, in order of index */
 	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan, or NIL */
 	List	   *local_columns;	/* for each column of the second plan, its

@@ -120,8 +120,7 @@ typedef enum MongoWaitEvent
 	MONGO_WAIT_REPLY,			/* for a reply, or until a command is sent */
 	MONGO_WAIT_CONFLICT,		/* for another transaction that has changed
 								 * the same document */
-	MONGO_WAIT_COMMIT,			/* before a commit is repeated */
-	MONGO_WAIT_SPLIT			/* until a parallel scan is split into ranges */
+	MONGO_WAIT_COMMIT			/* before a commit is repeated */
 } MongoWaitEvent;
 
 extern uint64 mongo_traffic_commands(const MongoTraffic *traffic);
@@ -366,8 +365,6 @@ typedef struct MongoRead
 	bool		split_events;	/* events may come in fragments */
 	bool		compress;		/* if MongoDB can; not in transactions */
 	bool		at_time;		/* obeys mongo_fdw.cluster_time */
-	uint64		at;				/* the cluster time to read at, unless at_time
-								 * is set and obeyed; 0: none */
 	mongoc_read_mode_t read_mode;	/* outside of MongoDB transactions; 0:
 									 * that of the server's options */
 	const char *comment;		/* a table's own, with the escapes of

@@ -540,7 +540,6 @@ extern MongoMatch mongo_command_bind(const MongoCommandTemplate *command_templat
 									 const bool *isnull, bool *widened, bson_t *command);
 extern void mongo_command_describe(const MongoCommandTemplate *command_template, const char *const *names,
 								   bson_t *command);
-extern bson_t *mongo_command_narrow(const bson_t *command, const bson_t *condition);
 
 /* ---------------------------- change_stream.c ---------------------------- */
 
@@ -621,9 +620,6 @@ typedef enum MongoNoArray
 	MONGO_NO_ARRAY_IS_LEFT_OUT
 } MongoNoArray;
 
-/* Enough ranges that no participant works long on the last one alone. */
-#define MONGO_RANGES_PER_PARTICIPANT	4
-
 extern const char *mongo_deriving_option(const MongoTableOptions *options);
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 extern const char *mongo_score_meta(const MongoTableOptions *options);
@@ -634,12 +630,6 @@ extern void mongo_append_unwind(BsonArray *stages, const MongoTableOptions *opti
 								bool numbered, MongoNoArray no_array);
 extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options);
 extern void mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options);
-extern void mongo_append_split_pipeline(bson_t *command, const char *collection, const char *field,
-										int sample_size);
-extern int	mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nranges,
-									  uint32 capacity, bson_t **points);
-extern void mongo_append_split_range(const bson_t *points, const char *field, int range,
-									 int nranges, bson_t *match);
 
 /* Tells whether the table's pipelines begin with stages of the option pipeline, or with $changeStream. */
 static inline bool

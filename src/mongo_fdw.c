@@ -77,14 +77,6 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;
 	routine->ForeignAsyncNotify = mongo_foreign_async_notify;
 
-	/* src/plan/paths.c, src/exec/parallel.c */
-	routine->IsForeignScanParallelSafe = mongo_is_foreign_scan_parallel_safe;
-	routine->EstimateDSMForeignScan = mongo_estimate_dsm_foreign_scan;
-	routine->InitializeDSMForeignScan = mongo_initialize_dsm_foreign_scan;
-	routine->ReInitializeDSMForeignScan = mongo_reinitialize_dsm_foreign_scan;
-	routine->InitializeWorkerForeignScan = mongo_initialize_worker_foreign_scan;
-	routine->ShutdownForeignScan = mongo_shutdown_foreign_scan;
-
 	/* src/catalog: analyze.c, import.c */
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
 	mongo_add_statistics_import(routine);

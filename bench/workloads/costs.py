@@ -67,10 +67,9 @@ class Costs:
             "foreignField": foreign_field, "as": "t", **fields}}, {"$match": {"t.none": 1}}, collection="costs_outer")
 
     def scans(self, unit):
-        """Of scans: T for each document, but for SPLIT and PROJECTION_BYTES."""
+        """Of scans: T for each document, but for PROJECTION_BYTES."""
         examined = self.pipeline(NOTHING)
         part = self.pipeline({"$match": {"x": {"$nin": [None, float("nan")]}}}, {"$count": "n"})
-        ranged = {"$expr": {"$and": [{"$gte": ["$_id", 0]}, {"$lt": ["$_id", self.count]}]}}
         narrow, wide = self.find("costs_outer"), self.find("costs_wide")
         picked = self.find("costs_wide", projection={"x": 1})
         byte = max(wide - narrow, 1e-9) / WIDER
@@ -78,9 +77,6 @@ class Costs:
             "EXAMINED": examined / unit,
             "INDEXED": self.pipeline({"$match": {"x": {"$gte": 0}, "none": 1}}, hint={"x": 1}) / unit,
             "PART_TEST": (part - self.pipeline({"$count": "n"})) / unit,
-            "RANGE": (self.pipeline({"$match": {**ranged, "none": 1}}, hint={"_id": 1}) - examined) / unit,
-            "SPLIT": self.pipeline({"$sample": {"size": 320}}, {"$project": {"_id": 1}}, {"$sort": {"_id": 1}})
-            / unit * self.count,
             "PROJECTION_BYTES": (picked - (wide - byte * (40 + WIDER))) / byte,
             "SET": (self.pipeline({"$set": {"s": "$x"}}, {"$match": {"s": -1}}) - examined) / unit,
         }

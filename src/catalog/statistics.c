@@ -427,8 +427,7 @@ mongo_note_scan(Oid relid, UserMapping *user, bool has_rows)
 	if (facts->scanned)
 		return;
 	facts->scanned = true;
-	/* a parallel scan's part may be empty */
-	if (has_rows || facts->documents > 0 || IsInParallelMode())
+	if (has_rows || facts->documents > 0)
 		return;
 	options = mongo_table_options(relid);
 	statistics = mongo_statistics_of(relid);

@@ -156,7 +156,6 @@ before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryCon
 	if (estate->es_finished)
 		return;
 	if (!state->started && state->overtaken == NOT_OVERTAKEN && state->plan->has_values &&
-		state->shared == NULL &&
 		!awaits_value((Node *) ((ForeignScan *) state->node->ss.ps.plan)->fdw_exprs, estate))
 		begin_early(state);
 	if (statement == estate->es_query_cxt || written->collection == NULL ||
@@ -176,8 +175,7 @@ may_precede(const ForeignScanState *node)
 	const ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 
 	if (!scan_plan->may_precede || scan_plan->is_batched || scan_plan->hash_keys != NIL ||
-		plan->scan.plan.parallel_aware || node->ss.ps.async_capable ||
-		!bms_is_empty(plan->scan.plan.extParam))
+		node->ss.ps.async_capable || !bms_is_empty(plan->scan.plan.extParam))
 		return false;
 	/* a LIMIT may be negative */
 	if (scan_plan->limit >= 0 && !IsA(list_nth(plan->fdw_exprs, scan_plan->limit), Const))

@@ -157,14 +157,6 @@ extern const uint8_t *mongo_unwinder_next(MongoUnwinder *unwinder, uint32 *lengt
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
 												   const List *attributes);
 
-/* -------------------------------- parallel.c -------------------------------- */
-
-/* In shared memory; opaque. */
-typedef struct MongoSharedScan MongoSharedScan;
-
-extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan,
-								UserMapping *user, const bson_t *command, uint64 *at);
-
 /* ------------------------------ State of a scan ----------------------------- */
 
 /* The state of one run of a scan: from Begin or ReScan to its end or the next ReScan. */
@@ -179,7 +171,6 @@ typedef struct MongoScanRun
 	bool		widened;		/* MongoDB tests less than the exact
 								 * conditions; PostgreSQL tests the rest */
 	bson_t	   *command;		/* as sent; NULL: none */
-	uint64		at;				/* MongoRead's */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 	List	   *ahead;			/* of the next commands, sent with the first */
 	int64		most_rows;		/* of all of them together; 0, -1: no limit */
@@ -215,7 +206,6 @@ typedef struct MongoScanState
 	MongoOvertaken overtaken;
 	bool		reads_collections;	/* no views, as MongoDB has said */
 	MongoRowDecoder *decoder;	/* NULL under EXPLAIN without ANALYZE */
-	struct MongoSharedScan *shared; /* shared with other processes; or NULL */
 	ExprState  *hiding;			/* quals that hide rows, or NULL */
 	Bitmapset  *hiding_columns; /* indexes of the columns that they read */
 	struct MongoFinalizer *finalizer;	/* of averages; NULL: it has none */

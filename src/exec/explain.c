@@ -193,8 +193,6 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 		ExplainPropertyText("Network", state->plan->network, es);
 	if (state->plan->unwind != NULL)
 		ExplainPropertyText("Unwound Here", state->plan->unwind, es);
-	if (state->plan->split_field != NULL)
-		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
 	if (es->analyze && state->reused > 0)
 		ExplainPropertyInteger("Commands Saved", NULL, state->reused, es);
 	if (es->verbose)

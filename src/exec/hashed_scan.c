@@ -279,7 +279,7 @@ mongo_switch_plan(ForeignScanState *node)
 	{
 		int			after = switch_after(node);
 
-		if (after == 0 || state->nruns > after || state->shared != NULL ||
+		if (after == 0 || state->nruns > after ||
 			state->identities != NULL || ++state->nruns <= after)
 			return false;
 		do

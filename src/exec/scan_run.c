@@ -157,7 +157,7 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 {
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
-	uint64		at = state->run.at;
+	uint64		at = 0;
 
 	if (!plan->is_stream)
 		(void) mongo_reads_at_time(&at);
@@ -172,7 +172,6 @@ open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
 		.batches_grow = plan->batches_grow,
 		.is_stream = plan->is_stream,
 		.at_time = !plan->is_stream,
-		.at = at,
 		.max_wait = plan->max_wait,
 		.split_events = plan->split_events,
 		.compress = plan->compresses,
@@ -205,25 +204,15 @@ send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, con
 	}
 }
 
-/* Opens a cursor on the run's command, or on its next range. */
+/* Opens a cursor on the run's command. */
 static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
 	bool		sends_all = state->plan->sends_all && state->run.number == 0 &&
 		!node->ss.ps.async_capable && mongo_session_for_read(state->user) == NULL &&
 		!mongo_reads_at_time(NULL);
-	List	   *others;
+	List	   *others = mongo_bind_other_commands(node);
 
-	if (state->shared != NULL)
-	{
-		bson_t	   *range = mongo_take_range(state->shared, state->plan, state->user,
-											 state->run.command, &state->run.at);
-
-		if (range == NULL)
-			return;
-		state->run.command = range;
-	}
-	others = mongo_bind_other_commands(node);
 	state->run.cursor = open_run_cursor(node, state->run.command, sends_all ? NIL : others);
 	if (sends_all)
 		send_together(node, &state->run, first, others);
@@ -248,15 +237,15 @@ mongo_scan_make_cached_slot(ForeignScanState *node)
 }
 
 /*
- * Looks up the run's command in the result cache.  Ranges of a shared scan are not cached, and
- * neither are rows to be modified, each of which has its own ctid.
+ * Looks up the run's command in the result cache.  Rows to be modified are not cached, as each has
+ * its own ctid.
  */
 static MongoResultState
 find_result(ForeignScanState *node, MongoScanState *state)
 {
 	MongoResultState known;
 
-	if (!state->keeps_results || state->shared != NULL || state->identities != NULL)
+	if (!state->keeps_results || state->identities != NULL)
 		return MONGO_RESULT_NEW;
 	if (state->results == NULL)
 	{
@@ -348,7 +337,7 @@ check_overtaken(MongoScanState *state)
 
 /*
  * mongo_run_open
- *		Opens a cursor on the run's command, or on the first range of a shared scan.
+ *		Opens a cursor on the run's command.
  *
  * 'first' is the cursor of the scan that is read now if this one begins ahead, else NULL.  Raises
  * 0A000 if it is too late to read.
@@ -364,14 +353,13 @@ mongo_run_open(ForeignScanState *node, MongoCursor *first)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* Starts the plan's next command, or a shared scan's next range; returns false if there is none. */
+/* Starts the plan's next command; returns false if there is none. */
 static bool
 go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context;
 
-	if (state->shared == NULL && state->run.ahead == NIL &&
-		!mongo_cursor_has_others(state->run.cursor))
+	if (state->run.ahead == NIL && !mongo_cursor_has_others(state->run.cursor))
 		return false;
 
 	mongo_cursor_close(state->run.cursor);
@@ -385,8 +373,7 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 	}
 	state->run.cursor = NULL;
 	MemoryContextReset(state->run.context);
-	if (state->shared == NULL)
-		state->run.number++;
+	state->run.number++;
 	old_context = MemoryContextSwitchTo(state->run.context);
 	if (mongo_bind_next_command(node) != MONGO_MATCH_NONE)
 		open_scan_cursor(node, state, NULL);

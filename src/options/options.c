@@ -848,8 +848,6 @@ const MongoOption mongo_option_table[] =
 	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
 	{"round_trip_time", ON_SERVER, parse_milliseconds, NULL, TABLE(round_trip_time), "-1", BETWEEN(0, 60000)},
 	{"bandwidth", ON_SERVER, parse_bytes, NULL, TABLE(bandwidth), "-1", BETWEEN(1000, 1e12)},
-	{"remote_parallelism", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(remote_parallelism), "1", BETWEEN(0, 1000)},
-	{"parallel_field", ON_TABLE, parse_path, NULL, TABLE(parallel_field), "_id"},
 	{"hint", ON_TABLE, parse_name, check_hint, TABLE(hint)},
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
 	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},

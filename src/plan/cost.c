@@ -214,36 +214,6 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 }
 
 /*
- * mongo_estimate_shared_scan
- *		Returns the estimate of what one of several processes does that share a scan.
- *
- * 'shares' is their number, in which the leader counts less than one.  The work on rows in
- * PostgreSQL is shared; MongoDB's work is not, unless the option remote_parallelism specifies that
- * it has CPUs to spare.
- */
-MongoEstimate
-mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	const MongoTableOptions *options = relation->options;
-	double		remote_shares = Max(Min(options->remote_parallelism, shares), 1);
-	Cost		remote_cost = relation->remote_rows * options->fdw_tuple_cost +
-		MONGO_COST_UNIT * relation->examined_rows * (MONGO_COST_EXAMINED + MONGO_COST_RANGE);
-	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
-		(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
-		baserel->rows * baserel->reltarget->cost.per_tuple;
-	MongoEstimate estimate = {.rows = clamp_row_est(baserel->rows / shares)};
-
-	estimate.startup_cost = mongo_command_cost(relation) + MONGO_COST_SPLIT * MONGO_COST_UNIT +
-		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
-	estimate.total_cost = estimate.startup_cost +
-		(MONGO_RANGES_PER_PARTICIPANT - 1) * mongo_command_cost(relation) +
-		remote_cost / remote_shares + local_cost / shares +
-		bytes_cost(relation, relation->remote_rows * document_bytes(baserel->reltarget));
-	return estimate;
-}
-
-/*
  * mongo_sort_stage_cost
  *		Returns the cost of a $sort, which is what PostgreSQL charges for a sort of its own.
  *

@@ -552,6 +552,5 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo 
 	if (!mongo_has_partial_results(joinrel) &&
 		is_left_deep(root, joinrel, outerrel, innerrel, jointype))
 		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
-	mongo_keep_out_of_workers(joinrel);
 	MemoryContextSwitchTo(old_context);
 }

@@ -51,7 +51,6 @@ static const MongoStructField scan_fields[] = {
 	SCAN(STRING, comment),
 	SCAN(STRING, joined),
 	SCAN(STRING, network),
-	SCAN(STRING, split_field),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),
 	SCAN(NODE, local_columns),
@@ -106,24 +105,27 @@ mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, Mongo
 				   const MongoPathDetails *details)
 {
 	List	   *fdw_private = details == NULL ? NIL : mongo_struct_to_list(&details_type, details);
+	ForeignPath *path;
 
-	return (Path *)
-		(IS_SIMPLE_REL(rel) ?
-		 create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-								 estimate.startup_cost, estimate.total_cost, pathkeys,
-								 required_outer, outer_path, MONGO_NO_RESTRICTINFO fdw_private) :
-		 create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-								   estimate.startup_cost, estimate.total_cost, pathkeys,
-								   outer_path, MONGO_NO_RESTRICTINFO fdw_private));
+	if (IS_SIMPLE_REL(rel))
+		return (Path *)
+			create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+									estimate.startup_cost, estimate.total_cost, pathkeys,
+									required_outer, outer_path, MONGO_NO_RESTRICTINFO fdw_private);
+	path = create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+									 estimate.startup_cost, estimate.total_cost, pathkeys,
+									 outer_path, MONGO_NO_RESTRICTINFO fdw_private);
+	/* until mongo_keep_out_of_workers() */
+	path->path.parallel_safe = true;
+	return (Path *) path;
 }
 
 /*
  * mongo_keep_out_of_workers
- *		Marks the relation's foreign paths that are not partial as not parallel safe.
+ *		Marks the foreign paths of a join or an upper relation as not parallel safe.
  *
- * An Append is asynchronous only if it is not parallel safe, and each worker would run the whole
- * scan.  Called after paths were added: they compete as parallel safe, so that they win where
- * costs are equal.
+ * No scan is.  Called after paths were added: add_path() prefers one that is parallel safe where
+ * costs are equal, so that MongoDB does what it can.
  */
 void
 mongo_keep_out_of_workers(RelOptInfo *rel)

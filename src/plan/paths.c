@@ -3,10 +3,9 @@
  * paths.c
  *		Adds the paths of a foreign table.
  *
- * Considers a scan of the whole table, scans for each outer row by an index, scans in an order
- * that MongoDB has, and scans that parallel processes share.  relation.c has estimated the table
- * before; index.c knows what indexes find, order.c which orders MongoDB has, and cost.c what a scan
- * costs.
+ * Considers a scan of the whole table, scans for each outer row by an index, and scans in an order
+ * that MongoDB has.  relation.c has estimated the table before; index.c knows what indexes find,
+ * order.c which orders MongoDB has, and cost.c what a scan costs.
  *
  * The callback mongo_get_foreign_paths() is at the end, below the parts that add these paths.
  *
@@ -266,7 +265,6 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 	if (is_served || relation->options->change_stream == NULL)
 		mongo_disable_path(path);
 	add_path(baserel, path);
-	mongo_keep_out_of_workers(baserel);
 }
 
 /* ------ Paths over one foreign table that give its rows in an order ------- */
@@ -359,75 +357,6 @@ add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
 	}
 }
 
-/* ---- Scans that several processes share, each reading ranges of its own ---- */
-
-/*
- * mongo_is_foreign_scan_parallel_safe
- *		Tells whether parallel workers may read this table; a callback of PostgreSQL.
- *
- * They may not if the isolation level requires one snapshot, since a worker's connection is not in
- * the MongoDB transaction.  If a MongoDB transaction exists for another reason when the scan is
- * executed, src/exec/parallel.c launches no workers.
- */
-bool
-mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
-									RelOptInfo *rel pg_attribute_unused(),
-									RangeTblEntry *rte pg_attribute_unused())
-{
-	return !IsolationUsesXactSnapshot();
-}
-
-static void
-add_shared_path(PlannerInfo *root, RelOptInfo *baserel, int workers, List *pathkeys)
-{
-	/* as get_parallel_divisor() of costsize.c has it */
-	double		participants = workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
-	Path	   *path = mongo_foreign_path(root, baserel, NULL,
-										  mongo_estimate_shared_scan(baserel, participants),
-										  pathkeys, NULL, NULL, NULL);
-
-	path->parallel_aware = true;
-	path->parallel_workers = workers;
-	add_partial_path(baserel, path);
-}
-
-/* Tells whether a process that reads ranges in the order of this key reads everything in order. */
-static bool
-order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	MongoOrder	order;
-
-	return mongo_find_order(baserel, pathkeys, &order) && order.nparts == 1 &&
-		list_length(pathkeys) == 1 && order.nkeys == 1 &&
-		strcmp(order.keys[0].path, mongo_to_utf8(relation->options->parallel_field)) == 0;
-}
-
-/* Adds partial paths if the table is large enough. */
-static void
-mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	int			workers;
-
-	/* what an index finds is not worth several connections */
-	if (!baserel->consider_parallel || !mongo_enable_pushdown ||
-		baserel->lateral_relids != NULL || relation->options->remote_parallelism <= 0 ||
-		mongo_is_pipeline_table(relation->options) ||
-		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
-		relation->examined_rows < baserel->tuples)
-		return;
-	workers = compute_parallel_worker(baserel, baserel->pages > 0 ? baserel->pages :
-									  baserel->tuples * baserel->reltarget->width / BLCKSZ, -1,
-									  max_parallel_workers_per_gather);
-	if (workers <= 0)
-		return;
-
-	add_shared_path(root, baserel, workers, NIL);
-	if (order_follows_ranges(baserel, root->query_pathkeys))
-		add_shared_path(root, baserel, workers, root->query_pathkeys);
-}
-
 /* ------------------------ All paths of a foreign table --------------------- */
 
 /*
@@ -458,10 +387,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		mongo_disable_path(path);
 	add_path(baserel, path);
 	if (!mongo_enable_pushdown)
-	{
-		mongo_keep_out_of_workers(baserel);
 		return;
-	}
 	if (!relation->matches_outer)
 	{
 		if (!add_wanted_order(root, baserel, root->query_pathkeys))
@@ -471,7 +397,4 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	parameterizations = find_parameterizations(root, baserel);
 	foreach(cell, parameterizations)
 		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
-	mongo_keep_out_of_workers(baserel);
-	if (!relation->matches_outer)
-		mongo_add_parallel_paths(root, baserel);
 }

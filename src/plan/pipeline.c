@@ -570,9 +570,6 @@ mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 		return;
 	relation->score = search.score;
 	relation->score_field = mongo_unused_field(relation->columns, "score");
-
-	/* a worker would have to send the whole row */
-	baserel->consider_parallel = false;
 }
 
 /*

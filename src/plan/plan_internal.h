@@ -363,16 +363,12 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 #define MONGO_COST_ELEMENT			0.02	/* - each element of an array in
 											 * an expression, as $in's list */
 #define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
-#define MONGO_COST_RANGE			1.5 /* a range of _id as $expr, less
-										 * EXAMINED */
 
 /* arrays: T for each element */
 #define MONGO_COST_UNWOUND			1.0 /* - $unwind, less EXAMINED */
 #define MONGO_COST_UNWOUND_HERE		0.4 /* - unwound and read by a scan */
 
 /* scans: others */
-#define MONGO_COST_SPLIT			30000	/* T: $sample, which finds the
-											 * ranges */
 #define MONGO_COST_PROJECTION_BYTES	150 /* bytes sent within a machine while a
 										 * field is picked */
 #define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
@@ -406,8 +402,8 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 										 * document */
 
 /* $lookup */
-#define MONGO_COST_LOOKUP			7	/* L a document: with $unwind, outside of
-										 * the engine */
+#define MONGO_COST_LOOKUP			7	/* L a document: with $unwind, outside
+										 * of the engine */
 #define MONGO_COST_LOOKUP_SETUP		8	/* L: planning it, less answering a
 										 * find */
 #define MONGO_COST_FOUND_DOCUMENT	10	/* T: each further one that it finds */
@@ -448,7 +444,6 @@ extern MongoEstimate mongo_estimate_plain_scan(RelOptInfo *rel);
 extern MongoEstimate mongo_estimate_pipeline(RelOptInfo *rel);
 extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order,
 												 double indexed_rows);
-extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shares);
 extern Cost mongo_sort_stage_cost(double rows, double wanted);
 extern double mongo_filter_cost(const MongoTranslation *translation, const bson_t *filter);
 extern double mongo_expression_cost(const bson_t *expression);
@@ -472,9 +467,10 @@ typedef struct MongoJoin
 	JoinType	type;			/* JOIN_INNER or JOIN_LEFT */
 	RelOptInfo *outer;			/* a table or a join */
 	RelOptInfo *inner;			/* a table */
-	MongoColumns *columns;		/* of the inner table, under its prefix; without
-								 * one nothing is looked up: each outer row is
-								 * an element of the inner document */
+	MongoColumns *columns;		/* of the inner table, under its prefix;
+								 * without one nothing is looked up: each
+								 * outer row is an element of the inner
+								 * document */
 	MongoJoinKey key;
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */

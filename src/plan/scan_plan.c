@@ -446,14 +446,11 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 										 relation->natural && !plan->is_inner &&
 										 best_path->fdw_private == NIL &&
 										 best_path->path.pathkeys == NIL &&
-										 best_path->path.param_info == NULL &&
-										 !best_path->path.parallel_aware);
+										 best_path->path.param_info == NULL);
 	plan->is_batched = keys != NIL;
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
 		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
-	if (best_path->path.parallel_aware)
-		plan->split_field = mongo_to_utf8(relation->options->parallel_field);
 	plan->is_pipeline = mongo_is_pipeline_table(relation->options) && !unwinds;
 	if (unwinds)
 	{

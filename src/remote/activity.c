@@ -293,9 +293,7 @@ note_call(MongoActivity *query)
 		return;
 	last = query;
 	last_start = start;
-	/* workers take part in their leader's call */
-	if (!IsParallelWorker())
-		pg_atomic_fetch_add_u64(&query->calls, 1);
+	pg_atomic_fetch_add_u64(&query->calls, 1);
 	pg_atomic_write_u64(&query->last_used, start);
 }
 
@@ -614,7 +612,6 @@ static const char *const wait_event_names[] = {
 	[MONGO_WAIT_REPLY] = "MongoFdwReply",
 	[MONGO_WAIT_CONFLICT] = "MongoFdwWriteConflict",
 	[MONGO_WAIT_COMMIT] = "MongoFdwCommit",
-	[MONGO_WAIT_SPLIT] = "MongoFdwSplit",
 };
 
 static uint32 wait_events[lengthof(wait_event_names)];

@@ -22,7 +22,7 @@ MongoReadTime *mongo_bound_time = NULL;
  *		Has this backend's scans read at *time, which must exist until another time is bound;
  *		NULL: at that of mongo_fdw.cluster_time.  Returns what was bound before.
  *
- * The end of a transaction unbinds it, too.  Parallel workers do not know of it.  While a time is
+ * The end of a transaction unbinds it, too.  While a time is
  * bound, writes to MongoDB raise 25006, and reads in a MongoDB transaction 25001.
  */
 MongoReadTime *

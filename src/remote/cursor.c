@@ -642,7 +642,6 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	cursor->open.read_to_end = read_to_end;
 	cursor->userid = GetUserId();
 	cursor->tables = list_copy(mongo_error_tables());
-	cursor->at = read->at;
 	cursor->at_time = read->at_time && mongo_reads_at_time(&cursor->at);
 	if (cursor->at_time && (read->read_collection == NULL || bson_has_field(read->command, "pipeline")))
 	{

@@ -15,7 +15,7 @@
  *
  * The functions are in the order of their callees: a parameter, marks of $or, then the walk over a
  * command from bind_array() on, what is appended to it, and mongo_command_bind().  user_stages.c
- * binds the parameters of the user's stages.  mongo_command_narrow() is for parallel scans.
+ * binds the parameters of the user's stages.
  *
  *-------------------------------------------------------------------------
  */
@@ -570,46 +570,4 @@ mongo_command_describe(const MongoCommandTemplate *template,
 	MongoBindContext binding = {.template = template, .names = names};
 
 	bind_command(&binding, command);
-}
-
-/* Returns the conjunction of two query filters, the first of which may be NULL. */
-static bson_value_t
-conjunction(const bson_iter_t *filter, const bson_t *range)
-{
-	bson_t	   *result;
-
-	if (filter == NULL)
-		return mongo_document(range);
-	result = mongo_from_template("{$and: [@1, @2]}",
-								 *bson_iter_value(unconstify(bson_iter_t *, filter)),
-								 mongo_document(range));
-	mark_all_ors(result, false);
-	return mongo_document(result);
-}
-
-/*
- * mongo_command_narrow
- *		Returns a bound find whose filter also has this condition, in the current memory context.
- */
-bson_t *
-mongo_command_narrow(const bson_t *command, const bson_t *condition)
-{
-	bson_t	   *result = mongo_bson_create();
-	bool		done = bson_empty(condition);
-	bson_iter_t field;
-
-	bson_iter_init(&field, command);
-	while (bson_iter_next(&field))
-	{
-		if (done || strcmp(bson_iter_key(&field), "filter") != 0)
-		{
-			mongo_append_iter(result, NULL, &field);
-			continue;
-		}
-		mongo_append(result, "filter", conjunction(&field, condition));
-		done = true;
-	}
-	if (!done)
-		mongo_append(result, "filter", conjunction(NULL, condition));
-	return result;
 }

@@ -11,7 +11,7 @@ use Test::More;
 my $set = MongoFdwTest::ReplicaSet->new(1);
 my $alone = MongoFdwTest::Mongod->new(auth => 1);
 my $far = MongoFdwTest::Mongod->new(auth => 1);
-my $node = new_postgres('faults', 'max_worker_processes = 16', 'max_parallel_workers = 8');
+my $node = new_postgres('faults', 'max_worker_processes = 16');
 $node->safe_psql('postgres', 'CREATE EXTENSION mongo_sync');
 my %options = (server_selection_timeout_ms => 3000);
 

@@ -40,7 +40,6 @@ KINDS = {
 # SQLSTATEs that end the session.
 FATAL = {"allocation": "53200", "termination": "57P01"}
 MOST_CONNECTIONS = 4            # option async_connections
-MISSES = 3                      # runs without a fault that end the search if faults may occur in workers
 REPETITIONS = 4                 # for a place that seems to leak
 SLOW = 10                       # seconds
 
@@ -61,7 +60,7 @@ class Server:
         self.database = self.client.faults
 
     def load(self):
-        for name in ("points", "details", "many", "written", "changed", "kept"):
+        for name in ("points", "details", "written", "changed", "kept"):
             self.database[name].drop()
             self.database[name].insert_many(documents(name))
 
@@ -387,14 +386,12 @@ class Place:
             return
         self.use()
         low = self.settled_metrics()
-        n, misses, suspects = self.bench.arguments.first, 0, []
-        while misses < (MISSES if self.statement.in_workers else 1) and n <= self.bench.arguments.last:
+        n, hit, suspects = self.bench.arguments.first, True, []
+        while hit and n <= self.bench.arguments.last:
             outcome = self.try_once(n)
-            if outcome.hit:
+            hit = outcome.hit
+            if hit:
                 self.counts["places"] += 1
-                misses = 0
-            else:
-                misses += 1
             if outcome.lost or self.statement.fresh:
                 low = self.session.metrics()
             else:

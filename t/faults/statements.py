@@ -1,14 +1,13 @@
 """The statements of t/faults/faults.py, and their tables.
 
-Tables points and details have 60 rows in four batches, many has more for parallel
-scans.  Statements change table written, which has the same rows before each of them.
-Collection changed is only read, by its change stream; kept is synchronized.
+Tables points and details have 60 rows in four batches.  Statements change table written, which
+has the same rows before each of them.  Collection changed is only read, by its change stream; kept
+is synchronized.
 """
 import dataclasses
 import io
 
 ROWS = 60
-MANY = 240
 WRITTEN = 12
 
 # Each exists in a schema with the name of its server.
@@ -19,9 +18,6 @@ TABLES = """
         OPTIONS (database 'faults', fetch_size '20', estimated_rows '60');
     CREATE FOREIGN TABLE details ("of" int, part int, words text[]) SERVER {server}
         OPTIONS (database 'faults', fetch_size '20', estimated_rows '60');
-    CREATE FOREIGN TABLE many (_id int, info text) SERVER {server}
-        OPTIONS (database 'faults', fetch_size '30', estimated_rows '1000000',
-            fdw_startup_cost '0', fdw_tuple_cost '0', remote_parallelism '4');
     CREATE FOREIGN TABLE written (_id int, n int, info text) SERVER {server}
         OPTIONS (database 'faults', batch_size '5');
     CREATE FOREIGN TABLE of_group (_id int, info text, wanted int OPTIONS (parameter 'group')) SERVER {server}
@@ -86,8 +82,6 @@ def documents(collection):
         return [{"_id": i, "grp": i % 5, "info": f"info {i}"} for i in range(1, ROWS + 1)]
     if collection == "details":
         return [{"_id": i, "of": i, "part": i % 3, "words": ["a", "b"]} for i in range(1, ROWS + 1)]
-    if collection == "many":
-        return [{"_id": i, "info": f"info {i}"} for i in range(1, MANY + 1)]
     return [{"_id": i, "n": i % 4, "info": f"info {i}"} for i in range(1, WRITTEN + 1)]
 
 
@@ -109,7 +103,6 @@ class Statement:
     servers: tuple = ("rs", "alone")
     settings: tuple = ()        # NAME=VALUE
     fresh: bool = False         # in a session without connections
-    in_workers: bool = False    # faults may occur in other processes
     sorted: bool = True         # rows are sorted before comparing
     atomic: bool = True         # one MongoDB transaction, if the server has transactions
 
@@ -143,10 +136,6 @@ def reads():
     yield Statement("asynchronous Append", ["SELECT * FROM parts WHERE length(info) > 0"], servers=("alone",))
     yield Statement("Append with LIMIT", ["SELECT count(*) FROM (SELECT * FROM parts LIMIT 70) s"],
                     servers=("alone",))
-    yield Statement("parallel scan", ["SELECT count(*), sum(length(info)) FROM many WHERE length(info) > 3"],
-                    settings=("parallel_setup_cost=0", "parallel_tuple_cost=0", "min_parallel_table_scan_size=0",
-                              "mongo_fdw.enable_aggregate_pushdown=off", "parallel_leader_participation=off"),
-                    in_workers=True)
     yield Statement("cursors", [
         "BEGIN", "DECLARE c CURSOR FOR " + scan, "FETCH 25 FROM c", "DECLARE d CURSOR FOR SELECT * FROM details",
         "FETCH 5 FROM d", "FETCH 30 FROM c", "CLOSE c", "FETCH ALL FROM d", "COMMIT"])

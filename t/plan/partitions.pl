@@ -123,17 +123,6 @@ foreach my $name (sort keys %shapes)
 like(sql("$wise[1] SET enable_nestloop = off; EXPLAIN (COSTS OFF) $shapes{'a join on the key'}"),
 	qr/Append(.*Foreign Scan on items_\d){8}/s, 'the join is made partition by partition');
 
-# --- the same with workers ------------------------------------------------------
-my $parallel = 'SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
-  . ' SET max_parallel_workers_per_gather = 3;';
-sql("ALTER SERVER mongodb OPTIONS (ADD remote_parallelism '8', ADD fdw_tuple_cost '100', ADD fdw_startup_cost '0')");
-like(sql("$parallel EXPLAIN (COSTS OFF) $shapes{'groups by something else'}"), qr/Parallel Foreign Scan/,
-	'workers may share the partitions');
-foreach my $name (sort keys %shapes)
-{
-	same("$name, in parallel", $shapes{$name}, "$parallel$_") foreach @wise;
-}
-
 # --- range partitions -------------------------------------------------------------
 sql('CREATE TABLE log (at date, line text) PARTITION BY RANGE (at)');
 sql("CREATE FOREIGN TABLE log_$_ PARTITION OF log FOR VALUES FROM ('$_-01-01') TO ('" . ($_ + 1) . "-01-01')"

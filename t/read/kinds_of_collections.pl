@@ -128,10 +128,6 @@ create_table('snapshots', 'snapshots_capped', '_id int, v int', collection => 'c
 refused($_, '0A000', 'MongoDB reads a capped collection only outside of snapshots')
   foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM replica_capped', 'SELECT v FROM snapshots_capped';
 is($node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM immediate_capped'), '7', 'the way around it');
-my $parallel = 'SET parallel_setup_cost = 0; SET min_parallel_table_scan_size = 0; SET cpu_tuple_cost = 5; SET mongo_fdw.enable_aggregate_pushdown = off;';
-$node->safe_psql('postgres', "INSERT INTO immediate_capped SELECT i, 0 FROM generate_series(10, 20000) i; ALTER SERVER replica OPTIONS (ADD remote_parallelism '4'); ANALYZE replica_capped");
-like($node->safe_psql('postgres', "$parallel EXPLAIN SELECT sum(v) FROM replica_capped"), qr/Parallel/, 'several processes');
-is($node->safe_psql('postgres', "$parallel SELECT sum(v) FROM replica_capped"), '7', '... read it, without a snapshot');
 
 # --- what MongoDB refuses of documents and queries ----------------------------
 create_table('mongodb', 'deep', '_id int, j jsonb');

@@ -12,7 +12,7 @@ my $set = MongoFdwTest::ReplicaSet->new(2, voters => 1, arguments => [ '--syncde
 my $mongod = $set->primary;
 my ($secondary) = grep { $_ != $mongod } $set->members;
 my $node = new_postgres('times', 'jit = off', 'max_parallel_workers_per_gather = 0');
-create_server($node, 'mongodb', $mongod, fdw_tuple_cost => 100, remote_parallelism => 8);
+create_server($node, 'mongodb', $mongod, fdw_tuple_cost => 100);
 create_server($node, 'behind', $secondary, read_preference => 'secondaryPreferred');
 
 sub refused
@@ -80,18 +80,14 @@ sub differences
 	return join "\n", map { $queries[$_] } grep { $rows[$_] ne $expected[$_] } 0 .. $#queries;
 }
 is(differences($then, $_), '', "every query, $_") foreach '', 'SET mongo_fdw.enable_pushdown = off;',
-	'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;', 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;';
+	'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;';
 isnt(differences('', ''), '', 'the present is another one');
 is(sql("SET mongo_fdw.cluster_time = '$then'; RESET mongo_fdw.cluster_time; SELECT count(*) FROM a WHERE _id = 9999"), 1, 'RESET');
 (my $short = $then) =~ s/:0*/:/;
 is(sql("SET mongo_fdw.cluster_time = '$short'; SELECT count(*) FROM a"), 1000, 'a time as MongoDB shows it');
 
 # --- where it applies -------------------------------------------------------------------
-my $parallel = q{SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-	SET mongo_fdw.enable_aggregate_pushdown = off; SET mongo_fdw.cluster_time = '} . "$then';";
 sql('ANALYZE a; ANALYZE b');
-like(sql("$parallel EXPLAIN SELECT sum(n) FROM a"), qr/Parallel Foreign Scan/, 'a parallel scan');
-is(sql("$parallel SELECT sum(n), count(*) FROM a"), '500500|1000', 'reads at the time in every worker');
 is(sql("SET mongo_fdw.cluster_time = '$then'; SELECT count(*), sum((d->>'n')::int) FROM mongo_aggregate('mongodb', 'db', 'a', '[{\"\$match\": {\"g\": 5}}]') d"), '143|71786', 'mongo_aggregate()');
 is(sql("SET mongo_fdw.cluster_time = '$then'; SELECT mongo_command('mongodb', 'db', '{\"count\": \"a\", \"query\": {\"g\": 5}}')->'n'"), 0, 'mongo_command() reads the present');
 is(sql("PREPARE p AS SELECT count(*) FROM a WHERE g = 5; SET plan_cache_mode = force_generic_plan; EXECUTE p; SET mongo_fdw.cluster_time = '$then'; EXECUTE p;
