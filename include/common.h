@@ -307,7 +307,6 @@ extern List *mongo_error_tables(void);
 extern const char *mongo_error_function(void);
 extern bool mongo_may_quote(const char *column);
 extern bool mongo_may_quote_field(const char *field);
-extern int	mongo_query_log_level(void);
 
 /* ------------------------------ compression.c ------------------------------ */
 

@@ -336,6 +336,7 @@ extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 								  const MongoFindAndModify *command,
 								  const char *context_message, bson_t *document);
 extern void mongo_log_command(const char *database, const bson_t *command, uint64 at);
+extern void mongo_log_write(const MongoWriteBatch *batch);
 
 /* --------------------------------- cursor.c --------------------------------- */
 

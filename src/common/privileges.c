@@ -209,13 +209,3 @@ mongo_may_quote_field(const char *field)
 	}
 	return mongo_may_quote(NULL);
 }
-
-/*
- * mongo_query_log_level
- *		Returns the level at which commands are logged, so that only superusers see their values.
- */
-int
-mongo_query_log_level(void)
-{
-	return superuser() ? LOG : LOG_SERVER_ONLY;
-}

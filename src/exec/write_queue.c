@@ -174,18 +174,6 @@ mongo_writer_defer(MongoWriter *writer)
 }
 
 static void
-log_remote_write(const MongoWriteBatch *batch)
-{
-	ereport(mongo_query_log_level(),
-			(errmsg("remote query: %s.%s: %s, %d operations, %zu bytes",
-					batch->database, batch->collection,
-					batch->kind == MONGO_INSERT ? "insert" :
-					batch->kind == MONGO_DELETE_ONE ? "delete" : "update",
-					batch->count, batch->length),
-			 errhidestmt(true)));
-}
-
-static void
 clear_batch(MongoWriteBatch *batch)
 {
 	batch->count = 0;
@@ -254,8 +242,8 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 	MongoWriteResult result;
 	MongoErrorSource source;
 
-	if (mongo_log_remote_query && !writer->is_command)
-		log_remote_write(batch);
+	if (!writer->is_command)
+		mongo_log_write(batch);
 	batch->first_row = writer->is_command ? 0 : writer->sent + 1;
 	batch->rows_before = writer->written;
 	push_error_source(&source, writer);
@@ -281,8 +269,7 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	push_error_source(&source, writer);
 	queue->flight = mongo_write_batch_begin(queue->context, session, &queue->flying, false);
 	mongo_pop_error_source(&source);
-	if (mongo_log_remote_query)
-		log_remote_write(&queue->flying);
+	mongo_log_write(&queue->flying);
 	batch->data = spare.data;
 	batch->capacity = spare.capacity;
 	clear_batch(batch);

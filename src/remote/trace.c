@@ -129,6 +129,13 @@ mongo_trace_append(const char *prepared, bson_t *document)
 	mongo_append(document, "comment", mongo_utf8_sized(comment, (int) mongo_trace_fill(prepared, comment, sizeof(comment))));
 }
 
+/* Returns the level at which commands are logged, so that only superusers see their values. */
+static int
+log_level(void)
+{
+	return superuser() ? LOG : LOG_SERVER_ONLY;
+}
+
 /* ------------------- The setting mongo_fdw.log_remote_query ----------------- */
 
 /*
@@ -147,8 +154,25 @@ mongo_log_command(const char *database, const bson_t *command, uint64 at)
 		command = copy;
 	}
 	if (mongo_log_remote_query)
-		ereport(mongo_query_log_level(),
+		ereport(log_level(),
 				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),
+				 errhidestmt(true)));
+}
+
+/*
+ * mongo_log_write
+ *		Logs what a batch writes, without the documents, if mongo_fdw.log_remote_query is on.
+ */
+void
+mongo_log_write(const MongoWriteBatch *batch)
+{
+	if (mongo_log_remote_query)
+		ereport(log_level(),
+				(errmsg("remote query: %s.%s: %s, %d operations, %zu bytes",
+						batch->database, batch->collection,
+						batch->kind == MONGO_INSERT ? "insert" :
+						batch->kind == MONGO_DELETE_ONE ? "delete" : "update",
+						batch->count, batch->length),
 				 errhidestmt(true)));
 }
 
@@ -211,7 +235,7 @@ mongo_log_slow_command(MongoConnection *connection)
 		text = mongo_json_show_document(&view);
 		text[pg_mbcliplen(text, strlen(text), LONGEST_SHOWN)] = '\0';
 	}
-	ereport(mongo_query_log_level(),
+	ereport(log_level(),
 			(errmsg("slow command: %.3f ms on server \"%s\": %s", waited / 1000.0,
 					connection->server_name, text)));
 	pfree(text);
