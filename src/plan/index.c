@@ -26,6 +26,8 @@
 
 #include "access/sysattr.h"
 #include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
 /* The conditions that an index can test. */
@@ -112,10 +114,64 @@ bounds_of_index(const MongoIndex *index, List *indexable)
 	return bounds;
 }
 
+/*
+ * Returns the table's expression that the clause compares with another table's, if by < or > and
+ * the like; otherwise NULL.  *is_upper tells whether that is its upper bound.
+ */
+static Node *
+bounded_by_outer(const RelOptInfo *baserel, const RestrictInfo *rinfo, bool *is_upper)
+{
+	const OpExpr *operation = rinfo == NULL ? NULL : (const OpExpr *) rinfo->clause;
+	Oid			estimator;
+	bool		is_less;
+	bool		is_left;
+
+	if (rinfo == NULL || !IsA(operation, OpExpr) || list_length(operation->args) != 2 ||
+		bms_is_subset(rinfo->clause_relids, baserel->relids))
+		return NULL;
+	estimator = get_oprrest(operation->opno);
+	is_less = estimator == F_SCALARLTSEL || estimator == F_SCALARLESEL;
+	if (!is_less && estimator != F_SCALARGTSEL && estimator != F_SCALARGESEL)
+		return NULL;
+	is_left = bms_is_subset(rinfo->left_relids, baserel->relids);
+	*is_upper = is_less == is_left;
+	return list_nth(operation->args, is_left ? 0 : 1);
+}
+
+/*
+ * mongo_range_share
+ *		Returns the factor by which fewer rows than clauselist_selectivity() expects are within
+ *		ranges, of which another table's row gives both bounds by these RestrictInfos.
+ *
+ * PostgreSQL recognizes only ranges of constants, and takes one bound for independent of the other.
+ */
+double
+mongo_range_share(const RelOptInfo *baserel, List *rinfos)
+{
+	double		share = 1;
+
+	foreach_node(RestrictInfo, one, rinfos)
+	{
+		bool		is_upper;
+		Node	   *bounded = bounded_by_outer(baserel, one, &is_upper);
+
+		if (bounded == NULL || !is_upper)
+			continue;
+		foreach_node(RestrictInfo, other, rinfos)
+		{
+			if (!equal(bounded_by_outer(baserel, other, &is_upper), bounded) || is_upper)
+				continue;
+			share *= DEFAULT_RANGE_INEQ_SEL / (DEFAULT_INEQ_SEL * DEFAULT_INEQ_SEL);
+			break;
+		}
+	}
+	return share;
+}
+
 static double
 rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 {
-	return clamp_row_est(baserel->tuples *
+	return clamp_row_est(baserel->tuples * mongo_range_share(baserel, rinfos) *
 						 clauselist_selectivity(root, rinfos, baserel->relid,
 												JOIN_INNER, NULL));
 }

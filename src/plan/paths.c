@@ -172,12 +172,15 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	ParamPathInfo *info;
 	double		examined_rows;
 	double		remote_rows;
+	double		share;
 	MongoEstimate estimate;
 	QualCost	clauses;
 
 	if (!parameterization->served)
 		return;
 	info = get_baserel_parampathinfo(root, baserel, parameterization->required_outer);
+	share = mongo_range_share(baserel, info->ppi_clauses);
+	info->ppi_rows = clamp_row_est(info->ppi_rows * share);
 	if (parameterization->unique)
 		info->ppi_rows = 1;
 	else if (relation->unbound)
@@ -190,7 +193,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	remote_rows = info->ppi_rows;
 	/* with those that conditions leave out which PostgreSQL tests */
 	if (relation->remote_rows > baserel->rows)
-		remote_rows = clamp_row_est(relation->remote_rows *
+		remote_rows = clamp_row_est(relation->remote_rows * share *
 									clauselist_selectivity(root, info->ppi_clauses,
 														   baserel->relid, JOIN_INNER, NULL));
 	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));

@@ -426,6 +426,7 @@ extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *cond
 							  double *share, bool *unique);
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 								   const MongoOrder *order, double *examined_rows);
+extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
 extern bool mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo);
 extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
 							   bool *covered);

@@ -324,7 +324,12 @@ static Node *
 join_bounds(const MongoTranslation *translation, const Node *operand, Node *value,
 			MongoPredicate *predicate)
 {
-	if (!mongo_asks_for_order(predicate->strategy))
+	bool		may_be_nan = predicate->value_type == FLOAT8OID || predicate->value_type == NUMERICOID;
+
+	/* there may be hundreds of conditions */
+	if (!mongo_asks_for_order(predicate->strategy) ||
+		(!can_be_between(predicate) &&
+		 (!may_be_nan || mongo_is_upper_bound(predicate->strategy))))
 		return value;
 	foreach_ptr(const Node, node, translation->known_conditions)
 	{

@@ -392,6 +392,32 @@ covers(const char *parent, int parent_length, const char *path, int path_length)
 		(path_length == parent_length || path[parent_length] == '.');
 }
 
+/* A path of a projection. */
+typedef struct FetchedPath
+{
+	const char *path;
+	int			length;			/* of what is fetched */
+	int			place;			/* in the list */
+} FetchedPath;
+
+/* Compares by path, so that a field stands right before those inside it; a qsort comparator. */
+static int
+compare_fetched(const void *left, const void *right)
+{
+	const FetchedPath *one = left;
+	const FetchedPath *other = right;
+	int			i = 0;
+
+	while (i < one->length && i < other->length && one->path[i] == other->path[i])
+		i++;
+	if (i == one->length || i == other->length)
+		return one->length != other->length ? one->length - other->length :
+			one->place - other->place;
+	/* the least of all characters is the dot */
+	return one->path[i] == '.' ? -1 : other->path[i] == '.' ? 1 :
+		(unsigned char) one->path[i] - (unsigned char) other->path[i];
+}
+
 /*
  * mongo_append_paths
  *		Appends these addressable paths, char *, to a projection; _id if there are none.
@@ -399,31 +425,34 @@ covers(const char *parent, int parent_length, const char *path, int path_length)
 void
 mongo_append_paths(bson_t *projection, List *paths)
 {
-	bool		empty = true;
-	ListCell   *cell;
-	ListCell   *other_cell;
+	int			count = list_length(paths);
+	FetchedPath *fetched = palloc(Max(count, 1) * sizeof(FetchedPath));
+	const FetchedPath *parent = NULL;
+	bool	   *covered = palloc0(Max(count, 1) * sizeof(bool));
 
-	foreach(cell, paths)
+	for (int i = 0; i < count; i++)
 	{
-		const char *path = lfirst(cell);
-		int			length = fetched_length(path);
-		bool		covered = false;
+		const char *path = list_nth(paths, i);
 
-		/* "a" and "a.b" together are a path collision: "a" alone suffices */
-		foreach(other_cell, paths)
-		{
-			const char *other = lfirst(other_cell);
-			int			other_length = fetched_length(other);
-
-			if (other_cell != cell && covers(other, other_length, path, length))
-				covered |= other_length < length || other_cell < cell;
-		}
-		if (covered)
-			continue;
-		mongo_appended(bson_append_int32(projection, path, length, 1));
-		empty = false;
+		fetched[i] = (FetchedPath) {path, fetched_length(path), i};
 	}
-	if (empty)
+	/* "a" and "a.b" together are a path collision: "a" alone suffices */
+	qsort(fetched, count, sizeof(FetchedPath), compare_fetched);
+	for (int i = 0; i < count; i++)
+	{
+		covered[fetched[i].place] = parent != NULL &&
+			covers(parent->path, parent->length, fetched[i].path, fetched[i].length);
+		if (!covered[fetched[i].place])
+			parent = &fetched[i];
+	}
+	for (int i = 0; i < count; i++)
+	{
+		const char *path = list_nth(paths, i);
+
+		if (!covered[i])
+			mongo_appended(bson_append_int32(projection, path, fetched_length(path), 1));
+	}
+	if (count == 0)
 		mongo_append(projection, "_id", mongo_int32(1));
 }
 
