@@ -314,6 +314,21 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 
 /* --------------------------------- index.c ---------------------------------- */
 
+extern List *mongo_append_indexable(List *indexable, RestrictInfo *rinfo,
+									const MongoCondition *condition);
+extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable);
+extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
+							  double *share, bool *unique);
+extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
+								   const MongoOrder *order, double *examined_rows);
+extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
+extern bool mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo);
+extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
+							   bool *covered);
+extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
+
+/* ---------------------------------- cost.c ---------------------------------- */
+
 /*
  * A query's cost has three parts: commands (fdw_startup_cost and a round trip), what is
  * sent (fdw_tuple_cost for each document, and its bytes), and MongoDB's work.
@@ -418,21 +433,6 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 #define MONGO_COST_UNINDEXED_ROWS	20000	/* - the same without an index */
 #define MONGO_COST_BATCHED_FIND		0.98	/* - share of a find's startup;
 											 * less than a nested loop's */
-
-extern List *mongo_append_indexable(List *indexable, RestrictInfo *rinfo,
-									const MongoCondition *condition);
-extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable);
-extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
-							  double *share, bool *unique);
-extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
-								   const MongoOrder *order, double *examined_rows);
-extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
-extern bool mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo);
-extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
-							   bool *covered);
-extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
-
-/* ---------------------------------- cost.c ---------------------------------- */
 
 extern Cost mongo_command_cost(const MongoRelation *relation);
 extern bool mongo_is_compressed(const MongoRelation *relation);
