@@ -116,7 +116,7 @@ typedef struct MongoScanPlan
 	bool		compresses;		/* what MongoDB sends, if it can */
 	bool		sends_all;		/* all of 'commands' at once */
 	bool		may_precede;	/* may be sent before the query reads it */
-	bool		has_values;		/* no value of its commands comes from rows */
+	bool		needs_no_row;	/* no value of its commands comes from rows */
 	bool		is_batched;		/* the inner side of a batched join */
 	bool		reads_one;		/* reads only 'collection' */
 	int			hash_first;		/* index in fdw_exprs of the outer sides of

@@ -155,7 +155,7 @@ before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryCon
 	/* the query has all its rows */
 	if (estate->es_finished)
 		return;
-	if (!state->started && state->overtaken == NOT_OVERTAKEN && state->plan->has_values &&
+	if (!state->started && state->overtaken == NOT_OVERTAKEN && state->plan->needs_no_row &&
 		!awaits_value((Node *) ((ForeignScan *) state->node->ss.ps.plan)->fdw_exprs, estate))
 		begin_early(state);
 	if (statement == estate->es_query_cxt || written->collection == NULL ||
@@ -203,7 +203,7 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 
 	state->node = node;
 	GetUserIdAndSecContext(&state->userid, &state->security);
-	if (plan->has_values)
+	if (plan->needs_no_row)
 		state->search_path = pstrdup(namespace_search_path);
 	state->portal = ActivePortal;
 	state->reader.scope = (MongoAccessScope) {

@@ -717,7 +717,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	}
 	plan.may_precede = plan.network != NULL && best_path->path.total_cost <=
 		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);
-	plan.has_values = !plan.is_stream && !plan.is_batched &&
+	plan.needs_no_row = !plan.is_stream && !plan.is_batched &&
 		details.hash_clauses == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
 	if (outer_plan != NULL)
 		mongo_local_describe(best_path, outer_plan, scan, &plan);
