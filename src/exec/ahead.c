@@ -108,7 +108,7 @@ begin_early(MongoScanState *state)
 	PG_CATCH();
 	{
 		state->started = false;
-		state->overtaken = OVERTAKEN;
+		state->overtaken = MONGO_OVERTAKEN;
 		if (waits)
 			state->portal->status = PORTAL_READY;
 		PG_RE_THROW();
@@ -155,16 +155,16 @@ before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryCon
 	/* the query has all its rows */
 	if (estate->es_finished)
 		return;
-	if (!state->started && state->overtaken == NOT_OVERTAKEN && state->plan->needs_no_row &&
+	if (!state->started && state->overtaken == MONGO_NOT_OVERTAKEN && state->plan->needs_no_row &&
 		!awaits_value((Node *) ((ForeignScan *) state->node->ss.ps.plan)->fdw_exprs, estate))
 		begin_early(state);
 	if (statement == estate->es_query_cxt || written->collection == NULL ||
-		state->overtaken == OVERTAKEN)
+		state->overtaken == MONGO_OVERTAKEN)
 		return;
 	if (names_written(state, written))
-		state->overtaken = OVERTAKEN;
+		state->overtaken = MONGO_OVERTAKEN;
 	else if (!state->reads_collections)
-		state->overtaken = MAYBE_OVERTAKEN;
+		state->overtaken = MONGO_MAYBE_OVERTAKEN;
 }
 
 /* Tells whether the scan may be begun when another one is, and binding it raises no error. */

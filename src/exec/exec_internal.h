@@ -182,9 +182,9 @@ typedef struct MongoScanRun
 /* Whether a write that a scan may see has been sent, so that it is too late to begin it. */
 typedef enum MongoOvertaken
 {
-	NOT_OVERTAKEN,
-	MAYBE_OVERTAKEN,			/* if one of its tables is that of a view */
-	OVERTAKEN
+	MONGO_NOT_OVERTAKEN,
+	MONGO_MAYBE_OVERTAKEN,		/* if one of its tables is that of a view */
+	MONGO_OVERTAKEN
 } MongoOvertaken;
 
 /* fdw_state of the ForeignScanState. */

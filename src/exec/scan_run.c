@@ -318,15 +318,15 @@ check_overtaken(MongoScanState *state)
 {
 	ListCell   *cell;
 
-	if (state->overtaken == MAYBE_OVERTAKEN)
+	if (state->overtaken == MONGO_MAYBE_OVERTAKEN)
 	{
 		state->reads_collections = true;
 		foreach(cell, state->relids)
 			state->reads_collections &= mongo_names_collection(state->user, lfirst_oid(cell));
 		if (state->reads_collections)
-			state->overtaken = NOT_OVERTAKEN;
+			state->overtaken = MONGO_NOT_OVERTAKEN;
 	}
-	if (state->overtaken != NOT_OVERTAKEN)
+	if (state->overtaken != MONGO_NOT_OVERTAKEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot scan foreign table \"%s\" without later writes",
