@@ -153,7 +153,7 @@ mongo_run_reset(MongoScanRun *run)
 
 /* Returns a cursor on a command, in the run's context, and with the commands that follow it. */
 static MongoCursor *
-open_run_cursor(ForeignScanState *node, const bson_t *command, List *others)
+cursor_on_command(ForeignScanState *node, const bson_t *command, List *others)
 {
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
@@ -197,7 +197,7 @@ send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, con
 		mongo_cursor_ask_now(first = run->cursor);
 	foreach(cell, others)
 	{
-		MongoCursor *cursor = open_run_cursor(node, lfirst(cell), NIL);
+		MongoCursor *cursor = cursor_on_command(node, lfirst(cell), NIL);
 
 		mongo_cursor_send_behind(cursor, first);
 		run->ahead = lappend(run->ahead, cursor);
@@ -206,14 +206,14 @@ send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, con
 
 /* Opens a cursor on the run's command. */
 static void
-open_scan_cursor(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
+open_run_command(ForeignScanState *node, MongoScanState *state, MongoCursor *first)
 {
 	bool		sends_all = state->plan->sends_all && state->run.number == 0 &&
 		!node->ss.ps.async_capable && mongo_session_for_read(state->user) == NULL &&
 		!mongo_reads_at_time(NULL);
 	List	   *others = mongo_bind_other_commands(node);
 
-	state->run.cursor = open_run_cursor(node, state->run.command, sends_all ? NIL : others);
+	state->run.cursor = cursor_on_command(node, state->run.command, sends_all ? NIL : others);
 	if (sends_all)
 		send_together(node, &state->run, first, others);
 }
@@ -349,7 +349,7 @@ mongo_run_open(ForeignScanState *node, MongoCursor *first)
 	MemoryContext old_context = MemoryContextSwitchTo(state->run.context);
 
 	check_overtaken(state);
-	open_scan_cursor(node, state, first);
+	open_run_command(node, state, first);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -376,7 +376,7 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 	state->run.number++;
 	old_context = MemoryContextSwitchTo(state->run.context);
 	if (mongo_bind_next_command(node) != MONGO_MATCH_NONE)
-		open_scan_cursor(node, state, NULL);
+		open_run_command(node, state, NULL);
 	MemoryContextSwitchTo(old_context);
 	return state->run.cursor != NULL;
 }
