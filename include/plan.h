@@ -32,7 +32,7 @@ extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
-/* src/plan/second_plan.c */
+/* src/plan/second_plan.c; no callback, but src/exec uses it, too */
 extern bool mongo_has_exec_param(Node *node, void *context);
 
 /* src/plan/paths.c */
