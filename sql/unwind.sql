@@ -93,6 +93,17 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT l.n, b.customer FROM basket_lines l LEFT JOI
 SELECT l._id, l.n, b.customer FROM basket_lines l LEFT JOIN baskets b ON b._id = l._id AND b.customer = 'c1' WHERE l.price = 13 ORDER BY 1, 2;
 RESET cpu_tuple_cost;
 RESET cpu_operator_cost;
+-- one find has both; what is tested after unwinding alone is tested here
+EXPLAIN (VERBOSE, COSTS OFF) SELECT l.n, b.tags FROM basket_lines l JOIN baskets b USING (_id) WHERE l.price = 13 AND b.customer <> 'c2' AND l.n < b._id;
+SELECT b._id, l.n, b.tags FROM basket_lines l JOIN baskets b USING (_id) WHERE l.price = 13 AND b.customer <> 'c2' AND l.n < b._id ORDER BY 1, 2;
+SELECT b._id, l.n, b.tags FROM oracle l JOIN baskets b USING (_id) WHERE l.price = 13 AND b.customer <> 'c2' AND l.n < b._id ORDER BY 1, 2;
+PREPARE of_customer (text, int[]) AS SELECT l._id, l.n FROM basket_lines l JOIN baskets b USING (_id) WHERE b.customer = $1 AND b._id = ANY ($2) AND l.price > 10;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE of_customer ('c1', '{1,5,9,13,17}');
+EXECUTE of_customer ('c1', '{1,5,9,13,17}');
+EXECUTE of_customer ('c1', '{}');
+EXECUTE of_customer (NULL, NULL);
+RESET plan_cache_mode;
 -- two documents with the same _id as text
 CREATE FOREIGN TABLE twins (_id text, n int) SERVER unwinding OPTIONS (database 'mongo_fdw_regress', collection 'written_twins', estimated_rows '100000');
 CREATE FOREIGN TABLE twin_lines (_id text, line int OPTIONS (path 'lines')) SERVER unwinding

@@ -130,10 +130,15 @@ mongo_count_command(const MongoRelation *relation, const MongoPipeline *pipeline
 						  reads_naturally(relation, pipeline));
 }
 
-/* Returns {find: collection, ...}, for a table whose rows are documents. */
-static Const *
-find_command(const MongoRelation *relation, const MongoTranslation *translation,
-			 List *conditions, const bson_t *projection, const bson_t *sort, bool natural)
+/*
+ * mongo_find_command
+ *		Returns {find: collection, ...}, for a scan that reads documents.
+ *
+ * 'conditions' are filters (bson_t *), 'sort' may be NULL, and 'natural' adds a hint.
+ */
+Const *
+mongo_find_command(const MongoRelation *relation, const MongoTranslation *translation,
+				   List *conditions, const bson_t *projection, const bson_t *sort, bool natural)
 {
 	bson_t	   *command = mongo_bson_create();
 	bson_t	   *filter = mongo_bson_create();
@@ -144,9 +149,9 @@ find_command(const MongoRelation *relation, const MongoTranslation *translation,
 		mongo_append(command, "filter", mongo_document(filter));
 	if (!bson_empty(projection))
 		mongo_append(command, "projection", mongo_document(projection));
-	if (!bson_empty(sort))
+	if (sort != NULL)
 		mongo_append(command, "sort", mongo_document(sort));
-	return finish_command(command, relation, translation, !bson_empty(sort), true, natural);
+	return finish_command(command, relation, translation, sort != NULL, true, natural);
 }
 
 /*
@@ -209,7 +214,8 @@ mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 		commands = lappend(commands, mongo_is_pipeline_table(relation->options) && !clauses->unwinds ?
 						   pipeline_table_command(relation, translation, clauses, condition, projection,
 												  sort) :
-						   find_command(relation, translation, conditions, projection, sort, natural));
+						   mongo_find_command(relation, translation, conditions, projection,
+											  bson_empty(sort) ? NULL : sort, natural));
 	}
 	return commands;
 }

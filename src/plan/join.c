@@ -492,8 +492,9 @@ create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	relation->remote_rows = joinrel->rows;
 	relation->examined_rows = joinrel->rows;
 	relation->join = join;
-	relation->unwinds = false;
-	relation->unwound_rows = 0;
+	relation->unwinds = join->columns->prefix == NULL && outer->join == NULL && outer->unwinds &&
+		!outer->has_barrier && outer->score == NULL;
+	relation->unwound_rows = relation->unwinds ? joinrel->rows : 0;
 	return relation;
 }
 

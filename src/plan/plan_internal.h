@@ -86,7 +86,9 @@ typedef struct MongoRelation
 	bool		unbound;		/* they leave a parameter without a value */
 	bool		reads_ordinality;	/* the query may read numbers of elements */
 	bool		unwinds;		/* a scan in no order, without LIMIT, finds
-								 * documents and unwinds them itself */
+								 * documents and unwinds them itself; of a
+								 * join: so does its scan, which needs no
+								 * other documents */
 	double		array_length;	/* rows that unwinding makes of a document */
 	double		element_bytes;	/* of a document, for each of them */
 	double		unwound_rows;	/* before conditions on elements */
@@ -534,6 +536,9 @@ extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
 extern Const *mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline);
 extern Const *mongo_count_command(const MongoRelation *relation, const MongoPipeline *pipeline);
+extern Const *mongo_find_command(const MongoRelation *relation, const MongoTranslation *translation,
+								 List *conditions, const bson_t *projection, const bson_t *sort,
+								 bool natural);
 extern List *mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 								 const MongoScanClauses *clauses, const bson_t *projection,
 								 List *pathkeys, bool natural);

@@ -23,6 +23,7 @@
 #include "access/table.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
@@ -381,6 +382,16 @@ enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relatio
 	return (int) root->limit_tuples;
 }
 
+/* Has the scan unwind the table's arrays. */
+static void
+describe_unwinding(const MongoRelation *relation, MongoScanPlan *plan)
+{
+	plan->unwind = relation->options->unwind;
+	plan->ordinality = relation->reads_ordinality ? relation->options->ordinality : NULL;
+	plan->unwind_empty = relation->options->unwind_empty;
+	plan->no_array = mongo_no_array(relation);
+}
+
 static List *
 hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 {
@@ -453,12 +464,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
 	plan->is_pipeline = mongo_is_pipeline_table(relation->options) && !unwinds;
 	if (unwinds)
-	{
-		plan->unwind = relation->options->unwind;
-		plan->ordinality = relation->reads_ordinality ? relation->options->ordinality : NULL;
-		plan->unwind_empty = relation->options->unwind_empty;
-		plan->no_array = mongo_no_array(relation);
-	}
+		describe_unwinding(relation, plan);
 	plan->hiding = clauses.hiding;
 	plan->hiding_columns = hiding_columns(baserel, &clauses);
 	scan->scan.plan.qual = clauses.local;
@@ -644,6 +650,96 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 	*translation = pipeline.translation;
 }
 
+/* Returns "key IS NOT NULL" of the join's outer key. */
+static Expr *
+key_is_there(const MongoJoin *join)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	foreach_node(Var, var, pull_var_clause((Node *) join->key.rinfo->clause, 0))
+	{
+		if (var->varno == (int) join->outer->relid)
+			test->arg = (Expr *) var;
+	}
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+/* Returns these RestrictInfos in the order in which PostgreSQL would test them in a scan. */
+static List *
+cheapest_first(PlannerInfo *root, const List *rinfos)
+{
+	List	   *result = NIL;
+	QualCost	cost;
+	QualCost	other;
+
+	foreach_node(RestrictInfo, rinfo, rinfos)
+	{
+		int			position = list_length(result);
+
+		cost_qual_eval_node(&cost, (Node *) rinfo, root);
+		for (; position > 0; position--)
+		{
+			cost_qual_eval_node(&other, list_nth(result, position - 1), root);
+			if (other.per_tuple <= cost.per_tuple)
+				break;
+		}
+		result = list_insert_nth(result, position, rinfo);
+	}
+	return result;
+}
+
+/*
+ * Fills in the plan and the node of a join of array elements with their own documents, which one
+ * find returns.  PostgreSQL tests what can be tested after unwinding alone.
+ */
+static void
+plan_unwound_join(PlannerInfo *root, const RelOptInfo *joinrel, MongoScanPlan *plan,
+				  MongoTranslation *translation, ForeignScan *scan)
+{
+	const MongoRelation *relation = joinrel->fdw_private;
+	const MongoJoin *join = relation->join;
+	const MongoRelation *outer = join->outer->fdw_private;
+	bson_t	   *projection = mongo_bson_create();
+	List	   *conditions;
+	List	   *documents = NIL;
+	List	   *expressions;
+	MongoScanClauses clauses;
+	MongoScanClauses parents;
+	ListCell   *cell;
+
+	*translation = mongo_translation_of(outer);
+	mongo_classify_clauses(translation, join->outer,
+						   cheapest_first(root, join->outer->baserestrictinfo), true, &clauses);
+	conditions = mongo_document_conditions(outer, translation, &clauses);
+	foreach(cell, list_concat_copy(join->inner->baserestrictinfo, join->clauses))
+	{
+		Expr	   *clause = lfirst_node(RestrictInfo, cell)->clause;
+
+		if (mongo_unwound_depth(outer->options, outer->columns, (Node *) clause) > 0)
+			clauses.local = lappend(clauses.local, clause);
+		else
+			documents = lappend(documents, lfirst(cell));
+	}
+	translation->columns = relation->columns;
+	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->names_match;
+	mongo_classify_clauses(translation, NULL, documents, false, &parents);
+	if (!bson_empty(parents.filter))
+		conditions = lappend(conditions, parents.filter);
+
+	scan->scan.plan.qual = list_concat(lappend(clauses.local, key_is_there(join)), parents.local);
+	scan->fdw_recheck_quals = list_concat(clauses.exact, parents.exact);
+	expressions = list_concat_copy(joinrel->reltarget->exprs, scan->scan.plan.qual);
+	scan->fdw_scan_tlist = scan_vars(unconstify(RelOptInfo *, joinrel), relation->columns,
+									 list_concat(expressions, scan->fdw_recheck_quals));
+	plan->columns = field_columns(relation->columns, scan->fdw_scan_tlist);
+	mongo_append_paths(projection, unwound_paths(outer->options, paths_wanted(plan->columns)));
+	plan->commands = list_make1(mongo_find_command(relation, translation, conditions, projection,
+												   NULL, false));
+	describe_unwinding(outer, plan);
+}
+
 /* Adds LIMIT or OFFSET to fdw_exprs; returns its number there, or -1. */
 static int
 add_limit_or_offset(ForeignScan *scan, Node *expression)
@@ -703,6 +799,8 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	init_scan_plan(&plan, root, input->fdw_private);
 	if (IS_SIMPLE_REL(foreignrel))
 		plan_table(root, foreignrel, best_path, &details, scan_clauses, &plan, &translation, scan);
+	else if (upper == NULL && ((MongoRelation *) input->fdw_private)->unwinds)
+		plan_unwound_join(root, foreignrel, &plan, &translation, scan);
 	else
 		/* by now a join's target may be the query's own, with expressions */
 		plan_pipeline(root, input, upper, upper == NULL ? foreignrel->reltarget->exprs : tlist,

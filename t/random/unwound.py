@@ -186,6 +186,8 @@ def random_query(rng, table, has):
             rng.choice(["customer", "lines", "tags", "numbers", "box", "*"]), source, of_t(condition)),
         "SELECT d.customer, count(*), count(t.%s) FROM %s JOIN {parent}.docs d ON d._id = t._id AND d.customer %s 'c2' WHERE %s GROUP BY 1" % (
             column, source, rng.choice(["=", "<>", "<"]), of_t(condition)),
+        "SELECT t.%s, d._id, d.customer FROM %s JOIN {parent}.docs d ON d._id = t._id AND (d._id > t.n OR d.customer = 'c1') WHERE %s" % (
+            column, source, of_t(condition)),
         "SELECT v.x, t.* FROM (VALUES (1), (2), (NULL)) v (x) LEFT JOIN %s ON t.%s = v.x AND %s" % (
             source, "product" if "product" in has else "n", condition),
         "SELECT * FROM %s WHERE _id IN (SELECT _id FROM {schema}.tags WHERE name = 'a') AND %s" % (source, condition),
@@ -217,6 +219,9 @@ class Unwound(BothServers):
             CREATE FOREIGN TABLE remote.docs (_id int, customer text, lines jsonb, tags jsonb, numbers jsonb, box jsonb)
                 SERVER unwound OPTIONS (database '%s');
             CREATE TABLE docs AS TABLE remote.docs""" % (host, port, self.options.type_mismatch, self.database))
+        # then _id is known to be unique, and one find has the rows of a table and of its elements
+        if rng.random() < 0.7:
+            self.execute("ANALYZE remote.docs")
         self.execute(SETUP)
         for name, unwind, columns, rows in TABLES:
             empty = rng.random() < 0.4
