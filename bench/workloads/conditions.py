@@ -29,7 +29,7 @@ def within(form, list_of):
     return lambda parts: form % list_of(parts)
 
 
-numbers, keys = joined(", ", str), joined(",", lambda number: f"k{number}")
+numbers, keys = joined(", ", str), joined(", ", lambda number: f"'k{number}'")
 CONDITIONS = {
     "numeric IN": within("n IN (%s)", numbers),
     "numeric NOT IN": within("n NOT IN (%s)", numbers),
@@ -39,16 +39,33 @@ CONDITIONS = {
     "LIKE, with OR": joined(" OR ", lambda number: f"s LIKE '%{number}_'"),
     "greatest": within("greatest(%s) = 50", joined(", ", lambda number: f"i + {number}")),
     "CASE WHEN i IN": within("CASE WHEN i IN (%s) THEN i > 5 ELSE i < 5 END", numbers),
-    "jsonb ?|": within("j ?| '{%s}'", keys),
+    "jsonb ?|": within("j ?| ARRAY[%s]", keys),
 }
 
 
-def seconds(lab, query, table="conditions", pushdown="on"):
-    """How long a query takes, and its rows' number, which is the same however it is planned."""
+def planned(lab, query, pushdown):
+    """The rows of a query with this setting of mongo_fdw.enable_pushdown."""
     lab.sql(f"SET mongo_fdw.enable_pushdown = {pushdown}")
-    text = "\n".join(row[0] for row in lab.sql("EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) " + query.format(table)))
+    rows = lab.sql(query)
     lab.sql("RESET mongo_fdw.enable_pushdown")
+    return rows
+
+
+def execution(lab, query, pushdown="on"):
+    """How long a query takes."""
+    text = "\n".join(row[0] for row in planned(lab, "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) " + query, pushdown))
     return {"ms": float(re.search(r"Execution Time: ([\d.]+) ms", text).group(1))}
+
+
+def compare(lab, condition, parts, query, **others):
+    """One line of the table; 'others' are queries of the same rows."""
+    lab.say(f" {condition}, {parts} parts")
+    assert sorted(planned(lab, query, "on"), key=str) == sorted(planned(lab, query, "off"), key=str), query
+    results = lab.alternate(
+        planned=lambda: execution(lab, query), off=lambda: execution(lab, query, "off"),
+        **{name: lambda other=other: execution(lab, other) for name, other in others.items()})
+    return {"condition": condition, "parts": parts,
+            **{f"{name} ms": median(rounds, "ms") for name, rounds in results.items()}}
 
 
 def run(lab):
@@ -58,23 +75,19 @@ def run(lab):
         lab.sql(f"CREATE FOREIGN TABLE {name} (_id int, i int, n numeric, s text, x int, filler text, j jsonb) SERVER bench "
                 f"OPTIONS (database 'bench', collection 'conditions'{options})")
         lab.sql(f"ANALYZE {name}")
-    lab.sql("SET max_parallel_workers_per_gather = 0")
-    table = []
-    for name, condition in CONDITIONS.items():
-        for parts in PARTS:
-            query = "SELECT count(*) FROM {} WHERE " + condition(parts)
-            lab.say(f" {name}, {parts} parts")
-            results = lab.alternate(planned=lambda: seconds(lab, query),
-                                    off=lambda: seconds(lab, query, pushdown="off"))
-            table.append({"condition": name, "parts": parts,
-                          **{f"{plan}, ms": median(rounds, "ms") for plan, rounds in results.items()}})
+    lab.sql("SET jit = off")  # which compiles 1,000 conditions for seconds
+    table = [compare(lab, name, parts, f"SELECT count(*) FROM conditions WHERE {condition(parts)}")
+             for name, condition in CONDITIONS.items() for parts in PARTS]
     for share in SHARES:
-        query = f"SELECT * FROM {{}} WHERE x < {count * share // 100}"
-        lab.say(f" an indexed range of {share} %")
-        results = lab.alternate(planned=lambda: seconds(lab, query),
-                                index=lambda: seconds(lab, query, table="conditions_indexed"),
-                                off=lambda: seconds(lab, query, pushdown="off"))
-        table.append({"condition": f"x < c, {share} %", "parts": 1,
-                      **{f"{plan}, ms": median(rounds, "ms") for plan, rounds in results.items()}})
-    lab.sql("RESET max_parallel_workers_per_gather")
+        condition = f"WHERE x < {count * share // 100}"
+        table.append(compare(lab, f"indexed range of {share} %", 1, f"SELECT * FROM conditions {condition}",
+                             index=f"SELECT * FROM conditions_indexed {condition}"))
+    lab.sql("RESET jit")
     return table
+
+
+def show(title, table):
+    print(f"\n{title}\n")
+    for row in table:
+        print(f"| {row['condition']} | {row['parts']} | " + " | ".join(
+            f"{value:.0f}" for name, value in row.items() if name.endswith(" ms")) + " |")
