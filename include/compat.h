@@ -216,7 +216,7 @@ typedef struct MongoMembers
 	 (!bms_is_subset((root)->all_baserels, (joinrel)->relids) && \
 	  GetPlannerGlobalExtensionState((root)->glob, GetPlannerExtensionId("pg_plan_advice")) != NULL))
 #else
-#define mongo_join_is_advised_against(root, joinrel, extra) 0
+#define mongo_join_is_advised_against(root, joinrel, extra) ((void) (extra), 0)
 #endif
 #if PG_VERSION_NUM >= 180000
 #define mongo_join_disabled(path, root, outer, extra) \

@@ -71,18 +71,16 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 {
 	Datum		names[MONGO_TYPE_COUNT];
 	int			count = 0;
-	NameData	name;
 	bool		isnull[] = {false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
 	Datum		values[] = {
 		CStringGetTextDatum(finding),
 		field == NULL ? (Datum) 0 : CStringGetTextDatum(mongo_printable(field)),
-		NameGetDatum(&name),
+		column == NULL ? (Datum) 0 : DirectFunctionCall1(namein, CStringGetDatum(column)),
 		Int64GetDatum((int64) documents),
 		(Datum) 0,
 		detail == NULL ? (Datum) 0 : CStringGetTextDatum(detail)
 	};
 
-	namestrcpy(&name, column != NULL ? column : "");
 	for (int i = 0; i < MONGO_TYPE_COUNT; i++)
 	{
 		if ((types & ((uint32) 1 << i)) != 0)
