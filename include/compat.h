@@ -90,7 +90,6 @@
 #define foreach_ptr(type, variable, list) mongo_foreach(type *, variable, list, lfirst)
 #define foreach_node(type, variable, list) mongo_foreach(type *, variable, list, (type *) lfirst)
 #define foreach_oid(variable, list) mongo_foreach(Oid, variable, list, lfirst_oid)
-#define foreach_int(variable, list) mongo_foreach(int, variable, list, lfirst_int)
 #endif
 
 /* PostgreSQL 18 has generated columns that are not stored. */

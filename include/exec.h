@@ -25,6 +25,8 @@ extern void mongo_end_foreign_scan(ForeignScanState *node);
 
 /* src/exec/explain.c */
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
+extern void mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+										 List *fdw_private, int subplan_index, ExplainState *es);
 
 /* src/exec/async.c */
 extern void mongo_foreign_async_request(AsyncRequest *request);
@@ -46,8 +48,6 @@ extern TupleTableSlot *mongo_exec_foreign_update(EState *estate, ResultRelInfo *
 extern TupleTableSlot *mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 												 TupleTableSlot *slot, TupleTableSlot *planSlot);
 extern void mongo_end_foreign_modify(EState *estate, ResultRelInfo *rinfo);
-extern void mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-										 List *fdw_private, int subplan_index, ExplainState *es);
 
 /* src/exec/direct_modify.c */
 extern void mongo_begin_direct_modify(ForeignScanState *node, int eflags);

@@ -154,6 +154,9 @@ extern const uint8_t *mongo_unwinder_next(MongoUnwinder *unwinder, uint32 *lengt
 
 /* --------------------------------- modify.c --------------------------------- */
 
+extern MongoUpsertLayout *mongo_begin_upsert(EState *estate, const ModifyTable *plan,
+											 ResultRelInfo *rinfo);
+extern bool mongo_is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo);
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
 												   const List *attributes);
 

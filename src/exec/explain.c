@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * explain.c
- *		Shows foreign scans in EXPLAIN, with MongoDB's own plan.
+ *		Shows foreign scans in EXPLAIN, with MongoDB's own plan, and writes that go row by row.
  *
  * Commands are shown as they were sent, or with the text of expressions if a value is unknown or
  * must not be shown.  MongoDB's plan comes from its command explain, whose reply is read as text:
  * it is not trusted to have a known form or size.
  *
- * First come the plan's commands, then reading the reply, then showing it.
+ * First come the plan's commands, then reading the reply, then showing it, and at the end writes.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
@@ -538,4 +539,85 @@ mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *datab
 	if (es->timing)
 		ExplainPropertyInteger(numbered("Remote Time", number), "ms",
 							   examined.milliseconds, es);
+}
+
+/* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
+
+/* Returns {path: "<column>", ...}. */
+static bson_t *
+describe_assignments(Oid relid, const List *attributes)
+{
+	bson_t	   *set = mongo_bson_create();
+	ListCell   *cell;
+
+	foreach(cell, attributes)
+		mongo_append(set, mongo_column_options(relid, lfirst_int(cell))->path, mongo_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false)))));
+	return set;
+}
+
+/* Returns the command for one row. */
+static bson_t *
+describe_row_command(Oid relid, const char *collection, CmdType operation, const List *attributes)
+{
+	bson_value_t name = mongo_utf8(mongo_to_utf8(collection));
+
+	switch (operation)
+	{
+		case CMD_INSERT:
+			return mongo_from_template("{insert: @1}", name);
+		case CMD_UPDATE:
+			return mongo_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
+									   name, mongo_document(describe_assignments(relid, attributes)));
+		default:
+			return mongo_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
+									   name);
+	}
+}
+
+/* Returns the command for one row under the option insert_mode. */
+static bson_t *
+describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *options, bool returns)
+{
+	bson_t	   *filter = mongo_bson_create();
+	bson_t	   *update = mongo_bson_create();
+
+	mongo_describe_upsert(layout, filter, update);
+	return mongo_from_template(returns ?
+							   "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
+							   "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
+							   mongo_utf8(mongo_to_utf8(options->collection)),
+							   mongo_document(filter), mongo_document(update));
+}
+
+/*
+ * mongo_explain_foreign_modify
+ *		Shows the command for one row, and the size of batches; a callback of PostgreSQL.
+ */
+void
+mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
+							 int subplan_index pg_attribute_unused(), ExplainState *es)
+{
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);
+	const MongoTableOptions *options = mongo_table_options(relid);
+	MongoUpsertLayout *upsert = NULL;
+	bool		returns;
+
+	ExplainPropertyText("Foreign Namespace",
+						psprintf("%s.%s", options->database, options->collection),
+						es);
+	if (!es->verbose)
+		return;
+	if (mtstate->operation == CMD_INSERT)
+		upsert = mongo_begin_upsert(mtstate->ps.state, plan, rinfo);
+	returns = upsert != NULL && options->insert_mode != MONGO_INSERT_MODE_IGNORE &&
+		mongo_is_row_seen(plan, rinfo);
+	ExplainPropertyText("Remote Command",
+						mongo_json_show_document(upsert != NULL ?
+												 describe_upsert(upsert, options, returns) :
+												 describe_row_command(relid, options->collection,
+																	  mtstate->operation,
+																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
+						es);
+	ExplainPropertyInteger("Batch Size", NULL, returns ? 1 : options->batch_size, es);
 }

@@ -8,7 +8,7 @@
  * adds it to a writer, which sends rows in batches (write_queue.c).
  *
  * What INSERT with insert_mode must check comes first, then how a statement begins, and what it
- * does for each row.  EXPLAIN is at the end.
+ * does for each row.
  *
  *-------------------------------------------------------------------------
  */
@@ -141,14 +141,15 @@ check_privileges(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
 }
 
 /*
- * Returns how insert_mode writes rows; NULL for plain inserts: without the option, under ON
- * CONFLICT, and for rows that an UPDATE moves to a partition.
+ * mongo_begin_upsert
+ *		Returns how insert_mode writes rows; NULL for plain inserts: without the option, under ON
+ *		CONFLICT, and for rows that an UPDATE moves to a partition.
  *
  * 'plan' is NULL for COPY.  Raises what mongo_upsert_layout_create() raises, 42501 if the user may
  * not update the columns, and 0A000 under row-level security and for views with a CHECK OPTION.
  */
-static MongoUpsertLayout *
-begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
+MongoUpsertLayout *
+mongo_begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 {
 	Relation	relation = rinfo->ri_RelationDesc;
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
@@ -168,9 +169,12 @@ begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 	return layout;
 }
 
-/* Tells whether RETURNING, which rinfo may lack still, or an AFTER ROW trigger uses the row. */
-static bool
-is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
+/*
+ * mongo_is_row_seen
+ *		Tells whether RETURNING, which rinfo may lack still, or an AFTER ROW trigger uses the row.
+ */
+bool
+mongo_is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
 {
 	return (plan != NULL && plan->returningLists != NIL) ||
 		(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row);
@@ -361,7 +365,7 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	bool		moves = plan != NULL && plan->operation == CMD_UPDATE;
 	bool		skips_duplicates = plan != NULL && plan->onConflictAction == ONCONFLICT_NOTHING;
 	bool		ignores = writer->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
-	bool		is_seen = is_row_seen(plan, rinfo) ||
+	bool		is_seen = mongo_is_row_seen(plan, rinfo) ||
 		(plan != NULL && plan->withCheckOptionLists != NIL);
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 	bool		overlaps = mongo_row_layout_overlaps(state->layout);
@@ -371,7 +375,7 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	ListCell   *cell;
 
 	state->policy_check = moves ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
-	state->upsert = begin_upsert(estate, plan, rinfo);
+	state->upsert = mongo_begin_upsert(estate, plan, rinfo);
 	state->returns = state->upsert != NULL && !ignores && is_seen;
 	if (state->upsert != NULL)
 		writer->form.kind = ignores ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
@@ -505,7 +509,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *at
  *		Begins writes to a target; a callback of PostgreSQL.
  *
  * Under EXPLAIN without ANALYZE it does nothing.  UPDATE and DELETE begin MongoDB's transaction
- * here, so that rows cannot change after the scan.  Raises what begin_upsert() raises.
+ * here, so that rows cannot change after the scan.  Raises what mongo_begin_upsert() raises.
  */
 void
 mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
@@ -525,7 +529,7 @@ mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List
  *		PostgreSQL.
  *
  * Raises 0A000 for ON CONFLICT DO UPDATE and for MERGE with UPDATE, whose inserted rows cannot be
- * distinguished from moved ones, and what begin_upsert() raises.
+ * distinguished from moved ones, and what mongo_begin_upsert() raises.
  */
 void
 mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
@@ -974,85 +978,4 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 	mongo_writer_finish(state->writer);
 	if (state->routed != NULL)
 		mongo_writer_finish(state->routed->writer);
-}
-
-/* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
-
-/* Returns {path: "<column>", ...}. */
-static bson_t *
-describe_assignments(Oid relid, const List *attributes)
-{
-	bson_t	   *set = mongo_bson_create();
-	ListCell   *cell;
-
-	foreach(cell, attributes)
-		mongo_append(set, mongo_column_options(relid, lfirst_int(cell))->path, mongo_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false)))));
-	return set;
-}
-
-/* Returns the command for one row. */
-static bson_t *
-describe_row_command(Oid relid, const char *collection, CmdType operation, const List *attributes)
-{
-	bson_value_t name = mongo_utf8(mongo_to_utf8(collection));
-
-	switch (operation)
-	{
-		case CMD_INSERT:
-			return mongo_from_template("{insert: @1}", name);
-		case CMD_UPDATE:
-			return mongo_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
-									   name, mongo_document(describe_assignments(relid, attributes)));
-		default:
-			return mongo_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
-									   name);
-	}
-}
-
-/* Returns the command for one row under the option insert_mode. */
-static bson_t *
-describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *options, bool returns)
-{
-	bson_t	   *filter = mongo_bson_create();
-	bson_t	   *update = mongo_bson_create();
-
-	mongo_describe_upsert(layout, filter, update);
-	return mongo_from_template(returns ?
-							   "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
-							   "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
-							   mongo_utf8(mongo_to_utf8(options->collection)),
-							   mongo_document(filter), mongo_document(update));
-}
-
-/*
- * mongo_explain_foreign_modify
- *		Shows the command for one row, and the size of batches; a callback of PostgreSQL.
- */
-void
-mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *fdw_private,
-							 int subplan_index pg_attribute_unused(), ExplainState *es)
-{
-	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
-	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);
-	const MongoTableOptions *options = mongo_table_options(relid);
-	MongoUpsertLayout *upsert = NULL;
-	bool		returns;
-
-	ExplainPropertyText("Foreign Namespace",
-						psprintf("%s.%s", options->database, options->collection),
-						es);
-	if (!es->verbose)
-		return;
-	if (mtstate->operation == CMD_INSERT)
-		upsert = begin_upsert(mtstate->ps.state, plan, rinfo);
-	returns = upsert != NULL && options->insert_mode != MONGO_INSERT_MODE_IGNORE &&
-		is_row_seen(plan, rinfo);
-	ExplainPropertyText("Remote Command",
-						mongo_json_show_document(upsert != NULL ?
-												 describe_upsert(upsert, options, returns) :
-												 describe_row_command(relid, options->collection,
-																	  mtstate->operation,
-																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
-						es);
-	ExplainPropertyInteger("Batch Size", NULL, returns ? 1 : options->batch_size, es);
 }
