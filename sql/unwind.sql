@@ -164,6 +164,12 @@ SELECT _id, n, line FROM outer_lines WHERE _id > 100 ORDER BY 1, 2;
 SELECT _id, n, tag FROM basket_tags WHERE _id > 100 ORDER BY 1, 2;
 SELECT _id, n, tag FROM basket_tags WHERE tag = 't4' ORDER BY 1, 2;
 
+-- __mismatch, and keys of json that cannot be named, beside fields of the document
+ALTER FOREIGN TABLE basket_lines ADD __mismatch jsonb, ADD tags jsonb;
+SELECT _id, customer, n, product, __mismatch FROM basket_lines WHERE _id IN (3, 203) ORDER BY 1, 3;
+SELECT _id, n FROM basket_lines WHERE _id IN (3, 203) AND __mismatch IS NULL ORDER BY 1, 2;
+SELECT _id, n, tags -> '$a' AS a, tags -> 0 AS tag FROM basket_lines WHERE _id = 3 ORDER BY 1, 2;
+ALTER FOREIGN TABLE basket_lines DROP __mismatch, DROP tags;
 -- after stages of one's own; an array within a document
 CREATE FOREIGN TABLE latest (customer text OPTIONS (path '_id'), product int OPTIONS (path 'last.lines.product'), n int)
 	SERVER unwinding OPTIONS (database 'mongo_fdw_regress', collection 'written_baskets', pipeline

@@ -121,8 +121,7 @@ set_unwinding(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 		ListCell   *cell;
 
 		if ((!uses_all && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) ||
-			!OidIsValid(get_atttype(relation->relid, attnum)) ||
-			attnum == relation->columns->mismatch_column)
+			!OidIsValid(get_atttype(relation->relid, attnum)))
 			continue;
 		path = mongo_column_path(relation->columns, attnum);
 		relation->unwinds &= path != NULL && mongo_path_is_addressable(path);

@@ -352,7 +352,15 @@ projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns, bool unwind
 	List	   *paths = read_paths(root, baserel, columns, &narrowed);
 
 	if (unwinds)
+	{
+		/* some keys of a json column cannot be named, but all columns can */
+		if (paths == NIL)
+		{
+			foreach_ptr(const MongoColumn, column, columns)
+				paths = lappend(paths, unconstify(char *, column->path));
+		}
 		paths = unwound_paths(relation->options, paths);
+	}
 	if ((paths != NIL || columns == NIL) && projection_pays(baserel, columns, narrowed))
 		mongo_append_paths(projection, paths);
 	/* in a find, it comes with whole documents too */
