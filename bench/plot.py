@@ -6,8 +6,9 @@ plot.py --workloads		prints the names of the workloads that it shows
 
 results.svg: two columns of bars on logarithmic axes, beside pipelines written by hand, and
 beside a C program that uses libmongoc.  network.svg, if that has been measured: reports
-over networks, a column for each.  A bar begins at 1 and goes to the right where SQL is
-faster.  results_dark.svg and network_dark.svg are the same for a dark background.
+over networks, a column for each.  peers.svg, likewise: other ways to query MongoDB in SQL.
+A bar begins at 1 and goes to the right where SQL through this extension is faster.
+NAME_dark.svg is the same for a dark background.
 """
 import json
 import math
@@ -66,6 +67,13 @@ def reports(setting, labelled):
                          for row in rows if row.get("setting") == setting]
 
 
+def queries(peer, money):
+    """Returns bars of TPC-H in one peer; a result that is not PostgreSQL's is noted."""
+    notes = {"equal": "", "rounded": ", rounded", "DIFFERENT": ", wrong"}
+    return lambda rows: [(row["query"] + notes[row[f"{peer} answer"]], row[f"{peer} s"] / row["mongo_fdw s"])
+                         for row in rows if row["money"] == money and f"{peer} s" in row]
+
+
 # Columns: width and that of labels, title, ends of the axis, marks on it, and sections:
 # heading, (workload, bars) ...
 COLUMNS = (
@@ -86,15 +94,22 @@ NETWORKS = tuple(
     for setting, label_width, labelled in (
         ("same machine", 220, True), ("1 ms, 1 Gbit/s", 20, False), ("20 ms, 100 Mbit/s", 20, False)))
 
+PEERS = tuple(
+    (400, 110, title, (0.3, 300), (1, 10, 100), tuple(
+        (f"Money as {name}", ("peers", queries(peer, money))) for money, name in (("decimal", "Decimal128"), ("double", "Double"))))
+    for peer, title in (("Trino", "Beside Trino"), ("DuckDB", "Beside DuckDB with PyMongoArrow")))
+
 # Pictures: name, title, columns.
 PICTURES = (
     ("results", "How fast SQL through mongo_fdw is; 1 is as fast, to the right is faster", COLUMNS),
-    ("network", "How fast reports in SQL are beside pipelines written by hand; 1 is as fast, to the right is faster", NETWORKS))
+    ("network", "How fast reports in SQL are beside pipelines written by hand; 1 is as fast, to the right is faster", NETWORKS),
+    ("peers", "How fast TPC-H through mongo_fdw is; 1 is as fast, to the right is faster", PEERS))
+ON_DEMAND = "peers"		# what a full run leaves out
 
 
 def workloads():
-    """Returns the names of the workloads that the pictures are made of."""
-    return sorted({workload for _, _, columns in PICTURES for column in columns
+    """Returns the names of the workloads that the pictures are made of, except ON_DEMAND."""
+    return sorted({workload for name, _, columns in PICTURES if name != ON_DEMAND for column in columns
                    for _, *sources in column[-1] for workload, _ in sources})
 
 
@@ -189,7 +204,7 @@ def main():
     with open(source, encoding="utf-8") as file:
         report = json.load(file)
     for name, title, columns in PICTURES:
-        if name == "network" and name not in report["workloads"]:
+        if name in ("network", ON_DEMAND) and name not in report["workloads"]:
             continue
         for ending, colours in (("", LIGHT), ("_dark", DARK)):
             with open(os.path.join(folder, f"{name}{ending}.svg"), "w", encoding="utf-8") as file:

@@ -2,6 +2,11 @@
 # make bench: runs the workloads of bench/workloads/ and compares them with a
 # native program.  Results are written to bench/results/.
 . "$(dirname "$0")/common.sh"
+PEERS=
+if [[ "$*," =~ [,=]peers, ]]; then
+	PEERS=$LAB/peers
+	TEST_PACKAGES="maven /usr/bin/mvn"
+fi
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/servers.sh"
@@ -19,6 +24,10 @@ for program in "$BENCH"/native/*.c; do
 		$(pkg-config --cflags --libs "$LIBMONGOC")
 done
 
+if [ -n "$PEERS" ]; then
+	. "$ROOT/scripts/peers.sh"
+fi
+
 stop_servers_at_exit
 start_servers
 as_lab_user mkdir -p "$BENCH/results"
@@ -32,7 +41,7 @@ as_lab_user "$PYTHON" "$BENCH/plot.py" "$BENCH/results/results.json" "$BENCH/res
 
 mkdir -p "$ROOT/bench/results"
 say
-for result in results.json results.svg results_dark.svg network.svg network_dark.svg; do
+for result in results.json {results,network,peers}{,_dark}.svg; do
 	if [ -f "$BENCH/results/$result" ]; then
 		as_lab_user cat "$BENCH/results/$result" >"$ROOT/bench/results/$result"
 		say "written to bench/results/$result"
