@@ -333,13 +333,13 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 	const MongoIndex *id = mongo_id_index(statistics);
 
 	*covered = false;
-	if (id == NULL || id->clustered || relation->analyzed_rows <= 0 || relation->names_match ||
+	if (relation->examined_rows * MONGO_COST_FETCHED <
+		baserel->tuples * (MONGO_COST_FILTERED + filter_cost) ||
+		relation->examined_rows >= baserel->tuples ||
+		id == NULL || id->clustered || relation->analyzed_rows <= 0 || relation->names_match ||
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_NATURAL) ||
-		(root->tuple_fraction > 0 && !root->parse->hasAggs && root->parse->groupClause == NIL) ||
-		relation->examined_rows >= baserel->tuples ||
-		relation->examined_rows * MONGO_COST_FETCHED <
-		baserel->tuples * (MONGO_COST_FILTERED + filter_cost))
+		(root->tuple_fraction > 0 && !root->parse->hasAggs && root->parse->groupClause == NIL))
 		return false;
 	foreach_ptr(const MongoClause, clause, relation->indexable)
 	{

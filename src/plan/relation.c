@@ -350,37 +350,34 @@ compare_tested(const ListCell *left, const ListCell *right)
 	return one > other ? -1 : one < other;
 }
 
-/* Returns the clause with its costs. */
-static TestedClause *
-tested_clause(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo, double filter_cost)
+/* Sets what the clause costs PostgreSQL, and its selectivity. */
+static void
+estimate_local_test(PlannerInfo *root, RelOptInfo *baserel, TestedClause *tested)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	TestedClause *tested = palloc(sizeof(TestedClause));
-	PathTarget	columns = {.exprs = pull_var_clause((Node *) rinfo->clause, 0)};
+	Node	   *clause = (Node *) tested->rinfo;
+	PathTarget	columns = {.exprs = pull_var_clause((Node *) tested->rinfo->clause, PVC_RECURSE_PLACEHOLDERS)};
 	QualCost	local;
 
 	foreach_node(Var, var, columns.exprs)
 		columns.width += Max(get_attavgwidth(relation->relid, var->varattno), 1);
-	cost_qual_eval_node(&local, (Node *) rinfo, root);
-	tested->rinfo = rinfo;
-	tested->remote = filter_cost * MONGO_COST_UNIT;
+	cost_qual_eval_node(&local, clause, root);
 	tested->local = local.per_tuple + mongo_transfer_cost(relation, 1, &columns) -
 		mongo_transfer_cost(relation, 1, &(PathTarget) {0});
-	tested->selectivity = clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL);
-	return tested;
+	tested->selectivity = clause_selectivity(root, clause, baserel->relid, JOIN_INNER, NULL);
 }
 
 /*
- * Returns the RestrictInfos that PostgreSQL tests alone, of these TestedClauses which no index
- * serves.
+ * Returns the RestrictInfos that PostgreSQL tests alone, of these TestedClauses.
  *
  * MongoDB tests one condition after another on each document, while PostgreSQL takes less for many
  * of them, such as a list of 1,000 numerics, but must receive the documents.  The conditions that
  * cost MongoDB most are left out of the command, as many as make it cheapest.  All of them are
- * sent if that costs little more, since groups and limits can then be.
+ * sent if that costs little more, since groups and limits can then be; and those that an
+ * index serves.
  */
 static List *
-conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *tested)
+conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const Query *parse = root->parse;
@@ -394,14 +391,24 @@ conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *tested)
 	Cost		local = 0;
 	Cost		best;
 	int			nkept = 0;
+	List	   *tested = NIL;
 	List	   *kept = NIL;
 
-	list_sort(tested, compare_tested);
-	foreach_ptr(const TestedClause, one, tested)
+	foreach_ptr(const TestedClause, one, all_tested)
+		all += one->remote;
+	if (all * examined < MONGO_COST_LEAST_KEPT)
+		return NIL;
+	all = MONGO_COST_EXAMINED * MONGO_COST_UNIT;
+	foreach_ptr(TestedClause, one, all_tested)
 	{
+		if (mongo_is_served(root, baserel, one->rinfo))
+			continue;
+		estimate_local_test(root, baserel, one);
 		all += one->remote;
 		selectivity *= one->selectivity;
+		tested = lappend(tested, one);
 	}
+	list_sort(tested, compare_tested);
 	remote = all;
 	/* what MongoDB groups or limits is not sent */
 	best = all += reduces ? 0 : selectivity * sent;
@@ -442,7 +449,7 @@ weighs_conditions(PlannerInfo *root, const RelOptInfo *baserel, const MongoRelat
  * Finds the restrictions that MongoDB can test, except MongoRelation.kept, and estimates what it
  * returns and examines by them.
  *
- * Returns a TestedClause for those that no index serves; none if that is not to be known.
+ * Returns a TestedClause for each, without its local costs; none if costs do not matter.
  * *filter_cost is what all of them cost MongoDB for each document, in the unit T.
  */
 static List *
@@ -451,7 +458,6 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 {
 	bool		weighs = weighs_conditions(root, baserel, relation);
 	List	   *tested = NIL;
-	List	   *unserved = NIL;
 	MongoTranslation translation;
 	List	   *remote = NIL;
 	List	   *elements = NIL;
@@ -498,10 +504,13 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 		unique |= condition.unique;
 		if (weighs && !rinfo->pseudoconstant)
 		{
+			TestedClause *one = palloc(sizeof(TestedClause));
 			double		cost = mongo_filter_cost(&translation, match);
 
 			*filter_cost += cost;
-			tested = lappend(tested, tested_clause(root, baserel, rinfo, cost));
+			one->rinfo = rinfo;
+			one->remote = cost * MONGO_COST_UNIT;
+			tested = lappend(tested, one);
 		}
 	}
 
@@ -514,12 +523,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 	if (relation->options->unwind != NULL)
 		estimate_unwinding(root, baserel, relation, documents, elements);
-	foreach_ptr(TestedClause, one, tested)
-	{
-		if (!mongo_is_served(root, baserel, one->rinfo))
-			unserved = lappend(unserved, one);
-	}
-	return unserved;
+	return tested;
 }
 
 /* Decides which restrictions MongoDB tests, and whether by an index. */
