@@ -34,23 +34,23 @@ FIELDS = {"lines.product": 1, "lines.quantity": 1, "lines.cents": 1}
 
 # name, SQL, pipelines by hand of which the fastest counts
 QUESTIONS = [
-    ("per product over arrays", "SELECT product, count(*), sum(quantity) FROM order_lines GROUP BY product",
+    ("per product over arrays", "SELECT product, count(*), sum(quantity) FROM array_lines GROUP BY product",
      [[UNWIND, GROUP], [NARROW, UNWIND, GROUP]]),
     ("top ten products of a month, indexed",
-     "SELECT product, count(*), sum(quantity) FROM bench_orders o JOIN order_lines l ON l._id = o._id "
+     "SELECT product, count(*), sum(quantity) FROM array_orders o JOIN array_lines l ON l._id = o._id "
      f"WHERE o.{ONE_MONTH.replace('AND ', 'AND o.')} GROUP BY product ORDER BY 3 DESC, 1 LIMIT 10",
      [[PLACED, UNWIND, GROUP, *TEN], [PLACED, NARROW, UNWIND, GROUP, *TEN]]),
     ("the same without a join",
-     f"SELECT product, count(*), sum(quantity) FROM order_lines WHERE {ONE_MONTH} GROUP BY product ORDER BY 3 DESC, 1 LIMIT 10",
+     f"SELECT product, count(*), sum(quantity) FROM array_lines WHERE {ONE_MONTH} GROUP BY product ORDER BY 3 DESC, 1 LIMIT 10",
      [[PLACED, UNWIND, GROUP, *TEN], [PLACED, NARROW, UNWIND, GROUP, *TEN]]),
-    ("count of lines", "SELECT count(*) FROM order_lines",
+    ("count of lines", "SELECT count(*) FROM array_lines",
      [[UNWIND, {"$count": "n"}], [{"$project": {"lines": {"_id": 1}}}, UNWIND, {"$count": "n"}],
       [{"$group": {"_id": None, "n": {"$sum": {"$size": "$lines"}}}}]]),
-    ("lines of a month, read", f"SELECT _id, n, {READ} FROM order_lines WHERE {ONE_MONTH}",
+    ("lines of a month, read", f"SELECT _id, n, {READ} FROM array_lines WHERE {ONE_MONTH}",
      [[PLACED, {"$project": FIELDS}], [PLACED, UNWIND, {"$project": FIELDS}]]),
-    ("lines of a product, indexed", f"SELECT _id, n, {READ} FROM order_lines WHERE product = 1234",
+    ("lines of a product, indexed", f"SELECT _id, n, {READ} FROM array_lines WHERE product = 1234",
      [[{"$match": {"lines.product": 1234}}, UNWIND, {"$match": {"lines.product": 1234}}, {"$project": FIELDS}]]),
-    ("all lines, read", f"SELECT {READ} FROM order_lines", [[{"$project": FIELDS}], [UNWIND, {"$project": FIELDS}]]),
+    ("all lines, read", f"SELECT {READ} FROM array_lines", [[{"$project": FIELDS}], [UNWIND, {"$project": FIELDS}]]),
 ]
 
 
@@ -74,13 +74,13 @@ def milliseconds(function):
 
 def prepare(lab):
     count = max(int(ORDERS * lab.scale), 20_000)
-    lab.collection("orders", count, orders(count), ("placed", "lines.product"))
-    lab.sql("CREATE FOREIGN TABLE bench_orders (_id int, customer int, placed timestamp) SERVER bench "
-            "OPTIONS (database 'bench', collection 'orders')")
-    lab.sql("CREATE FOREIGN TABLE order_lines (_id int, customer int, placed timestamp, n int, product int OPTIONS (path 'lines.product'), "
+    lab.collection("array_orders", count, orders(count), ("placed", "lines.product"))
+    lab.sql("CREATE FOREIGN TABLE array_orders (_id int, customer int, placed timestamp) SERVER bench "
+            "OPTIONS (database 'bench', collection 'array_orders')")
+    lab.sql("CREATE FOREIGN TABLE array_lines (_id int, customer int, placed timestamp, n int, product int OPTIONS (path 'lines.product'), "
             "quantity int OPTIONS (path 'lines.quantity'), cents int OPTIONS (path 'lines.cents')) SERVER bench "
-            "OPTIONS (database 'bench', collection 'orders', unwind 'lines', ordinality 'n')")
-    lab.sql("ANALYZE bench_orders, order_lines")
+            "OPTIONS (database 'bench', collection 'array_orders', unwind 'lines', ordinality 'n')")
+    lab.sql("ANALYZE array_orders, array_lines")
 
 
 def run(lab):
@@ -89,11 +89,11 @@ def run(lab):
     # raw, as the wrapper does not make Python's objects either
     codec = bson.CodecOptions(document_class=bson.raw_bson.RawBSONDocument)
     with pymongo.MongoClient(lab.uri) as client:
-        collection = client.bench.get_collection("orders", codec_options=codec)
+        collection = client.bench.get_collection("array_orders", codec_options=codec)
         for name, sql, pipelines in QUESTIONS:
             expected = sorted(row[-3:] for row in lab.sql(sql))
             for pipeline in pipelines:
-                assert rows(client.bench.orders.aggregate(pipeline)) == expected, (name, pipeline)
+                assert rows(client.bench.array_orders.aggregate(pipeline)) == expected, (name, pipeline)
             rounds = {}
             # many rows stay in PostgreSQL
             statement = f"EXPLAIN (ANALYZE, TIMING OFF) {sql}" if name.endswith("read") else sql
