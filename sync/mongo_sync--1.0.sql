@@ -95,9 +95,10 @@ CREATE TABLE mongo_sync.ranges (
 -- Documents that have changed while their collection was copied.
 CREATE TABLE mongo_sync.changed (
 	target oid NOT NULL,
-	key bytea NOT NULL,						-- {_id: ...} as BSON
-	PRIMARY KEY (target, key)
+	key bytea NOT NULL						-- {_id: ...} as BSON, of up to 16 MB
 );
+
+CREATE UNIQUE INDEX ON mongo_sync.changed (target, pg_catalog.sha256(key));
 
 -- Documents that can have no row.
 CREATE TABLE mongo_sync.unfit (

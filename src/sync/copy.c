@@ -259,7 +259,10 @@ create_copy(const SyncGroup *group, const SyncMember *member, const SyncTable *t
 
 /* -------------------------------- Copying --------------------------------- */
 
-/* Copies a range; returns the number of rows.  With the owner's rights. */
+/*
+ * Copies a range; returns the number of rows.  With the owner's rights.  Unbinds the time of reads
+ * as soon as all is read: triggers read the present, and may write to MongoDB, as they do in steps.
+ */
 static uint64
 insert_range(SyncMember *member, const char *match)
 {
@@ -272,6 +275,7 @@ insert_range(SyncMember *member, const char *match)
 	{
 		rows = sync_rows_create(table);
 		sync_rows_fetch_range(rows, match);
+		(void) mongo_bind_reads(NULL);
 		sync_rows_note_unfit(rows, member);
 		counts = sync_rows_apply(rows, member, 0);
 		return counts.inserted + counts.updated;
@@ -280,6 +284,7 @@ insert_range(SyncMember *member, const char *match)
 	/* a document whose _id is null */
 	rows = sync_rows_create(table);
 	sync_rows_fetch_range(rows, "{\"_id\": null}");
+	(void) mongo_bind_reads(NULL);
 	sync_rows_note_unfit(rows, member);
 	return count;
 }
@@ -309,9 +314,15 @@ sync_copy_range(SyncRun *run, SyncGroup *group)
 				 SYNC_INT4(group->id), SYNC_OID(run->copy_after)) == 0)
 		return false;
 	run->copied = DatumGetObjectId(sync_result(0, 1, NULL));
-	member = sync_group_member(group, run->copied);
 	number = DatumGetInt32(sync_result(0, 2, NULL));
 	match = sync_result_text(0, 3);
+
+	/*
+	 * if the copy has begun again meanwhile, changes up to a later position
+	 * are not kept
+	 */
+	group = sync_group_load(group->id);
+	member = group == NULL ? NULL : sync_group_member(group, run->copied);
 	if (member == NULL)
 		return false;
 
@@ -323,7 +334,6 @@ sync_copy_range(SyncRun *run, SyncGroup *group)
 	AfterTriggerBeginQuery();
 	rows = insert_range(member, match);
 	sync_rows_call_triggers();
-	(void) mongo_bind_reads(NULL);
 	sync_rights_return(&rights);
 
 	/* a collection that has replaced it, or none, was read */
@@ -404,8 +414,8 @@ sync_copy_keep_changed(const SyncMember *member, Datum *keys, int count)
 bool
 sync_copy_take_changed(const SyncMember *member, int limit, List **keys)
 {
-	uint64		count = sync_run("DELETE FROM mongo_sync.changed WHERE target = $1 AND key = ANY"
-								 " (SELECT key FROM mongo_sync.changed WHERE target = $1 LIMIT $2) RETURNING key",
+	uint64		count = sync_run("DELETE FROM mongo_sync.changed WHERE ctid = ANY (ARRAY"
+								 " (SELECT ctid FROM mongo_sync.changed WHERE target = $1 LIMIT $2)) RETURNING key",
 								 SYNC_OID(member->target), SYNC_INT4(limit));
 
 	for (uint64 row = 0; row < count; row++)
