@@ -96,26 +96,40 @@ sync_owner_of(Oid relid)
 
 /*
  * sync_own_group
- *		Returns the group of a synchronized table that the caller may control; locks it if asked.
+ *		Returns the group of a synchronized table of the caller, and locks it.  Raises 55000 if the
+ *		table has none.
  */
 SyncGroup *
-sync_own_group(Oid local, bool lock)
+sync_own_group(Oid local)
 {
 	SyncGroup  *group;
 
 	(void) sync_owner_of(local);
 	group = sync_group_of(local);
+	/* another session may have stopped, or given away, the table meanwhile */
+	if (group != NULL)
+	{
+		(void) sync_group_lock(group->id, true);
+		(void) sync_owner_of(local);
+		group = sync_group_of(local);
+	}
 	if (group == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" is not synchronized", get_rel_name(local)),
 				 errhint("CALL mongo_sync.sync() begins to synchronize it.")));
-	if (lock)
-	{
-		(void) sync_group_lock(group->id, true);
-		group = sync_group_of(local);
-	}
 	return group;
+}
+
+/* Raises 55000 if the table has another owner than its group, which its owner may only stop. */
+static void
+require_group_owner(const SyncGroup *group, Oid local)
+{
+	if (sync_table_owner(local) != group->owner)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" belongs to another role", get_rel_name(local)),
+				 errhint("All tables of a group, with their partitions, belong to one role.")));
 }
 
 /* --------------------------- The local tables ----------------------------- */
@@ -207,6 +221,7 @@ find_or_create_local(Oid foreign, RangeVar *name, bool *key_at_end)
 	*key_at_end = false;
 	if (OidIsValid(local))
 		return local;
+	LockRelationOid(foreign, AccessShareLock);
 	refusal = sync_refusal(foreign, InvalidOid, GetUserId(), true, &hint);
 	if (refusal != NULL)
 		ereport(ERROR,
@@ -352,6 +367,12 @@ report_stopped(const SyncGroup *group)
 }
 
 static void
+report_ended(void)
+{
+	ereport(NOTICE, (errmsg("the synchronization is paused or was stopped")));
+}
+
+static void
 wait_a_little(void)
 {
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, BUSY_MS, PG_WAIT_EXTENSION);
@@ -368,7 +389,7 @@ bring_to_present(int id)
 {
 	SyncRun    *run = sync_run_create(id, CurrentMemoryContext);
 	SyncGroup  *group = sync_group_load(id);
-	uint64		present = sync_present(sync_group_user(group));
+	uint64		present;
 	uint64		units = 0;
 	int			empty = 0;		/* replies in a row */
 	int			failures = 0;	/* of a copy, in a row */
@@ -378,6 +399,12 @@ bring_to_present(int id)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_sync call", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 
+	if (group == NULL)
+	{
+		report_ended();
+		return;
+	}
+	present = sync_present(sync_group_user(group));
 	next_transaction();
 	sync_wake_worker();
 	for (;;)
@@ -421,7 +448,7 @@ bring_to_present(int id)
 		MemoryContextSwitchTo(old_context);
 		if (group == NULL || result == SYNC_PAUSED)
 		{
-			ereport(NOTICE, (errmsg("the synchronization is paused or was stopped")));
+			report_ended();
 			break;
 		}
 		empty = result == SYNC_AT_PRESENT && run->mark >= present ? empty + 1 : 0;
@@ -483,12 +510,19 @@ mongo_sync_sync(PG_FUNCTION_ARGS)
 		group = create_group(sync_qualified_name(local), owner, foreign, false);
 		add_member(group, foreign, local, PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)), key_at_end);
 	}
-	else if (sync_group_member(group, local)->foreign != foreign)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("table \"%s\" is synchronized with another foreign table, \"%s\"", get_rel_name(local),
-						get_rel_name(sync_group_member(group, local)->foreign)),
-				 errhint("SELECT mongo_sync.stop('%s') gives up its position.", sync_qualified_name(local))));
+	else
+	{
+		/* NULL: another session stops it just now */
+		const SyncMember *member = sync_group_member(group, local);
+
+		require_group_owner(group, local);
+		if (member != NULL && member->foreign != foreign)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("table \"%s\" is synchronized with another foreign table, \"%s\"", get_rel_name(local),
+							get_rel_name(member->foreign)),
+					 errhint("SELECT mongo_sync.stop('%s') gives up its position.", sync_qualified_name(local))));
+	}
 	set_follow(group, fcinfo, 2);
 	bring_to_present(group->id);
 	SPI_finish();
@@ -534,7 +568,10 @@ foreign_tables(Oid schema, ArrayType *only)
 	return tables;
 }
 
-/* Returns the group of all foreign tables of a schema, which it locks; NULL: there is none. */
+/*
+ * Returns the caller's group of all foreign tables of a schema, which it locks; NULL: there is none.
+ * Others may have groups of the same schemas.
+ */
 static SyncGroup *
 group_of_schemas(Oid source, Oid local)
 {
@@ -542,8 +579,9 @@ group_of_schemas(Oid source, Oid local)
 
 	if (sync_run("SELECT g.id FROM mongo_sync.active_groups g JOIN mongo_sync.members m ON m.group_id = g.id"
 				 " JOIN pg_class f ON f.oid = m.foreign_table JOIN pg_class l ON l.oid = m.local_table"
-				 " WHERE g.of_schema AND f.relnamespace = $1 AND l.relnamespace = $2 LIMIT 1",
-				 SYNC_OID(source), SYNC_OID(local)) == 0)
+				 " WHERE g.of_schema AND f.relnamespace = $1 AND l.relnamespace = $2 AND pg_has_role($3, g.owner, 'USAGE')"
+				 " ORDER BY g.owner <> $3, g.id LIMIT 1",
+				 SYNC_OID(source), SYNC_OID(local), SYNC_OID(GetUserId())) == 0)
 		return NULL;
 	id = DatumGetInt32(sync_result(0, 1, NULL));
 	(void) sync_group_lock(id, true);
@@ -626,7 +664,7 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 	SyncMember *member;
 
 	begin_procedure(fcinfo, "mongo_sync.recopy()");
-	group = sync_own_group(local, true);
+	group = sync_own_group(local);
 	member = sync_group_member(group, local);
 	check_pair(member->foreign, local, group->owner, !member->key_at_end);
 	if (sync_position_is_lost(group))
@@ -645,7 +683,8 @@ set_paused(FunctionCallInfo fcinfo, bool paused)
 
 	PreventCommandIfReadOnly("mongo_sync.pause()");
 	SPI_connect();
-	group = sync_own_group(PG_GETARG_OID(0), true);
+	group = sync_own_group(PG_GETARG_OID(0));
+	require_group_owner(group, PG_GETARG_OID(0));
 	(void) sync_run("UPDATE mongo_sync.groups SET paused = $2 WHERE id = $1",
 					SYNC_INT4(group->id), SYNC_BOOL(paused));
 	SPI_finish();
@@ -688,7 +727,7 @@ mongo_sync_stop(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("mongo_sync.stop()");
 	SPI_connect();
-	group = sync_own_group(local, true);
+	group = sync_own_group(local);
 	foreach_ptr(SyncMember, member, group->members)
 	{
 		if (member->local != local)

@@ -52,15 +52,14 @@ static void
 compare(const SyncGroup *group, SyncMember *member, bool mend, MongoReadTime *time, Tuplestorestate *result)
 {
 	SyncRows   *rows = sync_rows_create(member->table);
+	MongoReadTime *bound_before = mongo_bind_reads(time);
 
-	(void) mongo_bind_reads(time);
 	sync_rows_fetch_range(rows, NULL);
-	(void) mongo_bind_reads(NULL);
+	(void) mongo_bind_reads(bound_before);
 	sync_applied_time = group->position;
 	AfterTriggerBeginQuery();
 	(void) sync_rows_compare(rows, member, mend, group->position, result);
 	sync_rows_call_triggers();
-	sync_applied_time = 0;
 }
 
 /*
@@ -84,13 +83,17 @@ mongo_sync_compare(PG_FUNCTION_ARGS)
 	SyncMember *member;
 	SyncRights	rights;
 	char	   *identity;
+	uint64		time_before = sync_applied_time;
+	MongoReadTime *bound_before = mongo_bind_reads(NULL);
 
+	/* a trigger that a step calls may call this */
+	(void) mongo_bind_reads(bound_before);
 	PreventCommandIfReadOnly("mongo_sync.compare()");
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
-	group = sync_own_group(local, true);
-	member = group == NULL ? NULL : sync_group_member(group, local);
-	if (member == NULL || member->state != SYNC_SYNCHRONIZED || !group->is_consistent)
+	group = sync_own_group(local);
+	member = sync_group_member(group, local);
+	if (member->state != SYNC_SYNCHRONIZED || !group->is_consistent)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s does not equal MongoDB at one time now", sync_qualified_name(local)),
@@ -109,8 +112,8 @@ mongo_sync_compare(PG_FUNCTION_ARGS)
 	}
 	PG_CATCH();
 	{
-		(void) mongo_bind_reads(NULL);
-		sync_applied_time = 0;
+		(void) mongo_bind_reads(bound_before);
+		sync_applied_time = time_before;
 		if (time.failure == SYNC_SNAPSHOT_TOO_OLD || time.failure == SYNC_SNAPSHOT_UNAVAILABLE)
 		{
 			FlushErrorState();
@@ -119,6 +122,7 @@ mongo_sync_compare(PG_FUNCTION_ARGS)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	sync_applied_time = time_before;
 	sync_rights_return(&rights);
 
 	/* a name that is gone reads as no documents */

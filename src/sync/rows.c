@@ -81,7 +81,10 @@ run_write(const char *sql, Oid type, Datum parameter)
 static uint64
 query(const char *sql, Oid type, Datum parameter)
 {
-	int			result = OidIsValid(type) ? SPI_execute_with_args(sql, 1, &type, &parameter, NULL, false, 0) :
+	int			result;
+
+	SPI_freetuptable(SPI_tuptable);
+	result = OidIsValid(type) ? SPI_execute_with_args(sql, 1, &type, &parameter, NULL, false, 0) :
 		SPI_execute(sql, false, 0);
 
 	if (result < 0)
@@ -277,7 +280,21 @@ documents_match(const List *documents, int from, int count)
 
 /* -------------------------------- Reading --------------------------------- */
 
-/* Appends the rows that a condition on the foreign table f finds. */
+/* Returns the columns of rows of this name, for SELECT. */
+static const char *
+columns_of(const SyncTable *table, const char *name)
+{
+	return sync_list(table, psprintf("%s.%%s", name), ", ", 0, table->ncolumns);
+}
+
+/* Returns the condition that MongoDB matches a row of the foreign table. */
+static const char *
+matches(const SyncTable *table, const char *match)
+{
+	return psprintf("%s(ROW(%s), %s::json)", table->match_function, table->row, quote_literal_cstr(match));
+}
+
+/* Appends the rows of the foreign table that a condition finds. */
 static void
 fetch(SyncRows *rows, const char *condition, Oid type, Datum parameter)
 {
@@ -287,10 +304,10 @@ fetch(SyncRows *rows, const char *condition, Oid type, Datum parameter)
 	if (is_first)
 		rows->fetched = tuplestore_begin_heap(false, false, work_mem);
 	rows->nfetched += query_into(rows->fetched, rows->context, is_first ? &rows->descriptor : NULL,
-								 psprintf("SELECT %s%s FROM %s f WHERE %s",
-										  sync_list(table, "f.%s", ", ", 0, table->ncolumns),
-										  table->has_mismatch ? ", f." MONGO_MISMATCH_COLUMN : "",
-										  table->foreign_name, condition),
+								 psprintf("SELECT %s%s FROM %s %s WHERE %s",
+										  columns_of(table, table->row),
+										  table->has_mismatch ? psprintf(", %s." MONGO_MISMATCH_COLUMN, table->row) : "",
+										  table->foreign_name, table->row, condition),
 								 type, parameter);
 }
 
@@ -308,7 +325,7 @@ sync_rows_fetch(SyncRows *rows)
 
 	remove_duplicates(rows);
 	for (int from = 0; table->finds_by_value && from < rows->nkeys; from += SYNC_BATCH)
-		fetch(rows, psprintf("f.%s %s ANY ($1)", table->key, table->key_equals), array_type,
+		fetch(rows, psprintf("%s.%s %s ANY ($1)", table->row, table->key, table->key_equals), array_type,
 			  key_array(rows, from, Min(SYNC_BATCH, rows->nkeys - from)));
 	for (int from = 0; from < ndocuments; from += SYNC_BATCH)
 		sync_rows_fetch_range(rows, documents_match(rows->documents, from, Min(SYNC_BATCH, ndocuments - from)));
@@ -324,9 +341,7 @@ sync_rows_fetch_range(SyncRows *rows, const char *match)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(rows->context);
 
-	fetch(rows, match == NULL ? "true" :
-		  psprintf("%s(ROW(f), %s::json)", rows->table->match_function, quote_literal_cstr(match)),
-		  InvalidOid, (Datum) 0);
+	fetch(rows, match == NULL ? "true" : matches(rows->table, match), InvalidOid, (Datum) 0);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -431,30 +446,30 @@ write_changed(const Difference *difference)
 	const char *undelete = difference->deleted_at == NULL ? "" : psprintf(", %s = NULL", difference->deleted_at);
 
 	rows = query_into(changed, CurrentMemoryContext, &descriptor,
-					  changed_rows(difference, psprintf("%s, t.%s IS NULL AS __missing",
-														sync_list(table, "n.%s", ", ", 0, table->ncolumns), table->key)),
+					  changed_rows(difference, psprintf("%s, t.%s IS NULL AS %s", columns_of(table, "n"),
+														table->key, table->is_missing)),
 					  InvalidOid, (Datum) 0);
 	if (rows > 0)
 	{
 		name_store("__changed", changed, descriptor, rows);
-		(void) query("SELECT count(*) FROM __changed WHERE __missing", InvalidOid, (Datum) 0);
+		(void) query(psprintf("SELECT count(*) FROM __changed WHERE %s", table->is_missing), InvalidOid, (Datum) 0);
 		missing = (uint64) DatumGetInt64(sync_result(0, 1, NULL));
 		if (rows > missing)
 		{
-			counts.updated = run_write(psprintf("UPDATE %s t SET %s%s FROM __changed n WHERE NOT n.__missing AND %s",
+			counts.updated = run_write(psprintf("UPDATE %s t SET %s%s FROM __changed n WHERE NOT n.%s AND %s",
 												table->target_name,
 												sync_list(table, "%s = n.%s", ", ", 0, table->ncolumns),
-												undelete, sync_same_key(table, "t", "n")),
+												undelete, table->is_missing, sync_same_key(table, "t", "n")),
 									   InvalidOid, (Datum) 0);
 			if (counts.updated != rows - missing)
 				report_suppressed(table, "UPDATE", rows - missing, counts.updated);
 		}
 		if (missing > 0)
 		{
-			counts.inserted = run_write(psprintf("INSERT INTO %s (%s) SELECT %s FROM __changed n WHERE n.__missing",
+			counts.inserted = run_write(psprintf("INSERT INTO %s (%s) SELECT %s FROM __changed n WHERE n.%s",
 												 table->target_name,
 												 sync_list(table, "%s", ", ", 0, table->ncolumns),
-												 sync_list(table, "n.%s", ", ", 0, table->ncolumns)),
+												 columns_of(table, "n"), table->is_missing),
 										InvalidOid, (Datum) 0);
 			if (counts.inserted != missing)
 				report_suppressed(table, "INSERT", missing, counts.inserted);
@@ -493,7 +508,8 @@ check_unique(const SyncRows *rows)
 	const SyncTable *table = rows->table;
 	const char *keys = sync_list(table, "n.%s", ", ", 0, table->nkeys);
 
-	if (!table->is_unwound && rows->nfetched <= (uint64) rows->nkeys)
+	/* no fewer rows than keys say nothing: other documents may be gone */
+	if (rows->nfetched < 2)
 		return;
 	if (query(psprintf("SELECT ROW(%s)::text FROM __fetched n WHERE %s GROUP BY %s HAVING count(*) > 1 LIMIT 1",
 					   keys, fitting(table, "n"), keys), InvalidOid, (Datum) 0) > 0)
@@ -602,12 +618,11 @@ sync_rows_swap(const SyncMember *member, const SyncTable *table, const SyncTable
 uint64
 sync_rows_insert_range(const SyncTable *table, const char *match)
 {
-	return run_write(psprintf("INSERT INTO %s (%s) SELECT %s FROM %s f WHERE %s%s",
+	return run_write(psprintf("INSERT INTO %s (%s) SELECT %s FROM %s %s WHERE %s%s",
 							  table->target_name, sync_list(table, "%s", ", ", 0, table->ncolumns),
-							  sync_list(table, "f.%s", ", ", 0, table->ncolumns), table->foreign_name,
-							  fitting(table, "f"),
-							  match == NULL ? "" : psprintf(" AND %s(ROW(f), %s::json)",
-															table->match_function, quote_literal_cstr(match))),
+							  columns_of(table, table->row), table->foreign_name, table->row,
+							  fitting(table, table->row),
+							  match == NULL ? "" : psprintf(" AND %s", matches(table, match))),
 					 InvalidOid, (Datum) 0);
 }
 

@@ -112,6 +112,12 @@ sync_run_values(const char *sql, const SyncValue *values, int nvalues)
 		datums[i] = values[i].value;
 		nulls[i] = values[i].isnull ? 'n' : ' ';
 	}
+
+	/*
+	 * a CALL may run for hours within one level of SPI, which keeps all
+	 * results
+	 */
+	SPI_freetuptable(SPI_tuptable);
 	sync_rights_take(&rights, sync_extension_owner());
 	result = SPI_execute_with_args(sql, nvalues, types, datums, nulls, false, 0);
 	if (result < 0)
@@ -141,7 +147,8 @@ sync_run_as(Oid role, const char *sql, long limit)
 
 /*
  * sync_result
- *		Returns a value of the last statement's result; columns are numbered from 1.
+ *		Returns a value of the last statement's result; columns are numbered from 1.  The next
+ *		statement about the state frees it.
  */
 Datum
 sync_result(uint64 row, int column, bool *isnull)

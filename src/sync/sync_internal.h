@@ -179,6 +179,9 @@ typedef struct SyncTable
 	Oid			foreign;
 	const char *target_name;	/* qualified and quoted, as all names here */
 	const char *foreign_name;
+	const char *row;			/* names a row of the foreign table, as no
+								 * column of it does */
+	const char *is_missing;		/* the same of a column of our own */
 	const char *key;			/* the foreign table's column for _id */
 	Oid			key_type;		/* its base type */
 	AttrNumber	key_number;
@@ -186,7 +189,6 @@ typedef struct SyncTable
 	const char *match_function; /* mongo_match, qualified */
 	bool		finds_by_value; /* MongoDB finds values of the key's type by
 								 * its index */
-	bool		is_unwound;
 	bool		has_mismatch;
 	bool		has_triggers;	/* row triggers, which may suppress a row */
 	int			ncolumns;
@@ -369,6 +371,6 @@ extern void sync_place_leave(bool nothing_left, int pause);
 /* ------------------------------ functions.c ------------------------------- */
 
 extern Oid	sync_owner_of(Oid relid);
-extern SyncGroup *sync_own_group(Oid local, bool lock);
+extern SyncGroup *sync_own_group(Oid local);
 
 #endif							/* MONGO_FDW_SYNC_INTERNAL_H */

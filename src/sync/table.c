@@ -685,6 +685,15 @@ has_row_triggers(Relation relation)
 								triggers->trig_delete_before_row);
 }
 
+/* Returns a name that no column of the table has: this one, or with underscores after it. */
+static const char *
+free_name(Oid relid, const char *name)
+{
+	while (get_attnum(relid, name) != InvalidAttrNumber)
+		name = psprintf("%s_", name);
+	return name;
+}
+
 /*
  * sync_table_open
  *		Sets member->table, which lives in the current memory context.
@@ -710,8 +719,9 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 	table->foreign = member->foreign;
 	table->target_name = sync_qualified_name(member->target);
 	table->foreign_name = sync_qualified_name(member->foreign);
+	table->row = free_name(member->foreign, "f");
+	table->is_missing = free_name(member->foreign, "__missing");
 	table->match_function = sync_fdw_function(group->server, "mongo_match", RECORDOID, JSONOID);
-	table->is_unwound = mongo_table_options(member->foreign)->unwind != NULL;
 	table->has_triggers = has_row_triggers(target);
 	table->key_number = key_column(member->foreign);
 	table->key_type = getBaseType(get_atttype(member->foreign, table->key_number));
