@@ -300,8 +300,11 @@ next_to_start(List **unvisited, long *wait)
 	bool		is_visiting = false;
 
 	SpinLockAcquire(&shared->mutex);
+
+	/* one that fails waits for its next start, and holds up no other database then */
 	for (int i = 0; i < MOST_WORKERS; i++)
-		is_visiting |= OidIsValid(shared->places[i].database) && !shared->places[i].is_known;
+		is_visiting |= OidIsValid(shared->places[i].database) && !shared->places[i].is_known &&
+			(shared->places[i].worker != NULL || shared->places[i].start_at > now || shared->places[i].has_no_slot);
 	/* one after another: other processes need background workers, too */
 	if (!is_visiting && *unvisited != NIL && find_place(linitial_oid(*unvisited), false, true) != NULL)
 		*unvisited = list_delete_first(*unvisited);

@@ -633,7 +633,8 @@ sync_run_unit(SyncRun *run, SyncUnit *unit, int max_wait)
 	MemoryContext context = AllocSetContextCreate(outer, "mongo_sync unit", ALLOCSET_DEFAULT_SIZES);
 	ResourceOwner owner = CurrentResourceOwner;
 	ConstraintsSetStmt immediate = {.type = T_ConstraintsSetStmt,.constraints = NIL,.deferred = false};
-	SyncResult	result = SYNC_FAILED;
+	volatile SyncResult result = SYNC_FAILED;	/* also if the unit's end
+												 * raises */
 	bool	   *choose_time = unit == sync_copy_unit ? &run->choose_copy_time : &run->choose_time;
 
 	run->time = (MongoReadTime) {0};
