@@ -569,8 +569,8 @@ foreign_tables(Oid schema, ArrayType *only)
 }
 
 /*
- * Returns the caller's group of all foreign tables of a schema, which it locks; NULL: there is none.
- * Others may have groups of the same schemas.
+ * Returns the caller's group of all foreign tables of a schema, which it locks; NULL: none.  Others
+ * may have groups of the same schemas.
  */
 static SyncGroup *
 group_of_schemas(Oid source, Oid local)

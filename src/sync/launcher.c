@@ -301,7 +301,7 @@ next_to_start(List **unvisited, long *wait)
 
 	SpinLockAcquire(&shared->mutex);
 
-	/* one that fails waits for its next start, and holds up no other database then */
+	/* one that fails waits for its next start, and holds up no other */
 	for (int i = 0; i < MOST_WORKERS; i++)
 		is_visiting |= OidIsValid(shared->places[i].database) && !shared->places[i].is_known &&
 			(shared->places[i].worker != NULL || shared->places[i].start_at > now || shared->places[i].has_no_slot);
