@@ -5,8 +5,8 @@ set -eu
 port=${MONGO_PORT:-27017}
 
 echo "Starting MongoDB and PostgreSQL ..." >&2
-mkdir -p /data/db
-mongod --quiet --fork --logpath /var/log/mongod.log --dbpath /data/db --bind_ip 127.0.0.1 \
+# empty when a container is started again, too
+mongod --quiet --fork --logpath /var/log/mongod.log --dbpath "$(mktemp -d)" --bind_ip 127.0.0.1 \
 	--port "$port" --replSet rs0 >/dev/null
 python3 /usr/share/mongo_fdw/load_sample.py --port "$port" --initiate rs0 >/dev/null
 pg_lsclusters -h | while read -r major cluster rest; do
