@@ -338,11 +338,18 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	return sample.nrows;
 }
 
-/* Returns the bytes of BSON of a small sample; 0 if it is empty. */
+/*
+ * Returns the average bytes of BSON in a small sample of documents, or of elements that the option
+ * unwind makes rows of; 0 if it is empty.
+ */
 static double
 average_document_size(UserMapping *user, const MongoTableOptions *options)
 {
-	const bson_t *stage = mongo_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
+	List	   *unwound = mongo_unwound_paths(options);
+	const bson_t *stage = unwound == NIL ?
+		mongo_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}") :
+		mongo_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: {e: @1}}}}}",
+							mongo_field_path(llast(unwound)));
 	MongoCursor *cursor = mongo_sample_open(user, options, SAMPLED_DOCUMENTS, SAMPLE_AT_RANDOM, stage, 0, NULL);
 	const uint8_t *document;
 	uint32		length;
@@ -387,7 +394,7 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 	counted.documents = rows;
 	counted.document_size = width;
 
-	/* projection_pays() derives the size of documents from this */
+	/* planning derives the size of documents, or of elements, from this */
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
 	*func = acquire_sample_rows;
 	return true;

@@ -120,7 +120,9 @@ estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost, bool unwi
 	MongoEstimate estimate = {.rows = rel->rows};
 	Cost		rows_cost = unwinds ? unwinding_cost(rel, remote_rows) :
 		mongo_transfer_cost(relation, remote_rows, rel->reltarget) +
-		relation->unwound_rows * MONGO_COST_UNIT * MONGO_COST_UNWOUND +
+		(relation->unwound_rows == 0 ? 0 :
+		 MONGO_COST_UNIT * (relation->unwound_rows * MONGO_COST_UNWOUND +
+							remote_rows * MONGO_COST_UNWOUND_SENT)) +
 		(relation->all_exact ? 0 : remote_rows * rel->baserestrictcost.per_tuple);
 
 	estimate.startup_cost = mongo_command_cost(relation) + rel->baserestrictcost.startup +

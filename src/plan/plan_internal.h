@@ -383,6 +383,8 @@ extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 
 /* arrays: T for each element */
 #define MONGO_COST_UNWOUND			1.0 /* - $unwind, less EXAMINED */
+#define MONGO_COST_UNWOUND_SENT		2.0 /* - projected and sent, less what a
+										 * small document takes */
 #define MONGO_COST_UNWOUND_HERE		0.4 /* - unwound and read by a scan */
 
 /* scans: others */

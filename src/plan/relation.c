@@ -168,49 +168,35 @@ set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *rela
 
 /*
  * Estimates the arrays of a table with the option unwind: their length by the number of values that
- * _id has, and the bytes of an element.  These are between those of its columns and those of a row
- * without the document's columns.
+ * _id has, and the bytes of an element by ANALYZE.
  */
 static void
 estimate_arrays(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 {
-	double		documents = 0;
-	double		row_bytes = 0;
-	double		element_bytes = 0;
-
-	if (baserel->pages > 0 && relation->analyzed_rows > 0)
-		row_bytes = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
+	relation->array_length = DEFAULT_ELEMENTS;
+	relation->element_bytes = baserel->pages > 0 && relation->analyzed_rows > 0 ?
+		(double) baserel->pages * BLCKSZ / relation->analyzed_rows : baserel->reltarget->width;
 	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
-		int32		width = get_attavgwidth(relation->relid, attnum);
 		const char *path;
 		Oid			type;
 		int32		typmod;
 		Oid			collation;
-		Var		   *var;
 		VariableStatData variable;
+		double		documents;
 		bool		is_default;
 
 		get_atttypetypmodcoll(relation->relid, attnum, &type, &typmod, &collation);
 		path = OidIsValid(type) ? mongo_column_path(relation->columns, attnum) : NULL;
-		if (path == NULL)
+		if (path == NULL || strcmp(path, "_id") != 0)
 			continue;
-		var = makeVar(baserel->relid, attnum, type, typmod, collation, 0);
-		width = (width > 0 ? width : get_typavgwidth(type, typmod)) + MONGO_FIELD_BYTES;
-		if (mongo_unwound_depth(relation->options, relation->columns, (Node *) var) > 0)
-			element_bytes += width;
-		else
-			row_bytes -= width;
-		if (strcmp(path, "_id") != 0)
-			continue;
-		examine_variable(root, (Node *) var, 0, &variable);
+		examine_variable(root, (Node *) makeVar(baserel->relid, attnum, type, typmod, collation, 0),
+						 0, &variable);
 		documents = get_variable_numdistinct(&variable, &is_default);
 		ReleaseVariableStats(variable);
-		if (is_default)
-			documents = 0;
+		if (!is_default)
+			relation->array_length = Max(baserel->tuples / documents, 1);
 	}
-	relation->element_bytes = (element_bytes + Max(row_bytes, element_bytes)) / 2;
-	relation->array_length = documents <= 0 ? DEFAULT_ELEMENTS : Max(baserel->tuples / documents, 1);
 }
 
 /*
