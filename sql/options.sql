@@ -168,6 +168,11 @@ SELECT try('SET mongo_fdw.nonsense = on');
 RESET ROLE;
 SELECT try('SET mongo_fdw.log_remote_query = on');
 
+-- options without effect, which the dump of an older version may have
+CREATE FOREIGN TABLE obsolete (_id int) SERVER s1 OPTIONS (parallel_field 'n', remote_parallelism '4');
+ALTER FOREIGN TABLE obsolete OPTIONS (DROP parallel_field, DROP remote_parallelism);
+DROP FOREIGN TABLE obsolete;
+
 DROP SERVER s1, s2, options_server CASCADE;
 REVOKE ALL ON FOREIGN DATA WRAPPER mongo_fdw FROM options_user;
 REVOKE CREATE ON SCHEMA public FROM options_user;

@@ -782,6 +782,8 @@ static const char *const read_concerns[] = {
 	.target = TARGET_COLUMN, .offset = offsetof(MongoColumnOptions, field)
 #define IMPORT(field) \
 	.target = TARGET_IMPORT, .offset = offsetof(MongoImportOptions, field)
+#define NONE(ignored) \
+	.target = TARGET_NONE, .offset = 0
 #define BETWEEN(low, high) \
 	.min = (low), .max = (high)
 
@@ -845,6 +847,8 @@ const MongoOption mongo_option_table[] =
 	{"use_remote_estimate", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(use_remote_estimate), "false"},
 	{"fdw_startup_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_startup_cost), "25", BETWEEN(0, 1e15)},
 	{"fdw_tuple_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_tuple_cost), "0.1", BETWEEN(0, 1e15)},
+	{"remote_parallelism", ON_SERVER | ON_TABLE, mongo_parse_obsolete, NULL, NONE(obsolete)},
+	{"parallel_field", ON_TABLE, mongo_parse_obsolete, NULL, NONE(obsolete)},
 	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
 	{"round_trip_time", ON_SERVER, parse_milliseconds, NULL, TABLE(round_trip_time), "-1", BETWEEN(0, 60000)},
 	{"bandwidth", ON_SERVER, parse_bytes, NULL, TABLE(bandwidth), "-1", BETWEEN(1000, 1e12)},

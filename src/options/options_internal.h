@@ -26,7 +26,8 @@ typedef enum MongoOptionTarget
 	TARGET_CONNECTION,
 	TARGET_TABLE,
 	TARGET_COLUMN,
-	TARGET_IMPORT
+	TARGET_IMPORT,
+	TARGET_NONE					/* it is accepted, and has no effect */
 } MongoOptionTarget;
 
 typedef struct MongoOption MongoOption;
@@ -72,5 +73,6 @@ extern char *mongo_uri_printable(const char *message, bool is_error);
 /* -------------------------------- settings.c -------------------------------- */
 
 extern MongoOptionParser mongo_parse_features;
+extern MongoOptionParser mongo_parse_obsolete;
 
 #endif							/* MONGO_FDW_OPTIONS_INTERNAL_H */

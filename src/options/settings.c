@@ -257,3 +257,15 @@ mongo_feature_in_message(const char *message)
 	}
 	return NULL;
 }
+
+/*
+ * mongo_parse_obsolete
+ *		Warns that an option has no effect any more (a MongoOptionParser).
+ */
+void
+mongo_parse_obsolete(const MongoOption *option, const char *value pg_attribute_unused(), void *field pg_attribute_unused())
+{
+	ereport(WARNING,
+			(errmsg("option \"%s\" has no effect any more", option->name),
+			 errhint("Drop it: there are no parallel scans since mongo_fdw 2.1.")));
+}

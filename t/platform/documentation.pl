@@ -61,7 +61,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	my ($table) = slurp_file('src/options/options.c') =~ /^const MongoOption mongo_option_table\[\] =\n(.*?)^\};/ms;
 	foreach my $row ($table =~ /^(\t\{".*)$/mg)
 	{
-		my ($name, $objects, $others) = $row =~ /^\t\{"(\w+)", (ON_[A-Z_| ]+), \w+, \w+, (?:CONNECTION|TABLE|COLUMN|IMPORT)\([\w.]+\)(.*)\},$/
+		my ($name, $objects, $others) = $row =~ /^\t\{"(\w+)", (ON_[A-Z_| ]+), \w+, \w+, (?:CONNECTION|TABLE|COLUMN|IMPORT|NONE)\([\w.]+\)(.*)\},$/
 		  or die "not a row: $row";
 		my ($initial) = $others =~ /^, "(.*?)"/;
 		my @range = map { s/^INT_MAX$/2147483647/r } $others =~ /BETWEEN\((\w+), (\w+)\)/;
