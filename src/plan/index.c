@@ -6,7 +6,7 @@
  * Knows the indexes that ANALYZE has seen, and those of columns that the option "indexed" names.
  * Decides how many documents MongoDB examines for conditions, and whether an index has a sort
  * order.  MongoDB chooses its plans itself, so all of this only decides what a scan is expected to
- * cost.
+ * cost, and whether a command should use no index (mongo_natural_pays()).
  *
  * Of a compound index, equality on its first fields and a range on the next one serve, and its
  * order is that of its fields:

@@ -370,15 +370,6 @@ extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 #define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
 										 * nothing */
 #define MONGO_COST_INDEXED			0.5 /* the same by an index */
-#define MONGO_COST_FETCHED			4.5 /* - found by an index and fetched: 3
-										 * where the index has the order of
-										 * the collection, 7 where it has not */
-#define MONGO_COST_FILTERED			1.4 /* - looked at, and one field of some
-										 * ten compared */
-#define MONGO_COST_LEAF				0.25	/* - each comparison of a filter:
-											 * 1 of 100 of an $or */
-#define MONGO_COST_ELEMENT			0.02	/* - each element of an array in
-											 * an expression, as $in's list */
 #define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
 
 /* arrays: T for each element */
@@ -386,6 +377,18 @@ extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 #define MONGO_COST_UNWOUND_SENT		2.0 /* - projected and sent, less what a
 										 * small document takes */
 #define MONGO_COST_UNWOUND_HERE		0.4 /* - unwound and read by a scan */
+
+/*
+ * scans of many documents, and filters: T for each document.  By hand, as mongod's CPU time over
+ * 200,000 documents of 250 bytes on a busy machine: 0.36 microseconds for a filter in natural
+ * order; 0.8 by an index that has the collection's order and 1.9 by one that has not; 0.06 for one
+ * of 100 comparisons of an $or, 0.19 of Decimal128; 0.005 for an element of $in in an expression.
+ */
+#define MONGO_COST_FETCHED			4.5 /* - by an index */
+#define MONGO_COST_FILTERED			1.4 /* - in natural order */
+#define MONGO_COST_LEAF				0.25	/* - each comparison */
+#define MONGO_COST_ELEMENT			0.02	/* - each element of an array in
+											 * an expression */
 
 /* scans: others */
 #define MONGO_COST_PROJECTION_BYTES	150 /* bytes sent within a machine while a
