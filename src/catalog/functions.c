@@ -219,13 +219,6 @@ mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 	PG_RETURN_INT32(MONGO_FDW_VERSION);
 }
 
-/* Converts a text argument to a C string in UTF-8. */
-static const char *
-utf8_argument(text *argument)
-{
-	return mongo_to_utf8(text_to_cstring(argument));
-}
-
 /* Appends a json value under 'key', and points *iter to it. */
 static void
 append_json_at(bson_t *document, const char *key, Datum value, bson_iter_t *iter)
@@ -299,7 +292,8 @@ Datum
 mongo_command(PG_FUNCTION_ARGS)
 {
 	UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
-	const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
+	const char *shown_database = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	const char *database = mongo_to_utf8(shown_database);
 	const bson_t *command = command_from_datum(PG_GETARG_DATUM(2));
 	const bson_t *reply;
 	const char *name;
@@ -316,20 +310,20 @@ mongo_command(PG_FUNCTION_ARGS)
 	refuse_command(command, name);
 	only_reads = command_only_reads(command);
 	if (!only_reads)
-		prevent_write(psprintf("mongo_command() with \"%s\"", name));
+		prevent_write(psprintf("mongo_command() with \"%s\"", mongo_printable(name)));
 
 	mongo_begin_command(user, only_reads ? database : NULL, !only_reads);
 	mongo_push_error_source(&source, NIL);
 	source.function = "mongo_command()";
 	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
-							   name, database);
+							   mongo_printable(name), shown_database);
 	reply = only_reads ?
 		mongo_run_command(CurrentMemoryContext, user, database, command, context_message) :
 		mongo_run_write_command(CurrentMemoryContext, user, database, command,
 								context_message);
 	mongo_pop_error_source(&source);
 
-	mongo_row_decode(jsonb_decoder(CurrentMemoryContext, database, "$cmd"),
+	mongo_row_decode(jsonb_decoder(CurrentMemoryContext, shown_database, "$cmd"),
 					 bson_get_data(reply), reply->len, &result, &isnull);
 	return result;
 }
@@ -373,7 +367,8 @@ append_options(bson_t *command, Datum options)
 }
 
 /*
- * Send the pipeline and return a cursor in 'context'; NULL if it has no result.
+ * Send the pipeline and return a cursor in 'context'; NULL if it has no result.  The names are in
+ * the database's encoding.
  *
  * A pipeline that writes is sent as a write command, so that it is not run again if the
  * connection breaks.
@@ -384,10 +379,11 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 {
 	bson_t	   *command = mongo_bson_create_in(context);
 	bson_iter_t iter;
+	const char *utf8_database = MemoryContextStrdup(context, mongo_to_utf8(database));
 	const char *stage;
 	const char *dubious_stage;
 
-	mongo_append(command, "aggregate", collection != NULL ? mongo_utf8(collection) : mongo_int32(1));
+	mongo_append(command, "aggregate", collection != NULL ? mongo_utf8(mongo_to_utf8(collection)) : mongo_int32(1));
 	append_json_at(command, "pipeline", PG_GETARG_DATUM(3), &iter);
 	if (!BSON_ITER_HOLDS_ARRAY(&iter))
 		ereport(ERROR,
@@ -396,7 +392,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	stage = find_stage(&iter, writing_stages, true);
 	dubious_stage = find_stage(&iter, reading_stages, false);
 	if (dubious_stage != NULL)
-		prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
+		prevent_write(psprintf("mongo_aggregate() with %s", mongo_printable(dubious_stage)));
 	mongo_append_template(command, "{cursor: {}}");
 	if (!PG_ARGISNULL(4))
 		append_options(command, PG_GETARG_DATUM(4));
@@ -407,18 +403,18 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("mongo_aggregate() takes no \"readConcern\" while mongo_fdw.cluster_time is set")));
 
-	mongo_begin_command(user, database, stage != NULL);
+	mongo_begin_command(user, utf8_database, stage != NULL);
 	if (stage == NULL)
 		return mongo_cursor_open(context, &(MongoRead) {
 			.user = user,
-			.database = MemoryContextStrdup(context, database),
+			.database = utf8_database,
 			.collection = MemoryContextStrdup(context, collection != NULL ? collection :
 											  "$cmd.aggregate"),
 			.command = command,
 			.at_time = true
 		});
 
-	mongo_run_write_command(context, user, database, command,
+	mongo_run_write_command(context, user, utf8_database, command,
 							psprintf("could not aggregate collection \"%s.%s\"",
 									 database, collection != NULL ? collection : ""));
 	return NULL;
@@ -434,9 +430,9 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context)
 	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(3))
 	{
 		UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
-		const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
+		const char *database = text_to_cstring(PG_GETARG_TEXT_PP(1));
 		const char *collection = PG_ARGISNULL(2) ? NULL :
-			utf8_argument(PG_GETARG_TEXT_PP(2));
+			text_to_cstring(PG_GETARG_TEXT_PP(2));
 
 		state->decoder = jsonb_decoder(context, database,
 									   collection != NULL ? collection : "$cmd.aggregate");

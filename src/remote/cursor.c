@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
+#include "convert.h"
 
 #include "catalog/pg_type_d.h"
 #include "executor/tuptable.h"
@@ -177,7 +178,7 @@ report_invalid_reply(MongoCursor *cursor, const char *detail)
 static const char *
 read_failure_message(MongoCursor *cursor)
 {
-	return psprintf("could not read collection \"%s.%s\"", cursor->read.database,
+	return psprintf("could not read collection \"%s.%s\"", mongo_from_utf8(cursor->read.database),
 					cursor->read.collection);
 }
 
@@ -493,7 +494,7 @@ static void
 check_collections(MongoCursor *cursor)
 {
 	if (!cursor->opened && !cursor->batch.has_time && cursor->batch.position == cursor->batch.end)
-		mongo_report_missing_at_time(cursor->read.database, cursor->read.collection);
+		mongo_report_missing_at_time(mongo_from_utf8(cursor->read.database), cursor->read.collection);
 
 	/*
 	 * MongoDB holds on to the collection of an open cursor, but not to those
@@ -1170,7 +1171,7 @@ next_kept(MongoCursor *cursor, uint32 *length)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
 				 errmsg("could not keep the documents of collection \"%s.%s\"",
-						cursor->read.database, cursor->read.collection),
+						mongo_from_utf8(cursor->read.database), cursor->read.collection),
 				 errdetail("A write in the same session required reading them first, which failed.")));
 	if (cursor->nkept == 0)
 		return NULL;

@@ -172,4 +172,23 @@ fails("SET statement_timeout = '300ms'; SELECT mongo_command('mongodb', 'db', '{
 ok(time - $started < 3, 'at once');
 $mongod->unblock_commands;
 
+# Names in errors are in the encoding of the database.
+$node->safe_psql('postgres', q(CREATE DATABASE japanese ENCODING 'EUC_JP' LOCALE 'C' TEMPLATE template0));
+$node->safe_psql('japanese', 'CREATE EXTENSION mongo_fdw; CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw '
+	  . "OPTIONS (address '127.0.0.1', port '" . $mongod->port . "'); CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb");
+my $name = "\xe6\x97\xa5\xe6\x9c\xac";
+$node->safe_psql('japanese', "SET client_encoding = 'UTF8'; CREATE FOREIGN TABLE f (_id int) SERVER mongodb OPTIONS (database '$name', collection '$name')");
+foreach (
+	[ "SELECT mongo_command('mongodb', '$name', '{\"$name\": 1}')", qr/CommandNotFound|59/ ],
+	[ "BEGIN READ ONLY; SELECT mongo_command('mongodb', '$name', '{\"$name\": 1}')", qr/25006.*read-only/ ],
+	[ "SELECT mongo_aggregate('mongodb', '$name', '$name', '[{\"\$$name\": 1}]')", qr/could not read collection "$name\.$name"/ ],
+	[ "SELECT mongo_aggregate('mongodb', '$name', '$name', '[{\"\$out\": {\"$name\": 1}}]')", qr/could not aggregate collection "$name\.$name"/ ],
+	[ "BEGIN READ ONLY; SELECT mongo_aggregate('mongodb', '$name', '$name', '[{\"\$$name\": 1}]')", qr/25006.*read-only/ ],
+	[ "SELECT * FROM f WHERE mongo_match(f, '{\"a\": {\"\$$name\": 1}}')", qr/could not read collection "$name\.$name"/ ])
+{
+	my ($statement, $expected) = @$_;
+	my (undef, undef, $message) = $node->psql('japanese', "\\set VERBOSITY verbose\nSET client_encoding = 'UTF8'; $statement");
+	like($message, $expected, $statement =~ s/$name/name/gr);
+}
+
 done_testing();
