@@ -60,7 +60,7 @@ BEGIN
 	END LOOP;
 	RETURN (SELECT coalesce(string_agg(m[1], ' ' ORDER BY m[1]) FILTER (WHERE (i = 1 OR m[1] <> 'Aggregate') AND (query !~ ' AS b' OR m[1] !~ '^(Materialize|Memoize|Merge Join|Nested Loop|Sort|Unique)$')), '')
 			FROM regexp_matches(plan, '"Node Type": "([^"]*)"', 'g') WITH ORDINALITY AS m(m, i)) ||
-		CASE WHEN plan ~ 'lookup' THEN ', $lookup' ELSE '' END || CASE WHEN plan ~ 'includeArrayIndex|unwind.*path.*"\$p' AND plan !~ 'lookup' THEN ', unwound' ELSE '' END ||
+		CASE WHEN plan ~ 'lookup' THEN ', $lookup' ELSE '' END || CASE WHEN plan ~ 'Unwound Here|includeArrayIndex|unwind.*path.*"\$p' AND plan !~ 'lookup' THEN ', unwound' ELSE '' END ||
 		CASE WHEN answers[1] = answers[2] THEN ', the same ' || length(answers[1]) ELSE E': BUT\n' || answers[1] || E'\nIN PLACE OF\n' || answers[2] END;
 END $$;
 
