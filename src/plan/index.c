@@ -284,31 +284,87 @@ is_known_share(PlannerInfo *root, Node *node)
 	return IsA(node, NullTest) && is_known_share(root, (Node *) ((NullTest *) node)->arg);
 }
 
+/* Returns the paths of columns in the documents; NULL for one that is no field. */
+static List *
+paths_of_columns(const RelOptInfo *baserel, const Bitmapset *columns)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	List	   *paths = NIL;
+	int			column = -1;
+
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		paths = lappend(paths, attnum <= 0 ? NULL : unconstify(char *, mongo_column_path(relation->columns, attnum)));
+	}
+	return paths;
+}
+
 /* Tells whether one index contains all fields that a query reads. */
 static bool
 has_all_fields(const RelOptInfo *baserel, const MongoIndex *index)
 {
-	const MongoRelation *relation = baserel->fdw_private;
 	Bitmapset  *read = NULL;
-	int			column = -1;
+	ListCell   *cell;
 
 	if (index->uses == 0)
 		return false;
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &read);
 	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 		pull_varattnos((Node *) rinfo->clause, baserel->relid, &read);
-	while ((column = bms_next_member(read, column)) >= 0)
+	foreach(cell, paths_of_columns(baserel, read))
 	{
-		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
-		const char *path = attnum <= 0 ? NULL : mongo_column_path(relation->columns, attnum);
 		bool		found = false;
 
-		for (int i = 0; path != NULL && i < index->nkeys; i++)
-			found |= mongo_key_covers(&index->keys[i], path);
+		for (int i = 0; lfirst(cell) != NULL && i < index->nkeys; i++)
+			found |= mongo_key_covers(&index->keys[i], lfirst(cell));
 		if (!found)
 			return false;
 	}
 	return true;
+}
+
+/* Tells whether an index that finds this share of the documents takes longer than reading all. */
+static bool
+is_large_share(double share, double filter_cost)
+{
+	return share * MONGO_COST_FETCHED >= MONGO_COST_FILTERED + filter_cost;
+}
+
+/*
+ * Tells whether MongoDB may find few documents by an index for a condition that is not indexable
+ * for us, such as LIKE with a prefix.
+ */
+static bool
+may_find_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStatistics *statistics,
+				   double filter_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	Bitmapset  *tested = NULL;
+	ListCell   *cell;
+
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
+	{
+		bool		is_indexable = false;
+
+		foreach_ptr(const MongoClause, clause, relation->indexable)
+			is_indexable |= clause->rinfo == rinfo;
+		if (!is_indexable &&
+			!is_large_share(clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL), filter_cost))
+			pull_varattnos((Node *) rinfo->clause, baserel->relid, &tested);
+	}
+	foreach(cell, paths_of_columns(baserel, tested))
+	{
+		for (int i = 0; lfirst(cell) != NULL && i < statistics->nindexes; i++)
+		{
+			const MongoIndex *index = &statistics->indexes[i];
+
+			if (index->nkeys > 0 && mongo_key_covers(&index->keys[0], lfirst(cell)))
+				return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -319,8 +375,9 @@ has_all_fields(const RelOptInfo *baserel, const MongoIndex *index)
  * MongoDB takes an index wherever one fits.  'filter_cost' is what testing the filter costs for
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
- * Nor does it pay if only the first rows may be wanted.  *covered is set if an index contains all
- * that the query reads, so that only what fetches documents gains by the hint.
+ * The same holds if another condition may use an index.  Nor does it pay if only the first rows may
+ * be wanted.  *covered is set if an index contains all that the query reads, so that only what
+ * fetches documents gains by the hint.
  *
  * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
  * mongo_match(), since $text and $near need their index.
@@ -333,8 +390,7 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 	const MongoIndex *id = mongo_id_index(statistics);
 
 	*covered = false;
-	if (relation->examined_rows * MONGO_COST_FETCHED <
-		baserel->tuples * (MONGO_COST_FILTERED + filter_cost) ||
+	if (!is_large_share(relation->examined_rows / Max(baserel->tuples, 1), filter_cost) ||
 		relation->examined_rows >= baserel->tuples ||
 		id == NULL || id->clustered || relation->analyzed_rows <= 0 || relation->names_match ||
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
@@ -346,6 +402,8 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 		if (!is_known_share(root, (Node *) clause->rinfo))
 			return false;
 	}
+	if (may_find_otherwise(root, baserel, statistics, filter_cost))
+		return false;
 	for (int i = 0; i < statistics->nindexes; i++)
 		*covered |= has_all_fields(baserel, &statistics->indexes[i]);
 	return true;
