@@ -21,4 +21,5 @@ apt-get -q -y build-dep --no-install-recommends ./
 MAKEFLAGS="-j$(nproc)" dpkg-buildpackage -us -uc -b
 
 mkdir -p "$folder"
-mv ../postgresql-*-mongodb-fdw*.deb ../mongodb-fdw_*.changes ../mongodb-fdw_*.buildinfo "$folder/"
+# Ubuntu calls packages with debug symbols .ddeb
+mv ../postgresql-*-mongodb-fdw*.*deb ../mongodb-fdw_*.changes ../mongodb-fdw_*.buildinfo "$folder/"
