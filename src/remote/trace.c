@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "utils/backend_status.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 /* ---------------- escapes in the options comment and appname -------------- */

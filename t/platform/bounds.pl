@@ -68,7 +68,7 @@ like($session->ask(q{SELECT mongo_command('own', 'db', '{"ping": 1}')}), qr/ERRO
 
 # ---------------------------------- expressions ------------------------------------
 
-$session->ask(q{CREATE FOREIGN TABLE expressions (a int, b bool, d date) SERVER fake OPTIONS (database 'good')});
+$session->ask(q{CREATE FOREIGN TABLE expressions (a int, b bool, d date) SERVER fake OPTIONS (database 'good', estimated_rows '10')});
 my %nested = (
 	nullif => sub { "nullif($_[0], 1)" },
 	case => sub { "CASE $_[0] WHEN 1 THEN 2 WHEN 3 THEN 4 ELSE 5 END" },
