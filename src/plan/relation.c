@@ -324,6 +324,8 @@ typedef struct TestedClause
 	Cost		remote;			/* for each document, in MongoDB */
 	Cost		local;			/* and in PostgreSQL, with sending the columns */
 	double		selectivity;
+	double		share_of_next;	/* of the documents that pass those behind it
+								 * in the list */
 } TestedClause;
 
 /* Compares by the cost in MongoDB, the highest first; a list_sort_comparator. */
@@ -391,10 +393,16 @@ conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested)
 			continue;
 		estimate_local_test(root, baserel, one);
 		all += one->remote;
-		selectivity *= one->selectivity;
 		tested = lappend(tested, one);
 	}
 	list_sort(tested, compare_tested);
+	for (int i = list_length(tested) - 1; i >= 0; i--)
+	{
+		TestedClause *one = list_nth(tested, i);
+
+		one->share_of_next = selectivity;
+		selectivity *= one->selectivity;
+	}
 	remote = all;
 	/* what MongoDB groups or limits is not sent */
 	best = all += reduces ? 0 : selectivity * sent;
@@ -405,8 +413,7 @@ conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested)
 
 		remote -= one->remote;
 		local += one->local;
-		selectivity = Min(selectivity / Max(one->selectivity, 1e-10), 1);
-		cost = remote + selectivity * (sent + local);
+		cost = remote + one->share_of_next * (sent + local);
 		if (cost >= best)
 			continue;
 		best = cost;
