@@ -458,3 +458,33 @@ sync_copy_again(SyncGroup *group, SyncMember *member)
 	sync_copy_begin(group, copy, user);
 	group->members = lappend(group->members, copy);
 }
+
+/*
+ * sync_copy_stopped
+ *		Begins to copy the stopped members that are wanted and are not copied yet to new tables,
+ *		if there are collections of their names.  Returns whether there are any.
+ *
+ * The group must be locked.
+ */
+bool
+sync_copy_stopped(SyncGroup *group, SyncWanted *wanted)
+{
+	UserMapping *user = sync_group_user(group);
+	bool		found = false;
+
+	foreach_ptr(SyncMember, member, list_copy(group->members))
+	{
+		bool		is_copied = false;
+
+		if (member->state != SYNC_STOPPED || member->target != member->local || !wanted(member))
+			continue;
+		foreach_ptr(const SyncMember, copy, group->members)
+			is_copied |= copy->local == member->local && copy->target != copy->local;
+		if (!is_copied && sync_collection_identity(user, group->database, member->collection) != NULL)
+		{
+			sync_copy_again(group, member);
+			found = true;
+		}
+	}
+	return found;
+}

@@ -650,11 +650,18 @@ mongo_sync_sync_schema(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static bool
+has_foreign_keys(const SyncMember *member)
+{
+	return get_rel_name(member->local) != NULL && sync_has_foreign_keys(member->local);
+}
+
 /*
  * mongo_sync_recopy
  *		mongo_sync.recopy(local_table regclass)
  *
- * Copies a table's collection again beside it, and replaces rows that differ in one commit.
+ * Copies a table's collection again beside it, and replaces rows that differ in one commit.  So
+ * that foreign keys hold then, other tables with foreign keys are copied, too, if they are stopped.
  */
 Datum
 mongo_sync_recopy(PG_FUNCTION_ARGS)
@@ -670,6 +677,8 @@ mongo_sync_recopy(PG_FUNCTION_ARGS)
 	if (sync_position_is_lost(group))
 		sync_begin_again(group);
 	begin_copy(group, member);
+	if (has_foreign_keys(member))
+		(void) sync_copy_stopped(group, has_foreign_keys);
 	bring_to_present(group->id);
 	SPI_finish();
 	PG_RETURN_VOID();

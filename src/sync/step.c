@@ -342,33 +342,11 @@ forget_dropped(SyncGroup *group)
 		(void) sync_run("DELETE FROM mongo_sync.groups WHERE id = $1", SYNC_INT4(group->id));
 }
 
-/*
- * Begins to copy the collections that have the names of those that are gone; false
- * if there are none.
- */
+/* Tells whether a member is stopped because its collection is gone. */
 static bool
-follow_stopped(SyncGroup *group)
+has_lost_collection(const SyncMember *member)
 {
-	bool		found = false;
-	UserMapping *user = sync_group_user(group);
-
-	foreach_ptr(SyncMember, member, list_copy(group->members))
-	{
-		bool		is_copied = false;
-
-		if (member->state != SYNC_STOPPED || member->target != member->local || !ends_collection(member->reason))
-			continue;
-		foreach_ptr(const SyncMember, copy, group->members)
-		{
-			is_copied |= copy->local == member->local && copy->target != copy->local;
-		}
-		if (!is_copied && sync_collection_identity(user, group->database, member->collection) != NULL)
-		{
-			sync_copy_again(group, member);
-			found = true;
-		}
-	}
-	return found;
+	return ends_collection(member->reason);
 }
 
 /* Gives up copies that were stopped, so that their tables can be copied again. */
@@ -475,7 +453,7 @@ sync_step(SyncRun *run, int max_wait)
 	{
 		sync_run_close(run);
 		run->mark = sync_present(sync_group_user(group));
-		return group->follow && follow_stopped(group) ? SYNC_DONE : SYNC_AT_PRESENT;
+		return group->follow && sync_copy_stopped(group, has_lost_collection) ? SYNC_DONE : SYNC_AT_PRESENT;
 	}
 	if (!sync_run_is_current(run, group))
 	{
@@ -504,7 +482,7 @@ sync_step(SyncRun *run, int max_wait)
 	if (until == group->position && !run->is_at_end)
 		run->batch_size = Min(SYNC_BATCH, run->batch_size * 2);
 	if (until == group->position && !run->is_copying)
-		return group->follow && follow_stopped(group) ? SYNC_DONE :
+		return group->follow && sync_copy_stopped(group, has_lost_collection) ? SYNC_DONE :
 			run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
 
 	/* foreign keys may not hold before T has reached the time of the reads */
@@ -564,7 +542,7 @@ sync_step(SyncRun *run, int max_wait)
 		run->choose_time = false;
 	run->whole_until = 0;
 	run->position = until;
-	if (group->follow && follow_stopped(group))
+	if (group->follow && sync_copy_stopped(group, has_lost_collection))
 		return SYNC_DONE;
 	return run->is_at_end && changes == 0 ? SYNC_AT_PRESENT : SYNC_DONE;
 }

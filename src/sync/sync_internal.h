@@ -313,6 +313,9 @@ extern void sync_copy_begin(SyncGroup *group, SyncMember *member, UserMapping *u
 extern void sync_copy_drop_table(Oid copy);
 extern void sync_copy_give_up(SyncGroup *group, Oid local);
 extern void sync_copy_again(SyncGroup *group, SyncMember *member);
+
+typedef bool SyncWanted (const SyncMember *member);
+extern bool sync_copy_stopped(SyncGroup *group, SyncWanted *wanted);
 extern bool sync_copy_range(SyncRun *run, SyncGroup *group);
 extern void sync_copy_add_key(SyncGroup *group, SyncMember *member);
 extern void sync_copy_end_ranges(SyncGroup *group, SyncMember *member);

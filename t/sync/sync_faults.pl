@@ -172,6 +172,11 @@ sql(q{CALL mongo_sync.sync_schema('orders', 'reports')});
 reports('a document with arrays is deleted');
 sql(q{CREATE FOREIGN TABLE orders.late (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'c'); CALL mongo_sync.sync_schema('orders', 'reports')});
 is(sql('SELECT count(*) FROM reports.late'), sql('SELECT count(*) FROM orders.late'), 'a new table joins');
+mongo('{"aggregate": "orders", "pipeline": [{"$match": {"_id": {"$ne": 2}}}, {"$out": "orders"}], "cursor": {}}');
+raises('tables with foreign keys are stopped', q{CALL mongo_sync.sync_schema('orders', 'reports')}, '55000', 'not synchronized any more');
+raises('and copied together', q{CALL mongo_sync.recopy('reports.orders')}, '55000', 'parts is not synchronized any more');
+sql(q{CALL mongo_sync.recopy('reports.parts')});
+reports('copied again');
 
 # --- deleted documents keep their rows -------------------------------------------------------
 sql(q{CREATE FOREIGN TABLE shop.kept (_id int, a int) SERVER mongodb OPTIONS (database 'db'); CREATE TABLE kept (_id int PRIMARY KEY, a int, gone timestamptz)});
