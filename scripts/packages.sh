@@ -242,7 +242,7 @@ try_rpm_of() {
 		failed "$what: a system with PostgreSQL to build it"
 		return
 	fi
-	quietly enter "$root" apt-get -q -y install --no-install-recommends rpm unzip
+	quietly enter "$root" apt-get -q -y install --no-install-recommends rpm elfutils unzip
 	cp "$RELEASE/mongo_fdw-$VERSION.zip" "$ROOTS/$root/"
 	progress "building an RPM for $major"
 	if quietly enter "$root" sh /build/mongo_fdw/packaging/build_rpm.sh "$major" \
