@@ -455,8 +455,12 @@ bring_to_present(int id)
 		if (!sync_is_copying(group) && (group->position >= present || empty > 1))
 		{
 			report_stopped(group);
-			report(group, units);
-			break;
+			/* otherwise rows were read at a time that is yet to be reached */
+			if (group->is_consistent)
+			{
+				report(group, units);
+				break;
+			}
 		}
 		most_failures = Max(MOST_FAILURES, list_length(group->members));
 		if (failures > most_failures && (group->position >= present || result == SYNC_AT_PRESENT))
