@@ -97,6 +97,14 @@ attributes_read(PlannerInfo *root, const RelOptInfo *baserel)
 	return used;
 }
 
+/* Tells whether a column is among these attributes; whole rows contain it. */
+static bool
+reads_attribute(const Bitmapset *used, AttrNumber attnum)
+{
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used) ||
+		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+}
+
 /*
  * Sets reads_ordinality, and whether the scan unwinds.  It may not if it reads whole documents, or
  * if only MongoDB can test a condition, and does not if that costs more.
@@ -107,11 +115,9 @@ set_unwinding(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 	const MongoTableOptions *options = relation->options;
 	List	   *fields = mongo_ordinality_fields(options);
 	Bitmapset  *used = attributes_read(root, baserel);
-	bool		uses_all;
+	bool		uses_all = relation->names_match || relation->columns->shows_mismatches;
 	Cost		cost;
 
-	uses_all = relation->names_match || relation->columns->shows_mismatches ||
-		bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	relation->reads_ordinality = relation->fit != NULL;
 	relation->unwinds = mongo_enable_pushdown && !mongo_has_first_stages(options) &&
 		!relation->names_match && relation->fit == NULL && !relation->skips_locally;
@@ -120,7 +126,7 @@ set_unwinding(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 		const char *path;
 		ListCell   *cell;
 
-		if ((!uses_all && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) ||
+		if ((!uses_all && !reads_attribute(used, attnum)) ||
 			!OidIsValid(get_atttype(relation->relid, attnum)))
 			continue;
 		path = mongo_column_path(relation->columns, attnum);
@@ -142,14 +148,10 @@ static void
 set_mismatches(PlannerInfo *root, const RelOptInfo *baserel, MongoRelation *relation)
 {
 	const MongoColumnFacts *facts = mongo_column_facts(relation->relid);
-	Bitmapset  *used;
 	bson_t	   *fit;
 
 	relation->mismatches = facts->mismatches;
-	if (facts->shown_by != 0 &&
-		(bms_is_member(facts->shown_by - FirstLowInvalidHeapAttributeNumber,
-					   used = attributes_read(root, baserel)) ||
-		 bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used)))
+	if (facts->shown_by != 0 && reads_attribute(attributes_read(root, baserel), facts->shown_by))
 	{
 		relation->columns->shows_mismatches = true;
 		relation->mismatches = 1 << MONGO_TYPE_MISMATCH_NULL;
@@ -356,7 +358,8 @@ estimate_local_test(PlannerInfo *root, RelOptInfo *baserel, TestedClause *tested
 }
 
 /*
- * Returns the RestrictInfos that PostgreSQL tests alone, of these TestedClauses.
+ * Returns the RestrictInfos that PostgreSQL tests alone, of these TestedClauses, which cost MongoDB
+ * 'filter_cost' in all for each document.
  *
  * MongoDB tests one condition after another on each document, while PostgreSQL takes less for many
  * of them, such as a list of 1,000 numerics, but must receive the documents.  The conditions that
@@ -365,7 +368,7 @@ estimate_local_test(PlannerInfo *root, RelOptInfo *baserel, TestedClause *tested
  * index serves.
  */
 static List *
-conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested)
+conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested, double filter_cost)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const Query *parse = root->parse;
@@ -382,11 +385,8 @@ conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested)
 	List	   *tested = NIL;
 	List	   *kept = NIL;
 
-	foreach_ptr(const TestedClause, one, all_tested)
-		all += one->remote;
-	if (all * examined < MONGO_COST_LEAST_KEPT)
+	if ((all + filter_cost * MONGO_COST_UNIT) * examined < MONGO_COST_LEAST_KEPT)
 		return NIL;
-	all = MONGO_COST_EXAMINED * MONGO_COST_UNIT;
 	foreach_ptr(TestedClause, one, all_tested)
 	{
 		if (mongo_is_served(root, baserel, one->rinfo))
@@ -532,7 +532,7 @@ decide_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relat
 	root->glob->dependsOnRole |= relation->names_match;
 	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	tested = classify_restrictions(root, baserel, relation, &filter_cost);
-	relation->kept = conditions_to_keep(root, baserel, tested);
+	relation->kept = conditions_to_keep(root, baserel, tested, filter_cost);
 	if (relation->kept != NIL)
 		classify_restrictions(root, baserel, relation, &filter_cost);
 	relation->natural = mongo_natural_pays(root, baserel, filter_cost, &relation->covered);
