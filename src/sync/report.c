@@ -47,12 +47,14 @@ report_not_comparable(const SyncGroup *group, const SyncMember *member, const ch
 					 sync_qualified_name(member->foreign), sync_qualified_name(member->local))));
 }
 
-/* Compares, and makes equal, the table of a member; with the rights of its owner. */
+/*
+ * Compares, and makes equal, the table of a member; with the rights of its owner.  Reads at the
+ * time that is bound, and then binds what was bound before.
+ */
 static void
-compare(const SyncGroup *group, SyncMember *member, bool mend, MongoReadTime *time, Tuplestorestate *result)
+compare(const SyncGroup *group, SyncMember *member, bool mend, MongoReadTime *bound_before, Tuplestorestate *result)
 {
 	SyncRows   *rows = sync_rows_create(member->table);
-	MongoReadTime *bound_before = mongo_bind_reads(time);
 
 	sync_rows_fetch_range(rows, NULL);
 	(void) mongo_bind_reads(bound_before);
@@ -84,10 +86,8 @@ mongo_sync_compare(PG_FUNCTION_ARGS)
 	SyncRights	rights;
 	char	   *identity;
 	uint64		time_before = sync_applied_time;
-	MongoReadTime *bound_before = mongo_bind_reads(NULL);
+	MongoReadTime *bound_before;
 
-	/* a trigger that a step calls may call this */
-	(void) mongo_bind_reads(bound_before);
 	PreventCommandIfReadOnly("mongo_sync.compare()");
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
@@ -106,9 +106,11 @@ mongo_sync_compare(PG_FUNCTION_ARGS)
 	if (member->table->has_changed)
 		report_not_comparable(group, member, "Columns or options have changed since the last step.");
 	time.at = group->position;
+	/* a trigger that a step calls may call this */
+	bound_before = mongo_bind_reads(&time);
 	PG_TRY();
 	{
-		compare(group, member, mend, &time, ((ReturnSetInfo *) fcinfo->resultinfo)->setResult);
+		compare(group, member, mend, bound_before, ((ReturnSetInfo *) fcinfo->resultinfo)->setResult);
 	}
 	PG_CATCH();
 	{
