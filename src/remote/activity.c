@@ -22,7 +22,6 @@
 
 #include "remote_internal.h"
 
-#include "access/parallel.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
