@@ -300,11 +300,6 @@ add_member(SyncGroup *group, Oid foreign, Oid local, const char *deleted_at, boo
 		.target = local,.local = local,.foreign = foreign,.state = SYNC_STOPPED,.reason = "not copied yet",
 		.collection = mongo_to_utf8(options->collection),.deleted_at = deleted_at,.key_at_end = key_at_end
 	};
-	if (deleted_at != NULL && get_atttype(local, get_attnum(local, deleted_at)) != TIMESTAMPTZOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("table \"%s\" has no column \"%s\" of type timestamp with time zone", get_rel_name(local), deleted_at),
-				 errhint("ALTER TABLE %s ADD COLUMN %s timestamptz.", sync_qualified_name(local), quote_identifier(deleted_at))));
 	if (GetForeignTable(foreign)->serverid != group->server ||
 		strcmp(mongo_to_utf8(options->database), group->database) != 0)
 		ereport(ERROR,
@@ -694,7 +689,7 @@ set_paused(FunctionCallInfo fcinfo, bool paused)
 {
 	SyncGroup  *group;
 
-	PreventCommandIfReadOnly("mongo_sync.pause()");
+	PreventCommandIfReadOnly(paused ? "mongo_sync.pause()" : "mongo_sync.resume()");
 	SPI_connect();
 	group = sync_own_group(PG_GETARG_OID(0));
 	require_group_owner(group, PG_GETARG_OID(0));

@@ -699,7 +699,8 @@ free_name(Oid relid, const char *name)
  *		Sets member->table, which lives in the current memory context.
  *
  * To be called with the owner's rights; the tables must be locked.  table->has_changed tells that
- * other columns or options were copied.  Raises 55000 if the tables do not suit each other.
+ * other columns or options were copied.  Raises 55000 if the tables do not suit each other, and
+ * 42703 if member->deleted_at is no column of the local table alone.
  */
 void
 sync_table_open(const SyncGroup *group, SyncMember *member)
@@ -716,6 +717,15 @@ sync_table_open(const SyncGroup *group, SyncMember *member)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("%s", refusal != NULL ? refusal : psprintf("table \"%s\" belongs to another role", RelationGetRelationName(target))),
 				 hint != NULL ? errhint("%s", hint) : 0));
+	if (member->deleted_at != NULL &&
+		(get_attnum(member->foreign, member->deleted_at) != InvalidAttrNumber ||
+		 get_atttype(member->local, get_attnum(member->local, member->deleted_at)) != TIMESTAMPTZOID))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table \"%s\" has no column \"%s\" of its own of type timestamp with time zone",
+						get_rel_name(member->local), member->deleted_at),
+				 errhint("The column of deleted_at must not be a column of the foreign table: ALTER TABLE %s ADD COLUMN ... timestamptz.",
+						 sync_qualified_name(member->local))));
 	table->foreign = member->foreign;
 	table->target_name = sync_qualified_name(member->target);
 	table->foreign_name = sync_qualified_name(member->foreign);

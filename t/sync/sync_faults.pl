@@ -181,6 +181,7 @@ reports('copied again');
 # --- deleted documents keep their rows -------------------------------------------------------
 sql(q{CREATE FOREIGN TABLE shop.kept (_id int, a int) SERVER mongodb OPTIONS (database 'db'); CREATE TABLE kept (_id int PRIMARY KEY, a int, gone timestamptz)});
 mongo('{"insert": "kept", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]}');
+raises("deleted_at is '$_'", "CALL mongo_sync.sync('shop.kept', 'kept', deleted_at => '$_')", '42703', 'no column "' . $_ . '" of its own') foreach qw(a nothing);
 sql(q{CALL mongo_sync.sync('shop.kept', 'kept', deleted_at => 'gone')});
 mongo('{"delete": "kept", "deletes": [{"q": {"_id": 1}, "limit": 1}]}');
 sql(q{CALL mongo_sync.sync('shop.kept', 'kept')});
