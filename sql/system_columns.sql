@@ -77,7 +77,8 @@ UPDATE sc_view SET v = upper(v) WHERE k = 1 AND random() < 2 RETURNING sc_view;
 UPDATE sc_parted SET v = v || '!' WHERE k = 2 AND random() < 2 RETURNING tableoid::regclass, *;
 UPDATE sc_parted p SET v = l.v FROM sc_local l WHERE l._id = p._id AND l.ctid IS NOT NULL AND p.k = 2 RETURNING p.*;
 INSERT INTO sc_rows VALUES (9, 3, 'v9') RETURNING tableoid::regclass, sc_rows;
-DELETE FROM sc_rows a USING sc_rows b WHERE a._id > b._id AND a.k = b.k RETURNING a.*;
+WITH d AS (DELETE FROM sc_rows a USING sc_rows b WHERE a._id > b._id AND a.k = b.k RETURNING a.*)
+	SELECT * FROM d ORDER BY _id;
 SELECT * FROM sc_rows ORDER BY _id;
 
 TRUNCATE sc_rows;

@@ -573,7 +573,12 @@ is_ours(RelOptInfo *rel)
 		bms_is_empty(rel->lateral_relids);
 }
 
-/* Adds a path for the cheapest keys; the planner's set_join_pathlist_hook. */
+/*
+ * Adds a path for the cheapest keys; the planner's set_join_pathlist_hook.
+ *
+ * Not if a target of UPDATE or DELETE with children is joined: PostgreSQL identifies its rows by
+ * ROWID_VARs, which no CustomScan may output.
+ */
 static void
 consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 					  RelOptInfo *innerrel, JoinType type, JoinPathExtraData *extra)
@@ -600,7 +605,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	}
 	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
 		(type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI) ||
-		!mongo_is_plain_query(root) ||
+		(root->row_identity_vars != NIL && bms_overlap(joinrel->relids, root->all_result_relids)) ||
 		mongo_has_partial_results(joinrel) ||
 		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||
 		outer_path == NULL || outer_path->param_info != NULL)

@@ -260,19 +260,6 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
  *-------------------------------------------------------------------------
  */
 
-/*
- * mongo_is_plain_query
- *		Tells whether the rows of the query's joins are never made again one by one, as an UPDATE
- *		or SELECT FOR UPDATE does for rows that were locked.
- */
-bool
-mongo_is_plain_query(const PlannerInfo *root)
-{
-	return (root->parse->commandType == CMD_SELECT ||
-			root->parse->commandType == CMD_INSERT) &&
-		root->parse->rowMarks == NIL && root->rowMarks == NIL;
-}
-
 /* Tells whether a PlaceHolderVar must be evaluated within this join. */
 static bool
 has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
@@ -498,12 +485,19 @@ create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	return relation;
 }
 
-/* Tells whether the inner side is a base relation, and MongoDB can join the sides at all. */
+/*
+ * Tells whether the inner side is a base relation, and MongoDB can join the sides at all.  Not in
+ * an UPDATE or SELECT FOR UPDATE, which joins rows again one by one if others have changed them.
+ */
 static bool
 is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 			 RelOptInfo *innerrel, JoinType jointype)
 {
-	return (jointype == JOIN_INNER || jointype == JOIN_LEFT) && mongo_is_plain_query(root) &&
+	const Query *parse = root->parse;
+
+	return (jointype == JOIN_INNER || jointype == JOIN_LEFT) &&
+		(parse->commandType == CMD_SELECT || parse->commandType == CMD_INSERT) &&
+		parse->rowMarks == NIL && root->rowMarks == NIL &&
 		innerrel->reloptkind == RELOPT_BASEREL &&
 		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
 		mongo_pipeline_of(root, outerrel) != NULL &&

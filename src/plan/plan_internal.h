@@ -487,7 +487,6 @@ typedef struct MongoJoin
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
 
-extern bool mongo_is_plain_query(const PlannerInfo *root);
 extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
 									 const List *restrictlist, List **clauses, List **filters);
 extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,
