@@ -711,12 +711,10 @@ check_unwind_options(const char *unwind, const char *ordinality, const char *unw
 static const char *
 given(List *definitions, const char *name)
 {
-	ListCell   *cell;
-
-	foreach(cell, definitions)
+	foreach_node(DefElem, definition, definitions)
 	{
-		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
-			return defGetString(lfirst(cell));
+		if (strcmp(definition->defname, name) == 0)
+			return defGetString(definition);
 	}
 	return NULL;
 }
@@ -997,7 +995,8 @@ valid_options(const char *name, int object)
 	initStringInfo(&listed);
 	for (int i = 0; i < mongo_option_count; i++)
 	{
-		if ((mongo_option_table[i].objects & object) == 0)
+		if ((mongo_option_table[i].objects & object) == 0 ||
+			mongo_option_table[i].parse == mongo_parse_obsolete)
 			continue;
 		names = lappend(names, unconstify(char *, mongo_option_table[i].name));
 		appendStringInfo(&listed, "%s%s", listed.len > 0 ? ", " : "", mongo_option_table[i].name);
