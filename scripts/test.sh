@@ -12,6 +12,7 @@ FAILED=0
 finish() {
 	local status=$?
 	rm -rf "${SCRATCH-/nonexistent}"
+	if [ -n "${LOCK-}" ]; then rm -f "$LOCK"; fi
 	if [ -n "${RUN-}" ]; then stop_servers; fi
 	# of a variant with checks in addition to the tests
 	if declare -F count_reports >/dev/null; then count_reports; fi
@@ -43,6 +44,16 @@ pg-bsd-indent /usr/bin/pg_bsd_indent
 "
 fi
 . "$ROOT/scripts/setup.sh"
+
+# A second run would build over the first one, and remove its tmp_check.
+if ! (set -C && echo $$ >"$WORK/test.pid") 2>/dev/null; then
+	OTHER=$(cat "$WORK/test.pid")
+	if [ -n "$OTHER" ] && kill -0 "$OTHER" 2>/dev/null; then
+		fail "tests run in this clone already, as process $OTHER: wait for it, or use another clone"
+	fi
+	echo $$ >"$WORK/test.pid"	# of a run that was killed
+fi
+LOCK=$WORK/test.pid
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/lint/source.sh"
 
