@@ -7,14 +7,11 @@
  * A connection counts in its own memory, without locks (MongoTraffic).  If the library is in
  * shared_preload_libraries, a connection's new counts are added to two rows of a table in shared
  * memory when the connection returns to the pool: one row per server and user, and one per query.
- * A session mostly looks up a row under a lock only once.  Adding takes one atomic operation per
- * counter.
+ * As in pg_stat_statements, sessions share the lock for that, and only a new row excludes others.
  *
  * One hash table contains the counts of servers and users, those of queries, and the number of
  * connections to each server.  If it is full, a new row replaces the least recently used one: of
- * a query, or of a server without connections if these have more than half of the table.  A
- * session that remembers the old row's address detects this by the row's generation.  Counts that
- * are added between this check and the replacement may go to the new row.
+ * a query, or of a server without connections if these have more than half of the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +26,7 @@
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/backend_status.h"
 #include "utils/hsearch.h"
@@ -49,7 +47,6 @@ typedef struct ActivityKey
 typedef struct MongoActivity
 {
 	ActivityKey key;
-	pg_atomic_uint32 generation;	/* changes when the row is removed */
 	pg_atomic_uint64 last_used; /* start time of the last statement */
 	pg_atomic_uint64 calls;
 	pg_atomic_uint64 counters[MONGO_COUNTERS];
@@ -159,14 +156,6 @@ mongo_activity_initialize(void)
 	shmem_startup_hook = find_memory;
 }
 
-/* Removes a row; the caller has the lock exclusively. */
-static void
-remove_row(MongoActivity *row)
-{
-	pg_atomic_fetch_add_u32(&row->generation, 1);
-	hash_search(rows, &row->key, HASH_REMOVE, NULL);
-}
-
 /* Makes space for a row; returns false if there are connections to all servers. */
 static bool
 remove_oldest(void)
@@ -189,84 +178,48 @@ remove_oldest(void)
 	}
 	each = oldest[servers <= MOST_ROWS / 2 || oldest[0] == NULL];
 	if (each != NULL)
-		remove_row(each);
+		hash_search(rows, &each->key, HASH_REMOVE, NULL);
 	return each != NULL;
 }
 
-/* Finds or creates a row, and sets *generation; NULL if there is no space. */
+/*
+ * Finds or creates a row, and returns it with the lock, which the caller releases.  NULL, without
+ * the lock, if there is no space or no shared memory.
+ */
 static MongoActivity *
-find_row(const ActivityKey *key, uint32 *generation)
+lock_row(const ActivityKey *key)
 {
 	MongoActivity *row;
 	bool		found = true;
 
+	if (lock == NULL || MyProc == NULL)
+		return NULL;
 	LWLockAcquire(lock, LW_SHARED);
 	row = hash_search(rows, key, HASH_FIND, NULL);
 	if (row != NULL)
-		*generation = pg_atomic_read_u32(&row->generation);
-	LWLockRelease(lock);
-	if (row != NULL)
 		return row;
+	LWLockRelease(lock);
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	if (hash_get_num_entries(rows) < MOST_ROWS || hash_search(rows, key, HASH_FIND, NULL) != NULL ||
 		remove_oldest())
 		row = hash_search(rows, key, HASH_ENTER_NULL, &found);
-	if (row != NULL && !found)
-	{
-		pg_atomic_init_u64(&row->last_used, GetCurrentStatementStartTimestamp());
-		pg_atomic_init_u64(&row->calls, 0);
-		for (int i = 0; i < MONGO_COUNTERS; i++)
-			pg_atomic_init_u64(&row->counters[i], 0);
-		pg_atomic_init_u32(&row->connections, 0);
-	}
-	if (row != NULL)
-		*generation = pg_atomic_read_u32(&row->generation);
-	LWLockRelease(lock);
+	if (row == NULL)
+		LWLockRelease(lock);
+	if (found)
+		return row;
+	pg_atomic_init_u64(&row->last_used, GetCurrentStatementStartTimestamp());
+	pg_atomic_init_u64(&row->calls, 0);
+	for (int i = 0; i < MONGO_COUNTERS; i++)
+		pg_atomic_init_u64(&row->counters[i], 0);
+	pg_atomic_init_u32(&row->connections, 0);
 	return row;
 }
 
-/* A cache of this session's rows, with one entry for each hash value. */
-#define REMEMBERED	256
-
-static struct
-{
-	ActivityKey key;
-	MongoActivity *row;
-	uint32		generation;
-}			remembered[REMEMBERED];
-
-/* Returns what find_row() does, mostly without a lock; NULL without shared memory. */
-static MongoActivity *
-remembered_row(const ActivityKey *key)
-{
-	int			place = (key->queryid + key->serverid + key->userid) % REMEMBERED;
-
-	if (lock == NULL)
-		return NULL;
-	if (remembered[place].row == NULL ||
-		memcmp(&remembered[place].key, key, sizeof(*key)) != 0 ||
-		remembered[place].generation != pg_atomic_read_u32(&remembered[place].row->generation))
-	{
-		remembered[place].key = *key;
-		remembered[place].row = find_row(key, &remembered[place].generation);
-	}
-	return remembered[place].row;
-}
-
-/* --------------------------- servers and users ------------------------------ */
+/* --------------------------------- counting ---------------------------------- */
 
 /* For whom mongo_activity_count_current() counts. */
 static MongoActivityOwner current_owner;
-
-/* Returns the row of a server and a role, or of all roles; NULL if there is no space. */
-static MongoActivity *
-row_of(MongoActivityOwner owner)
-{
-	ActivityKey key = {.dbid = MyDatabaseId, .serverid = owner.serverid, .userid = owner.userid};
-
-	return OidIsValid(owner.serverid) ? remembered_row(&key) : NULL;
-}
 
 /*
  * mongo_activity_use
@@ -277,8 +230,6 @@ mongo_activity_use(MongoActivityOwner owner)
 {
 	current_owner = owner;
 }
-
-/* ---------------------------------- queries ---------------------------------- */
 
 /* Counts a call of the query, once for each statement. */
 static void
@@ -293,30 +244,42 @@ note_call(MongoActivity *query)
 	last = query;
 	last_start = start;
 	pg_atomic_fetch_add_u64(&query->calls, 1);
-	pg_atomic_write_u64(&query->last_used, start);
 }
 
-/* Returns the row of the current query; NULL without a query id or space. */
-static MongoActivity *
-current_query(void)
+/* Adds to a row; 'is_use' if that is a use of it, and of a query a call. */
+static void
+add_to_row(const ActivityKey *key, const MongoTraffic *more, bool is_use)
 {
-	ActivityKey key = {
-		.queryid = (uint64) pgstat_get_my_query_id(),
-		.dbid = MyDatabaseId,
-		.userid = GetUserId()
+	MongoActivity *row = lock_row(key);
+
+	if (row == NULL)
+		return;
+	if (is_use && key->queryid != 0)
+		note_call(row);
+	if (is_use)
+		pg_atomic_write_u64(&row->last_used, GetCurrentStatementStartTimestamp());
+	/* adding 0 costs no atomic operation */
+	for (int i = 0; i < MONGO_COUNTERS; i++)
+	{
+		if (more->counters[i] > 0)
+			pg_atomic_fetch_add_u64(&row->counters[i], more->counters[i]);
+	}
+	LWLockRelease(lock);
+}
+
+/* Adds to the rows of the owner and of the current query, if these are known. */
+static void
+add_traffic(MongoActivityOwner owner, const MongoTraffic *more, bool is_use)
+{
+	ActivityKey server = {.dbid = MyDatabaseId, .serverid = owner.serverid, .userid = owner.userid};
+	ActivityKey query = {
+		.queryid = (uint64) pgstat_get_my_query_id(), .dbid = MyDatabaseId, .userid = GetUserId()
 	};
 
-	return key.queryid != 0 ? remembered_row(&key) : NULL;
-}
-
-/* --------------------------------- counting ---------------------------------- */
-
-/* Adds to a row, unless it is NULL.  Adding 0 costs no atomic operation. */
-static void
-add_count(MongoActivity *row, MongoCounter counter, uint64 count)
-{
-	if (row != NULL && count > 0)
-		pg_atomic_fetch_add_u64(&row->counters[counter], count);
+	if (OidIsValid(server.serverid))
+		add_to_row(&server, more, is_use);
+	if (query.queryid != 0)
+		add_to_row(&query, more, is_use);
 }
 
 /*
@@ -328,24 +291,13 @@ add_count(MongoActivity *row, MongoCounter counter, uint64 count)
 void
 mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic, MongoTraffic *flushed)
 {
-	MongoActivity *server;
-	MongoActivity *query;
+	MongoTraffic more;
 
 	if (lock == NULL || memcmp(traffic, flushed, sizeof(*traffic)) == 0)
 		return;
-	server = row_of(owner);
-	if (server != NULL)
-		pg_atomic_write_u64(&server->last_used, GetCurrentStatementStartTimestamp());
-	query = current_query();
-	if (query != NULL)
-		note_call(query);
 	for (int i = 0; i < MONGO_COUNTERS; i++)
-	{
-		uint64		more = traffic->counters[i] - flushed->counters[i];
-
-		add_count(server, i, more);
-		add_count(query, i, more);
-	}
+		more.counters[i] = traffic->counters[i] - flushed->counters[i];
+	add_traffic(owner, &more, true);
 	*flushed = *traffic;
 }
 
@@ -357,10 +309,11 @@ mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic, Mong
 void
 mongo_activity_count(MongoActivityOwner owner, MongoCounter counter, uint64 count)
 {
-	if (lock == NULL || !OidIsValid(owner.serverid) || count == 0)
-		return;
-	add_count(row_of(owner), counter, count);
-	add_count(current_query(), counter, count);
+	MongoTraffic more = {0};
+
+	more.counters[counter] = count;
+	if (lock != NULL && OidIsValid(owner.serverid) && count > 0)
+		add_traffic(owner, &more, false);
 }
 
 /*
@@ -482,46 +435,44 @@ mongo_server_failures(int *count)
 bool
 mongo_connection_limit_has_room(Oid serverid, int limit)
 {
+	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid};
 	MongoActivity *server;
+	bool		has_room;
 
 	if (limit <= 0 || lock == NULL)
 		return true;
-	server = row_of((MongoActivityOwner) {serverid, InvalidOid});
-	return server != NULL && pg_atomic_read_u32(&server->connections) < (uint32) limit;
+	server = lock_row(&key);
+	if (server == NULL)
+		return false;
+	has_room = pg_atomic_read_u32(&server->connections) < (uint32) limit;
+	LWLockRelease(lock);
+	return has_room;
 }
 
 /*
  * Counts one more connection in the server's row, and sets *counted to it; returns false if the
  * limit is reached, or if there is no space for a row to count in.
- *
- * Under the lock, so that the row is not removed meanwhile.
  */
 static bool
 try_enter(Oid serverid, int limit, MongoActivity **counted)
 {
 	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid};
-	MongoActivity *server;
-	uint32		generation;
-	bool		has_room = false;
+	MongoActivity *server = lock_row(&key);
+	uint32		connections;
+	bool		has_room;
 
+	*counted = NULL;
+	if (server == NULL)
+		return limit <= 0;
+	connections = pg_atomic_read_u32(&server->connections);
 	do
-	{
-		LWLockAcquire(lock, LW_SHARED);
-		server = hash_search(rows, &key, HASH_FIND, NULL);
-		if (server != NULL)
-		{
-			uint32		connections = pg_atomic_read_u32(&server->connections);
-
-			do
-			{
-				has_room = limit <= 0 || connections < (uint32) limit;
-			} while (has_room && !pg_atomic_compare_exchange_u32(&server->connections, &connections,
-																 connections + 1));
-		}
-		LWLockRelease(lock);
-	} while (server == NULL && find_row(&key, &generation) != NULL);
-	*counted = has_room ? server : NULL;
-	return has_room || (server == NULL && limit <= 0);
+		has_room = limit <= 0 || connections < (uint32) limit;
+	while (has_room && !pg_atomic_compare_exchange_u32(&server->connections, &connections,
+													   connections + 1));
+	LWLockRelease(lock);
+	if (has_room)
+		*counted = server;
+	return has_room;
 }
 
 /* Takes a slot for a connection; NULL if none is free. */
@@ -728,7 +679,7 @@ mongo_activity_reset(bool of_queries)
 	while ((row = hash_seq_search(&scan)) != NULL)
 	{
 		if (of_queries && row->key.queryid != 0)
-			remove_row(row);
+			hash_search(rows, &row->key, HASH_REMOVE, NULL);
 		for (int i = 0; !of_queries && row->key.queryid == 0 && i < MONGO_COUNTERS; i++)
 			pg_atomic_write_u64(&row->counters[i], 0);
 	}
