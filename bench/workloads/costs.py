@@ -1,4 +1,4 @@
-"""What MongoDB's work costs, in the planner's units: the table of src/plan/plan_internal.h with this machine's figures.
+"""What MongoDB's work costs, in the planner's units: the table of src/plan/cost.h with this machine's figures.
 
 The unit T is what one document of a scan takes, from MongoDB to PostgreSQL's tuple; L is a $lookup inside MongoDB's
 query engine. Most figures are differences between two pipelines of which one does more, so they need a machine that
@@ -16,7 +16,7 @@ from laboratory import HERE
 from workloads.scan import measured
 
 DOCUMENTS, OUTER, OUTER_KEYS, KEYS, FIRST_KEYS, COMMANDS, WIDER = 500_000, 10_000, 200, 1000, 10, 100, 1000
-TABLE = os.path.join(HERE, "..", "src", "plan", "plan_internal.h")
+TABLE = os.path.join(HERE, "..", "src", "plan", "cost.h")
 ROW = re.compile(r"(#define MONGO_COST_(\w+)\t+)([\d.]+)(.*)")
 NOTHING = {"$match": {"none": 1}}
 
@@ -98,7 +98,7 @@ class Costs:
         }
 
     def joins(self, unit):
-        """Of $lookup, in L where plan_internal.h says so, and of batched joins."""
+        """Of $lookup, in L where cost.h says so, and of batched joins."""
         document = unit / self.count
         looked_up = self.lookup({}, "_id")
         one = looked_up / self.outer
@@ -136,7 +136,7 @@ def run(lab):
     assert set(figures) == {name for _, name, _, rest in rows if not rest.lstrip().startswith("/* -")}, figures
     return [{"T in microseconds": unit / costs.count * 1e6}] + [
         {"line": define + (rounded(figures[name]) if name in figures else value) + rest,
-         "name": name, "measured": figures.get(name), "in plan_internal.h": float(value)} for define, name, value, rest in rows]
+         "name": name, "measured": figures.get(name), "in cost.h": float(value)} for define, name, value, rest in rows]
 
 
 def show(title, table):

@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "options.h"
 #include "translate.h"

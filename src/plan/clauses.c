@@ -542,18 +542,16 @@ mongo_find_bindings(const MongoRelation *relation, const List *rinfos)
 
 /*
  * mongo_binds_parameters
- *		Tells whether these RestrictInfos give each parameter of the table's pipeline a value.
+ *		Tells whether each of a table's bindings (mongo_find_bindings()) has a value.
  *
  * For a change stream, one parameter with a value is enough.
  */
 bool
-mongo_binds_parameters(const MongoRelation *relation, const List *rinfos)
+mongo_binds_parameters(const List *bindings)
 {
-	ListCell   *cell;
-
-	foreach(cell, mongo_find_bindings(relation, rinfos))
+	foreach_ptr(const MongoBinding, binding, bindings)
 	{
-		if (((MongoBinding *) lfirst(cell))->value == NULL)
+		if (binding->value == NULL)
 			return false;
 	}
 	return true;

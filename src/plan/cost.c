@@ -3,7 +3,7 @@
  * cost.c
  *		What commands, their results and MongoDB's work cost.
  *
- * The constants are in plan_internal.h.  Assumes that index.c, or an estimate of PostgreSQL's, has
+ * The constants are in cost.h.  Assumes that index.c, or an estimate of PostgreSQL's, has
  * found how many documents MongoDB examines and returns.
  *
  * Commands and transfer come first, then scans, then the stages of pipelines, then the keys of
@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "translate.h"
 

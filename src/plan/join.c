@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "options.h"
 #include "convert.h"

@@ -258,10 +258,11 @@ add_bound_paths(PlannerInfo *root, RelOptInfo *baserel)
 
 	foreach_ptr(Parameterization, parameterization, parameterizations)
 	{
-		parameterization->served =
-			mongo_binds_parameters(relation, with_lists(baserel->baserestrictinfo, parameterizations,
-														parameterization->required_outer,
-														offsetof(Parameterization, clauses)));
+		List	   *clauses = with_lists(baserel->baserestrictinfo, parameterizations,
+										 parameterization->required_outer,
+										 offsetof(Parameterization, clauses));
+
+		parameterization->served = mongo_binds_parameters(mongo_find_bindings(relation, clauses));
 		is_served |= parameterization->served;
 		add_parameterized_path(root, baserel, parameterizations, parameterization);
 	}

@@ -34,14 +34,6 @@ typedef struct MongoEstimate
 
 /* -------------------------------- relation.c -------------------------------- */
 
-/* A clause and its translation. */
-typedef struct MongoClause
-{
-	RestrictInfo *rinfo;		/* NULL: none, as for keys of a batched join */
-	MongoCondition condition;
-	bson_t	   *match;			/* its filter; NULL if not needed */
-} MongoClause;
-
 /*
  * fdw_private of a foreign table's RelOptInfo, and of that of a join that MongoDB can make.
  * For a join, fields about one table are about the outermost one, on whose collection the
@@ -114,6 +106,19 @@ mongo_mismatches_are(const MongoRelation *relation, MongoTypeMismatch value)
 	return (relation->mismatches & ~(1 << value)) == 0;
 }
 
+extern void mongo_refuse_returned_system_columns(List *returning, Index target,
+												 Oid foreigntableid);
+
+/* -------------------------------- clauses.c --------------------------------- */
+
+/* A clause and its translation. */
+typedef struct MongoClause
+{
+	RestrictInfo *rinfo;		/* NULL: none, as for keys of a batched join */
+	MongoCondition condition;
+	bson_t	   *match;			/* its filter; NULL if not needed */
+} MongoClause;
+
 /*
  * A parameter of a table's pipeline, and what the condition "column = value" gives to it.
  * Computing the value may raise the errors of a cast.
@@ -142,11 +147,6 @@ typedef struct MongoScanClauses
 								 * conditions on elements */
 } MongoScanClauses;
 
-extern void mongo_refuse_returned_system_columns(List *returning, Index target,
-												 Oid foreigntableid);
-
-/* -------------------------------- clauses.c --------------------------------- */
-
 extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
 										 const bson_t *match);
 extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
@@ -161,7 +161,7 @@ extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 												  RestrictInfo *rinfo, bson_t *match);
 extern bool mongo_is_binding(const List *bindings, const RestrictInfo *rinfo);
 extern List *mongo_find_bindings(const MongoRelation *relation, const List *rinfos);
-extern bool mongo_binds_parameters(const MongoRelation *relation, const List *rinfos);
+extern bool mongo_binds_parameters(const List *bindings);
 extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
 										bson_t *match);
 extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
@@ -330,116 +330,6 @@ extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double fi
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 
 /* ---------------------------------- cost.c ---------------------------------- */
-
-/*
- * A query's cost has three parts: commands (fdw_startup_cost and a round trip), what is
- * sent (fdw_tuple_cost for each document, and its bytes), and MongoDB's work.
- *
- * Every constant, in one of two units:
- *
- *	T	MONGO_COST_UNIT, which stands for 0.26 microseconds: sending and reading one small
- *		document within a machine.  It is the default of fdw_tuple_cost
- *	L	fdw_lookup_cost, which stands for one $lookup inside MongoDB's query engine
- *
- * Measured with MongoDB 6.0 on documents of some 100 bytes.  "make bench ONLY=costs"
- * measures them on another machine, in the way that stands behind each, and prints
- * these lines with its own figures.  Those marked "-" are not measured, but chosen.
- */
-
-#define MONGO_COST_UNIT				0.1 /* - the default of fdw_tuple_cost */
-
-/*
- * The network.  A round trip within a machine is part of fdw_startup_cost.  What is measured
- * of a network that is as fast counts as this, so that plans do not change with each ANALYZE.
- * The cast makes the constant a double on processors that compute with more bits (x87).
- */
-#define MONGO_LOCAL_ROUND_TRIP		((double) 0.8)	/* - ms */
-#define MONGO_LOCAL_BANDWIDTH		1e9 /* - bytes a second */
-#define MONGO_GIGABIT_BANDWIDTH		1.2e8	/* - more than that, measured with
-											 * such a round trip, is local: a
-											 * busy machine shows less */
-#define MONGO_COST_MILLISECOND		(MONGO_COST_UNIT / 0.00026)
-#define MONGO_DOCUMENT_BYTES		28	/* of a document with its _id */
-#define MONGO_FIELD_BYTES			10	/* of a field without its value */
-#define MONGO_BATCH_BYTES			4e6 /* of a batch, see cursor.c */
-#define MONGO_COMPRESSED_BANDWIDTH	4e7 /* - of slower networks, MongoDB
-										 * compresses what it sends */
-#define MONGO_COMPRESSION			2	/* times as fast that is */
-
-/* scans: T for each document */
-#define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
-										 * nothing */
-#define MONGO_COST_INDEXED			0.5 /* the same by an index */
-#define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
-
-/* arrays: T for each element */
-#define MONGO_COST_UNWOUND			1.0 /* - $unwind, less EXAMINED */
-#define MONGO_COST_UNWOUND_SENT		2.0 /* - projected and sent, less what a
-										 * small document takes */
-#define MONGO_COST_UNWOUND_HERE		0.4 /* - unwound and read by a scan */
-
-/*
- * scans of many documents, and filters: T for each document.  By hand, as mongod's CPU time over
- * 200,000 documents of 250 bytes on a busy machine: 0.36 microseconds for a filter in natural
- * order; 0.8 by an index that has the collection's order and 1.9 by one that has not; 0.06 for one
- * of 100 comparisons of an $or, 0.19 of Decimal128; 0.005 for an element of $in in an expression.
- */
-#define MONGO_COST_FETCHED			4.5 /* - by an index */
-#define MONGO_COST_FILTERED			1.4 /* - in natural order */
-#define MONGO_COST_LEAF				0.25	/* - each comparison */
-#define MONGO_COST_ELEMENT			0.02	/* - each element of an array in
-											 * an expression */
-
-/* scans: others */
-#define MONGO_COST_PROJECTION_BYTES	150 /* bytes sent within a machine while a
-										 * field is picked */
-#define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
-											 * less for add_path() */
-#define MONGO_COST_KEPT				1.25	/* - times what PostgreSQL's test
-											 * of a condition costs, and ... */
-#define MONGO_COST_LEAST_KEPT		(4 * MONGO_COST_MILLISECOND)	/* - more than that:
-																	 * MongoDB does not test
-																	 * it */
-#define MONGO_COST_PRECEDING		20	/* - commands: the most that a scan
-										 * takes that begins before the query
-										 * reads it, perhaps in vain */
-
-/* $group: T for each document, but for NEXT_KEY */
-#define MONGO_COST_GROUP			0.5 /* all in one group, less EXAMINED */
-#define MONGO_COST_KEY				0.2 /* by a field of one value, less that */
-#define MONGO_COST_TENFOLD_GROUPS	0.25	/* 1,000 groups less 100 */
-#define MONGO_COST_ACCUMULATOR		0.1 /* {$sum: 1} */
-#define MONGO_COST_OPERAND			0.4 /* {$sum: "$field"}, less that */
-#define MONGO_COST_OPERATOR			0.7 /* {$add: ["$field", 1]} as the
-										 * operand */
-#define MONGO_COST_TEST				0.5 /* each of $cond and $gt as the
-										 * operand */
-#define MONGO_COST_NEXT_KEY			9	/* T a value: by an index on the key
-										 * alone */
-#define MONGO_COST_MERGE_FACTOR		3	/* - fewer groups by this before a
-										 * second $group */
-
-/* $sort: T for each document */
-#define MONGO_COST_SET				1.0 /* a $set before it, which makes a new
-										 * document */
-
-/* $lookup */
-#define MONGO_COST_LOOKUP			7	/* L a document: with $unwind, outside
-										 * of the engine */
-#define MONGO_COST_LOOKUP_SETUP		8	/* L: planning it, less answering a
-										 * find */
-#define MONGO_COST_FOUND_DOCUMENT	10	/* T: each further one that it finds */
-
-/* batched joins */
-#define MONGO_COST_BATCHED_KEY		9	/* T: one of 1,000 keys of a $in that
-										 * finds nothing */
-#define MONGO_COST_BATCHED_SEEK		6	/* T: each look for a second key
-										 * behind a first one, in a compound
-										 * index */
-#define MONGO_COST_BATCHED_ROWS		1000	/* - rows that one find asks for */
-#define MONGO_COST_UNINDEXED_ROWS	20000	/* - the same without an index */
-#define MONGO_COST_BATCHED_FIND		0.98	/* - share of a find's startup;
-											 * less than a nested loop's */
 
 extern Cost mongo_command_cost(const MongoRelation *relation);
 extern bool mongo_is_compressed(const MongoRelation *relation);

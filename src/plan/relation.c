@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "options.h"
 #include "convert.h"
@@ -301,7 +302,7 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 	ListCell   *cell;
 
 	relation->bindings = mongo_find_bindings(relation, baserel->baserestrictinfo);
-	relation->unbound = !mongo_binds_parameters(relation, baserel->baserestrictinfo);
+	relation->unbound = !mongo_binds_parameters(relation->bindings);
 	if (relation->bindings == NIL)
 		return;
 	if (!mongo_has_first_stages(relation->options))

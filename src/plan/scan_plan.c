@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "options.h"
 #include "convert.h"

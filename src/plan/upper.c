@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "options.h"
 
