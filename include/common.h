@@ -10,9 +10,19 @@
 
 #include "compat.h"
 
+#include "lib/ilist.h"
 #include "nodes/pg_list.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
+
+/* Iterates over a dlist_head, as foreach_ptr() does; the body may remove the current element. */
+#define foreach_dlist(type, member, variable, list) \
+	for (bool variable##_once = true; variable##_once;) \
+		for (type *variable = NULL; variable##_once; variable##_once = false) \
+			for (dlist_node *variable##_next = (list)->head.next; \
+				 variable##_next != NULL && variable##_next != &(list)->head && \
+				 (variable = dlist_container(type, member, variable##_next), \
+				  variable##_next = variable##_next->next, true);)
 
 /* ------------------------------- bson_write.c ------------------------------ */
 

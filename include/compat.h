@@ -89,6 +89,7 @@
 				 variable##_state.i++)
 #define foreach_ptr(type, variable, list) mongo_foreach(type *, variable, list, lfirst)
 #define foreach_node(type, variable, list) mongo_foreach(type *, variable, list, (type *) lfirst)
+#define foreach_int(variable, list) mongo_foreach(int, variable, list, lfirst_int)
 #define foreach_oid(variable, list) mongo_foreach(Oid, variable, list, lfirst_oid)
 #endif
 

@@ -441,13 +441,12 @@ count_values(UserMapping *user, const MongoTableOptions *options, const MongoInd
 	BsonArray	stages = mongo_array_create();
 	bson_t	   *command;
 	const bson_t *reply;
-	ListCell   *cell;
 	bson_iter_t iter;
 	bson_iter_t all;
 	bson_iter_t read;
 
-	foreach(cell, mongo_bson_type_aliases(types))
-		mongo_array_append(&aliases, mongo_utf8(lfirst(cell)));
+	foreach_ptr(const char, alias, mongo_bson_type_aliases(types))
+		mongo_array_append(&aliases, mongo_utf8(alias));
 	mongo_array_append_template(&stages, "{$group: {_id: @1}}", mongo_field_path(index->keys[0].path));
 	mongo_array_append_template(&stages, "{$limit: @1}", mongo_int32(MOST_VALUES));
 	mongo_array_append_template(&stages,

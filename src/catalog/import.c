@@ -229,17 +229,16 @@ create_command(const ImportSource *source, const ImportTable *table)
 {
 	bool		reads_null = mongo_import_reads_null(source, table);
 	StringInfoData command;
-	ListCell   *cell;
 	bool		first = true;
 
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s%s (",
 					 source->options.skip_existing ? "IF NOT EXISTS " : "",
 					 quote_qualified_identifier(source->schema, table->name));
-	foreach(cell, table->columns)
+	foreach_ptr(const ImportColumn, column, table->columns)
 	{
 		appendStringInfoString(&command, first ? "\n\t" : ",\n\t");
-		mongo_import_append_column(&command, lfirst(cell));
+		mongo_import_append_column(&command, column);
 		first = false;
 	}
 	if (table->whole_document)
@@ -473,7 +472,6 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 	ImportTable *table = mongo_import_table_read(source, collection);
 	List	   *made = NIL;
 	List	   *commands = NIL;
-	ListCell   *cell;
 
 	if (table != NULL)
 		made = list_make1(table_command(source, table));
@@ -486,10 +484,10 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 		}
 	}
 	MemoryContextSwitchTo(previous);
-	foreach(cell, made)
+	foreach_ptr(const char, command, made)
 	{
-		*size += strlen(lfirst(cell));
-		commands = lappend(commands, pstrdup(lfirst(cell)));
+		*size += strlen(command);
+		commands = lappend(commands, pstrdup(command));
 	}
 	MemoryContextReset(context);
 	if (*size > MaxAllocSize)

@@ -123,10 +123,9 @@ const char *
 mongo_nearest_collection(UserMapping *user, const char *database, const char *name)
 {
 	List	   *names = NIL;
-	ListCell   *cell;
 
-	foreach(cell, mongo_list_collections(user, database, NULL))
-		names = lappend(names, unconstify(char *, ((MongoCollection *) lfirst(cell))->name));
+	foreach_ptr(const MongoCollection, collection, mongo_list_collections(user, database, NULL))
+		names = lappend(names, unconstify(char *, collection->name));
 	return mongo_nearest_name(names, name);
 }
 

@@ -105,11 +105,9 @@ put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 Datum
 mongo_fdw_get_connections(PG_FUNCTION_ARGS)
 {
-	ListCell   *cell;
-
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(cell, mongo_connections())
-		put_connection(fcinfo, lfirst(cell));
+	foreach_ptr(const MongoConnectionInfo, info, mongo_connections())
+		put_connection(fcinfo, info);
 	return (Datum) 0;
 }
 

@@ -132,11 +132,9 @@ alter_columns(Alteration *alteration)
 static bool
 is_read(const Alteration *alteration, const char *path)
 {
-	ListCell   *cell;
-
-	foreach(cell, alteration->paths)
+	foreach_ptr(const char, known, alteration->paths)
 	{
-		if (mongo_path_is_under(path, lfirst(cell)))
+		if (mongo_path_is_under(path, known))
 			return true;
 	}
 	return false;
@@ -165,7 +163,6 @@ add_missing_columns(Alteration *alteration)
 {
 	List	   *added = NIL;
 	bool		whole_document = alteration->table->whole_document;
-	ListCell   *cell;
 
 	foreach_ptr(ImportColumn, column, alteration->table->columns)
 	{
@@ -183,12 +180,12 @@ add_missing_columns(Alteration *alteration)
 				 errhint("Import the collection again, or read the fields from a column %s.", MONGO_DOCUMENT_COLUMN)));
 	}
 	mongo_import_name_columns(added, alteration->names);
-	foreach(cell, added)
+	foreach_ptr(const ImportColumn, column, added)
 	{
 		StringInfo	actions = begin_action(alteration);
 
 		appendStringInfoString(actions, "ADD COLUMN ");
-		mongo_import_append_column(actions, lfirst(cell));
+		mongo_import_append_column(actions, column);
 	}
 	if (whole_document && !alteration->has_document && list_length(added) < alteration->room)
 		appendStringInfo(begin_action(alteration), "ADD COLUMN %s jsonb",

@@ -690,11 +690,10 @@ static char *
 names_of_types(uint32 types)
 {
 	StringInfoData names;
-	ListCell   *cell;
 
 	initStringInfo(&names);
-	foreach(cell, mongo_bson_type_aliases(types))
-		appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", (char *) lfirst(cell));
+	foreach_ptr(const char, alias, mongo_bson_type_aliases(types))
+		appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", alias);
 	return names.data;
 }
 

@@ -127,11 +127,9 @@ begin_early(MongoScanState *state)
 static bool
 names_written(const MongoScanState *state, const MongoAccessScope *written)
 {
-	ListCell   *cell;
-
-	foreach(cell, state->relids)
+	foreach_oid(relid, state->relids)
 	{
-		if (strcmp(mongo_to_utf8(mongo_table_options(lfirst_oid(cell))->collection),
+		if (strcmp(mongo_to_utf8(mongo_table_options(relid)->collection),
 				   written->collection) == 0)
 			return true;
 	}
@@ -228,8 +226,6 @@ mongo_ahead_add(ForeignScanState *node, Oid serverid)
 static List *
 needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 {
-	ListCell   *cell;
-
 	if (plan == NULL)
 		return scans;
 	check_stack_depth();
@@ -245,8 +241,8 @@ needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 		case T_SubqueryScan:
 			return needed_scans(statement, ((const SubqueryScan *) plan)->subplan, scans);
 		case T_MergeAppend:
-			foreach(cell, ((const MergeAppend *) plan)->mergeplans)
-				scans = needed_scans(statement, lfirst(cell), scans);
+			foreach_ptr(const Plan, merged, ((const MergeAppend *) plan)->mergeplans)
+				scans = needed_scans(statement, merged, scans);
 			return scans;
 		case T_Result:
 			return ((const Result *) plan)->resconstantqual != NULL ? scans :
@@ -283,11 +279,10 @@ send_others(ForeignScanState *first)
 	MongoCursor *cursor = ((MongoScanState *) first->fdw_state)->run.cursor;
 	List	   *scans = NIL;
 	List	   *needed;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &mongo_active_scans)
+	foreach_dlist(MongoActiveScan, listed.node, reader, &mongo_active_scans)
 	{
-		MongoScanState *state = (MongoScanState *) dlist_container(MongoActiveScan, listed.node, iter.cur);
+		MongoScanState *state = (MongoScanState *) reader;
 
 		if (!state->may_precede || state->node->ss.ps.state != estate)
 			continue;

@@ -161,7 +161,6 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	const MongoBatchedJoin *join = mongo_struct_from_list(&mongo_batched_join_type,
 														  scan->custom_private);
 	Size		row_size = sizeof(OuterRow) + 2 * sizeof(OuterRow *);
-	ListCell   *cell;
 
 	state->join = join;
 	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
@@ -180,8 +179,8 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 										 ExecInitExprList(list_nth(scan->custom_exprs,
 																   MONGO_BATCHED_KEYS),
 														  (PlanState *) node), 0);
-	foreach(cell, join->keys)
-		state->nasked += ((MongoHashKey *) lfirst(cell))->asked;
+	foreach_ptr(const MongoHashKey, key, join->keys)
+		state->nasked += key->asked;
 	row_size += state->nasked * (2 * sizeof(KeyValue *) + sizeof(Datum));
 	state->record = CreateTemplateTupleDesc(state->nasked);
 	for (int i = 0; i < state->nasked; i++)

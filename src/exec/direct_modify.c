@@ -623,10 +623,8 @@ void
 mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unused(),
 							bool restart_seqs pg_attribute_unused())
 {
-	ListCell   *cell;
-
-	foreach(cell, rels)
-		check_truncatable(lfirst(cell));
-	foreach(cell, rels)
-		truncate_one(lfirst(cell));
+	foreach_ptr(RelationData, relation, rels)
+		check_truncatable(relation);
+	foreach_ptr(RelationData, relation, rels)
+		truncate_one(relation);
 }

@@ -469,8 +469,6 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 static void
 show_lines(ExplainState *es, const char *label, List *lines)
 {
-	ListCell   *cell;
-
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyList(label, lines, es);
@@ -478,10 +476,10 @@ show_lines(ExplainState *es, const char *label, List *lines)
 	}
 	appendStringInfoSpaces(es->str, es->indent * 2);
 	appendStringInfo(es->str, "%s:\n", label);
-	foreach(cell, lines)
+	foreach_ptr(const char, line, lines)
 	{
 		appendStringInfoSpaces(es->str, (es->indent + 1) * 2);
-		appendStringInfo(es->str, "%s\n", (char *) lfirst(cell));
+		appendStringInfo(es->str, "%s\n", line);
 	}
 }
 
@@ -548,10 +546,9 @@ static bson_t *
 describe_assignments(Oid relid, const List *attributes)
 {
 	bson_t	   *set = mongo_bson_create();
-	ListCell   *cell;
 
-	foreach(cell, attributes)
-		mongo_append(set, mongo_column_options(relid, lfirst_int(cell))->path, mongo_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false)))));
+	foreach_int(attnum, attributes)
+		mongo_append(set, mongo_column_options(relid, attnum)->path, mongo_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, attnum, false)))));
 	return set;
 }
 

@@ -33,10 +33,9 @@ mongo_finalizer_create(const MongoScanPlan *plan, int natts)
 {
 	MongoFinalizer *finalizer;
 	int			size = natts;
-	ListCell   *cell;
 
-	foreach(cell, plan->columns)
-		size = Max(size, ((MongoColumn *) lfirst(cell))->count + 1);
+	foreach_ptr(const MongoColumn, column, plan->columns)
+		size = Max(size, column->count + 1);
 	if (size == natts)
 		return NULL;
 

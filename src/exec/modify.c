@@ -347,10 +347,9 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	List	   *columns = NIL;
-	ListCell   *cell;
 
-	foreach(cell, attributes)
-		columns = lappend(columns, mongo_table_column(relation, lfirst_int(cell)));
+	foreach_int(attnum, attributes)
+		columns = lappend(columns, mongo_table_column(relation, attnum));
 	return mongo_row_decoder_create(context, options->database, options->collection, columns,
 									options->canonical_json);
 }
@@ -444,12 +443,11 @@ changed_columns(const MongoModifyState *state, List *attributes)
 {
 	List	   *columns = state->seen == NIL ? NIL :
 		mongo_overlapped_columns(state->writer->relation, attributes);
-	ListCell   *cell;
 
-	foreach(cell, attributes)
+	foreach_int(attnum, attributes)
 	{
-		if (!mongo_row_keeps(state->layout, lfirst_int(cell)))
-			columns = lappend_int(columns, lfirst_int(cell));
+		if (!mongo_row_keeps(state->layout, attnum))
+			columns = lappend_int(columns, attnum);
 	}
 	return list_intersection_int(columns, state->seen);
 }
@@ -466,13 +464,12 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *at
 	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 	MongoAccessScope scope;
-	ListCell   *cell;
 
 	state->assigned = attributes;
 	state->policy_check = WCO_RLS_UPDATE_CHECK;
-	foreach(cell, attributes)
+	foreach_int(attnum, attributes)
 		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(writer->relation),
-																	lfirst_int(cell) - 1)->atttypid);
+																	attnum - 1)->atttypid);
 	if (state->operation == CMD_UPDATE)
 		state->seen = seen_columns(state, estate, (ModifyTable *) mtstate->ps.plan, rinfo,
 								   triggers != NULL && triggers->trig_update_after_row, true);

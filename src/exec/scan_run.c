@@ -127,11 +127,9 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
 void
 mongo_run_close(MongoScanRun *run)
 {
-	ListCell   *cell;
-
 	mongo_cursor_close(run->cursor);
-	foreach(cell, run->ahead)
-		mongo_cursor_close(lfirst(cell));
+	foreach_ptr(MongoCursor, cursor, run->ahead)
+		mongo_cursor_close(cursor);
 	run->cursor = NULL;
 	run->ahead = NIL;
 }
@@ -189,15 +187,13 @@ cursor_on_command(ForeignScanState *node, const bson_t *command, List *others)
 static void
 send_together(ForeignScanState *node, MongoScanRun *run, MongoCursor *first, const List *others)
 {
-	ListCell   *cell;
-
 	if (first != NULL)
 		mongo_cursor_send_behind(run->cursor, first);
 	else
 		mongo_cursor_ask_now(first = run->cursor);
-	foreach(cell, others)
+	foreach_ptr(const bson_t, command, others)
 	{
-		MongoCursor *cursor = cursor_on_command(node, lfirst(cell), NIL);
+		MongoCursor *cursor = cursor_on_command(node, command, NIL);
 
 		mongo_cursor_send_behind(cursor, first);
 		run->ahead = lappend(run->ahead, cursor);
@@ -316,13 +312,11 @@ mongo_run_begin(ForeignScanState *node)
 static void
 check_overtaken(MongoScanState *state)
 {
-	ListCell   *cell;
-
 	if (state->overtaken == MONGO_MAYBE_OVERTAKEN)
 	{
 		state->reads_collections = true;
-		foreach(cell, state->relids)
-			state->reads_collections &= mongo_names_collection(state->user, lfirst_oid(cell));
+		foreach_oid(relid, state->relids)
+			state->reads_collections &= mongo_names_collection(state->user, relid);
 		if (state->reads_collections)
 			state->overtaken = MONGO_NOT_OVERTAKEN;
 	}

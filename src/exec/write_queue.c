@@ -110,13 +110,11 @@ static MongoWriteQueue *
 get_queue(MemoryContext context, const MongoAccessScope *scope)
 {
 	MongoWriteQueue *queue;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &queues)
+	foreach_dlist(MongoWriteQueue, node, other, &queues)
 	{
-		queue = dlist_container(MongoWriteQueue, node, iter.cur);
-		if (queue->context == context && mongo_scopes_overlap(&queue->unsent.scope, scope))
-			return queue;
+		if (other->context == context && mongo_scopes_overlap(&other->unsent.scope, scope))
+			return other;
 	}
 	queue = MemoryContextAllocZero(context, sizeof(MongoWriteQueue));
 	queue->context = context;

@@ -109,10 +109,9 @@ MongoImportOptions
 mongo_import_options(List *definitions)
 {
 	MongoImportOptions result = {0};
-	ListCell   *cell;
 
-	foreach(cell, definitions)
-		mongo_require_option(lfirst_node(DefElem, cell)->defname, ON_IMPORT);
+	foreach_node(DefElem, definition, definitions)
+		mongo_require_option(definition->defname, ON_IMPORT);
 	read_defaults(&result, TARGET_IMPORT);
 	read_options(&result, TARGET_IMPORT, ON_IMPORT, definitions);
 	return result;

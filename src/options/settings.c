@@ -203,7 +203,6 @@ mongo_parse_features(const MongoOption *option, const char *value, void *field)
 	const char *unknown = NULL;
 	uint32		set = 0;
 	List	   *names;
-	ListCell   *cell;
 	StringInfoData valid;
 
 	if (!SplitIdentifierString(pstrdup(value), ',', &names))
@@ -211,17 +210,17 @@ mongo_parse_features(const MongoOption *option, const char *value, void *field)
 		unknown = value;
 		names = NIL;
 	}
-	foreach(cell, names)
+	foreach_ptr(const char, name, names)
 	{
 		size_t		feature = 0;
 
 		while (feature < lengthof(feature_rows) &&
-			   strcmp(feature_rows[feature].name, lfirst(cell)) != 0)
+			   strcmp(feature_rows[feature].name, name) != 0)
 			feature++;
 		if (feature < lengthof(feature_rows))
 			set |= (uint32) 1 << feature;
 		else if (unknown == NULL)
-			unknown = lfirst(cell);
+			unknown = name;
 	}
 	*(uint32 *) field = set;
 	if (unknown == NULL)

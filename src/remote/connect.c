@@ -448,12 +448,9 @@ adopt_stream(MongoTransport *transport, const mongoc_server_description_t *serve
 {
 	const mongoc_host_list_t *host =
 		mongoc_server_description_host(server);
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &transport->streams)
+	foreach_dlist(MongoStream, node, stream, &transport->streams)
 	{
-		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
-
 		if (stream->guard != NULL && strcmp(stream->host_and_port, host->host_and_port) == 0)
 		{
 			mongo_guard_release(stream);

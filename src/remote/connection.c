@@ -16,25 +16,22 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
+#include "utils/uuid.h"
 
 /* ---------------------- the session of a connection ------------------------ */
 
-#define UUID_SIZE			16
 #define MS_PER_MINUTE		60000
 
-/* Makes a session id of a random UUID (version 4 of RFC 4122). */
+/* Makes a session id of a random UUID. */
 static void
 make_lsid(bson_t *lsid)
 {
-	uint8		uuid[UUID_SIZE];
+	pg_uuid_t  *uuid = DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, (Datum) 0));
 
-	if (!pg_strong_random(uuid, sizeof(uuid)))
-		elog(ERROR, "could not generate random values");
-	uuid[6] = (uuid[6] & 0x0f) | 0x40;
-	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 	bson_reinit(lsid);
-	mongo_append(lsid, "id", mongo_binary(BSON_SUBTYPE_UUID, uuid, sizeof(uuid)));
+	mongo_append(lsid, "id", mongo_binary(BSON_SUBTYPE_UUID, uuid->data, UUID_LEN));
 }
 
 /*
@@ -321,11 +318,9 @@ send_kill(void *argument)
 	const RemoteCursor *first = dlist_head_element(RemoteCursor, node, &kill->taken);
 	MongoCommand message = {.database = first->database,.document = &kill->command};
 	BsonArray	ids = {.bson = &kill->ids};
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &kill->taken)
-		mongo_array_append(&ids,
-						   mongo_int64(dlist_container(RemoteCursor, node, iter.cur)->id));
+	foreach_dlist(RemoteCursor, node, cursor, &kill->taken)
+		mongo_array_append(&ids, mongo_int64(cursor->id));
 	mongo_append(&kill->command, "killCursors", mongo_utf8(first->collection));
 	mongo_append(&kill->command, "cursors", mongo_array(&kill->ids));
 	if (kill->separately)
@@ -352,13 +347,10 @@ static bool
 take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head *taken)
 {
 	const RemoteCursor *first = NULL;
-	dlist_mutable_iter iter;
 
 	dlist_init(taken);
-	dlist_foreach_modify(iter, cursors)
+	foreach_dlist(RemoteCursor, node, cursor, cursors)
 	{
-		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
-
 		if (cursor->umid != connection->umid ||
 			!mongo_connection_is_on(connection, cursor->host_and_port) ||
 			(first != NULL && (strcmp(cursor->database, first->database) != 0 ||
@@ -388,7 +380,6 @@ mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, 
 	CursorsKill kill = {.connection = connection,.separately = separately};
 	bool		goes_on = separately || mongo_connection_is_clean(connection);
 	int			count = 0;
-	dlist_mutable_iter iter;
 
 	while (goes_on && take_cursors(connection, cursors, &kill.taken))
 	{
@@ -398,10 +389,8 @@ mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, 
 		(void) mongo_protect(send_kill, &kill);
 		bson_destroy(&kill.ids);
 		bson_destroy(&kill.command);
-		dlist_foreach_modify(iter, &kill.taken)
+		foreach_dlist(RemoteCursor, node, cursor, &kill.taken)
 		{
-			RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
-
 			if (kill.sent)
 				free(cursor);
 			else

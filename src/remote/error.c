@@ -479,18 +479,16 @@ names_operator(const char *text, const char *json)
 static const char *
 pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 {
-	ListCell   *cell;
-
 	if (!is_of_evaluation(code) && code != INVALID_NAMESPACE)
 		return hint;
-	foreach(cell, mongo_error_tables())
+	foreach_oid(relid, mongo_error_tables())
 	{
-		const char *pipeline = mongo_table_options(lfirst_oid(cell))->pipeline;
+		const char *pipeline = mongo_table_options(relid)->pipeline;
 
 		if (pipeline != NULL &&
 			(sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED || names_operator(text, pipeline)))
 			return psprintf("MongoDB runs the option pipeline of foreign table \"%s\" before what the query adds to it; the error may be in there.",
-							get_rel_name(lfirst_oid(cell)));
+							get_rel_name(relid));
 	}
 	return hint;
 }

@@ -58,12 +58,8 @@ static void
 remove_released(ResourceReleasePhase phase pg_attribute_unused(),
 				bool is_commit pg_attribute_unused(), bool is_top pg_attribute_unused(), void *list)
 {
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, (dlist_head *) list)
+	foreach_dlist(MongoListMember, node, member, (dlist_head *) list)
 	{
-		MongoListMember *member = dlist_container(MongoListMember, node, iter.cur);
-
 		if (member->owner == CurrentResourceOwner)
 			mongo_list_remove(member);
 	}
@@ -115,12 +111,8 @@ mongo_unsent_add(MongoUnsent *unsent)
 static MongoUnsent *
 find_unsent(const MongoAccessScope *scope, CommandId command)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &unsent_writes)
+	foreach_dlist(MongoUnsent, listed.node, unsent, &unsent_writes)
 	{
-		MongoUnsent *unsent = dlist_container(MongoUnsent, listed.node, iter.cur);
-
 		if (unsent->command < command && mongo_scopes_overlap(&unsent->scope, scope))
 			return unsent;
 	}

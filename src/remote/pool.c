@@ -59,12 +59,12 @@ static dlist_head connections = DLIST_STATIC_INIT(connections);
 /* All leases (MongoLease); those in the same state in order of time, the oldest first. */
 static dlist_head leases = DLIST_STATIC_INIT(leases);
 
+#define foreach_connection(variable) foreach_dlist(MongoConnection, node, variable, &connections)
+#define foreach_lease(variable) foreach_dlist(MongoLease, node, variable, &leases)
+
 /* Abandoned cursors that are still open on a server (RemoteCursor); see kill_cursor(). */
 static dlist_head orphans = DLIST_STATIC_INIT(orphans);
 static int	norphans = 0;
-
-/* There may be something to close at the end of the transaction. */
-static bool needs_sweep = false;
 
 /* Makes an idle session end a transaction; MAX_TIMEOUTS: it does not wait for commands. */
 static TimeoutId timer = MAX_TIMEOUTS;
@@ -78,18 +78,13 @@ static TimeoutId timer = MAX_TIMEOUTS;
 static void
 retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (hashvalue != 0 &&
 			!(cacheid == FOREIGNSERVEROID && connection->server_hashvalue == hashvalue) &&
 			!(cacheid == USERMAPPINGOID && connection->mapping_hashvalue == hashvalue))
 			continue;
 		connection->retired = true;
-		needs_sweep = true;
 	}
 }
 
@@ -97,10 +92,8 @@ retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalu
 static void
 leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &connections)
-		mongo_connection_limit_leave(dlist_container(MongoConnection, node, iter.cur));
+	foreach_connection(connection)
+		mongo_connection_limit_leave(connection);
 }
 
 /* Registers callbacks and starts libmongoc, once in a process. */
@@ -128,12 +121,8 @@ initialize_pool(void)
 static void
 close_connection(MongoConnection *connection)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &leases)
+	foreach_lease(lease)
 	{
-		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
-
 		if (lease->home == connection)
 			lease->home = NULL;
 	}
@@ -159,12 +148,9 @@ static bool
 close_unused(Oid serverid, Oid umid, List **in_use)
 {
 	bool		closed = false;
-	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if ((OidIsValid(serverid) && connection->serverid != serverid) ||
 			(OidIsValid(umid) && connection->umid != umid))
 			continue;
@@ -190,12 +176,9 @@ double
 mongo_round_trip_time(const UserMapping *user)
 {
 	uint64		shortest = 0;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (connection->umid == user->umid && connection->round_trip_us > 0 &&
 			(shortest == 0 || connection->round_trip_us < shortest))
 			shortest = connection->round_trip_us;
@@ -213,13 +196,10 @@ static int
 close_idle(Oid serverid)
 {
 	int			left = 0;
-	dlist_iter	iter;
 
 	(void) close_unused(serverid, InvalidOid, NULL);
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		left += connection->serverid == serverid && connection->counted != NULL;
 	}
 	return left;
@@ -258,10 +238,7 @@ forget_cursor(MongoLease *lease)
 		return;
 	lease->cursor.id = 0;
 	if (lease->home != NULL && --lease->home->cursors == 0)
-	{
-		needs_sweep |= lease->home->retired;
 		mongo_connection_show_state(lease->home);
-	}
 	lease->home = NULL;
 }
 
@@ -310,7 +287,6 @@ add_orphan(const RemoteCursor *found)
 	*cursor = *found;
 	dlist_push_tail(&orphans, &cursor->node);
 	norphans++;
-	needs_sweep = true;
 	return true;
 }
 
@@ -414,12 +390,8 @@ mongo_connection_drain(MongoConnection *connection, uint32 next, int millisecond
 static void
 kill_running(MongoConnection *connection)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &connections)
+	foreach_connection(other)
 	{
-		MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
-
 		if (other->leases == 0)
 			kill_orphans(other);
 	}
@@ -450,16 +422,13 @@ park(MongoConnection *connection)
 {
 	MongoConnection *oldest = NULL;
 	int			count = 0;
-	dlist_iter	iter;
 
 	connection->transport.interrupted = false;
 	if (!proc_exit_inprogress && (MyBackendType != B_BACKEND || IsTransactionBlock() ||
 								  GetCurrentTransactionNestLevel() > 1))
 		give_up(connection, IsTransactionState());
-	dlist_foreach(iter, &connections)
+	foreach_connection(other)
 	{
-		MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
-
 		if (is_parked(other) && ++count > MOST_PARKED)
 			oldest = other;
 	}
@@ -493,12 +462,8 @@ sweep_parked(MongoConnection *connection, TimestampTz now)
 static bool
 wait_for_parked(const MongoLease *lease)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (!is_parked(connection) || connection->given_up || connection->umid != lease->umid ||
 			!suits(lease, connection))
 			continue;
@@ -514,12 +479,8 @@ wait_for_parked(const MongoLease *lease)
 static void
 release_leases(bool dedicated)
 {
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &leases)
+	foreach_lease(lease)
 	{
-		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
-
 		if ((lease->connection != NULL && lease->connection->is_dedicated) == dedicated)
 			mongo_lease_release(lease);
 	}
@@ -531,13 +492,10 @@ finish_parked(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LAST_WAIT_MS);
 	bool		is_known;
-	dlist_iter	iter;
 
 	release_leases(true);
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (mongo_driver_is_entered())
 			return;
 		if (!is_parked(connection))
@@ -658,12 +616,9 @@ static MongoConnection *
 find_idle(MongoLease *lease)
 {
 	MongoConnection *found = NULL;
-	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (connection->leases > 0 || connection->umid != lease->umid)
 			continue;
 		(void) mongo_connection_drain(connection, 0, 0);
@@ -689,12 +644,8 @@ find_idle(MongoLease *lease)
 static MongoLease *
 find_in_flight(const MongoLease *lease, bool ahead_only)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &leases)
+	foreach_lease(other)
 	{
-		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
-
 		if ((other->state == LEASE_AHEAD ||
 			 (other->state == LEASE_IN_FLIGHT && !ahead_only && lease->callbacks != NULL)) &&
 			other->umid == lease->umid && suits(lease, other->connection))
@@ -711,12 +662,9 @@ static int
 count_connections(const MongoLease *lease, const MongoConnection **last)
 {
 	int			count = 0;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (connection->retired || connection->is_dedicated || connection->umid != lease->umid ||
 			connection->read_mode != lease->read_mode || is_parked(connection))
 			continue;
@@ -774,12 +722,9 @@ static MongoLease *
 first_to_serve(Oid umid)
 {
 	MongoLease *first = NULL;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &leases)
+	foreach_lease(lease)
 	{
-		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
-
 		if (lease->state == LEASE_WAITING && lease->umid == umid &&
 			(first == NULL || (first->cursor.id == 0 && lease->cursor.id != 0)) &&
 			find_idle(lease) != NULL)
@@ -821,6 +766,23 @@ connect_for_cursor(MongoLease *lease, UserMapping *user, bool once)
 	return false;
 }
 
+/* Counts the connections to a server that are kept for cursors; sets *last to one of them. */
+static int
+count_kept(Oid serverid, const MongoConnection **last)
+{
+	int			count = 0;
+
+	foreach_connection(connection)
+	{
+		if (connection->serverid != serverid || connection->in_transaction ||
+			(connection->cursors == 0 && connection->leases == 0))
+			continue;
+		*last = connection;
+		count++;
+	}
+	return count;
+}
+
 /*
  * If max_connections allows no further connection, reads the cursors to their end for which the
  * session keeps its connections; returns false if that frees none.
@@ -828,28 +790,14 @@ connect_for_cursor(MongoLease *lease, UserMapping *user, bool once)
 static bool
 finish_cursors(const UserMapping *user)
 {
-	const MongoConnection *kept = NULL;
-	dlist_iter	iter;
+	const MongoConnection *last;
+	int			before = count_kept(user->serverid, &last);
 
-	dlist_foreach(iter, &connections)
-	{
-		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
-		if (connection->serverid == user->serverid && !connection->in_transaction &&
-			(connection->cursors > 0 || connection->leases > 0))
-			kept = connection;
-	}
-	if (kept == NULL ||
-		mongo_connection_limit_has_room(user->serverid, kept->options->max_connections))
+	if (before == 0 ||
+		mongo_connection_limit_has_room(user->serverid, last->options->max_connections))
 		return false;
 	mongo_cursors_read_to_end(&(MongoAccessScope) {user->serverid, NULL, NULL}, false);
-	/* it may have been closed */
-	dlist_foreach(iter, &connections)
-	{
-		if (dlist_container(MongoConnection, node, iter.cur) == kept)
-			return kept->cursors == 0 && kept->leases == 0;
-	}
-	return true;
+	return count_kept(user->serverid, &last) < before;
 }
 
 /*
@@ -1026,12 +974,8 @@ mongo_lease_note_sent(MongoLease *lease)
 static MongoLease *
 first_on(const MongoLease *lease)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &leases)
+	foreach_lease(other)
 	{
-		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
-
 		if (other->state >= LEASE_IN_FLIGHT && other->connection == lease->connection)
 			return other;
 	}
@@ -1093,7 +1037,6 @@ void
 mongo_lease_put(MongoLease *lease)
 {
 	MongoConnection *connection = lease->connection;
-	const MongoConnection *last;
 	bool		parked;
 
 	lease->state = LEASE_QUIET;
@@ -1115,8 +1058,6 @@ mongo_lease_put(MongoLease *lease)
 	connection->idle_since = GetCurrentTimestamp();
 	mongo_connection_show_state(connection);
 	dlist_move_head(&connections, &connection->node);
-	needs_sweep |= parked || connection->retired || !connection->options->keep_connections ||
-		connection->options->idle_timeout > 0 || count_connections(lease, &last) > 1;
 	if (parked)
 		park(connection);
 }
@@ -1165,12 +1106,8 @@ due_time(const MongoConnection *connection, bool is_surplus)
 static bool
 is_surplus(const MongoConnection *connection)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &connections)
+	foreach_connection(other)
 	{
-		const MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
-
 		if (other == connection)
 			break;
 		if (mongo_connection_is_clean(other) && other->leases == 0 && other->umid == connection->umid &&
@@ -1193,19 +1130,14 @@ mongo_pool_sweep(bool aborted)
 {
 	TimestampTz now;
 	TimestampTz next = DT_NOEND;
-	dlist_mutable_iter iter;
 
 	if (aborted)
 		release_leases(false);
 	if (proc_exit_inprogress)
 		finish_parked(0, (Datum) 0);
-	if (!needs_sweep)
-		return;
-	needs_sweep = false;
 	now = GetCurrentTimestamp();
-	dlist_foreach_modify(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 		TimestampTz due;
 
 		if (connection->leases > 0)
@@ -1225,19 +1157,13 @@ mongo_pool_sweep(bool aborted)
 		}
 		kill_orphans(connection);
 		due = due_time(connection, is_surplus(connection));
-		if (due <= now && connection->cursors == 0)
-			close_connection(connection);
-		else if (due <= now)
-			/* it is closed when its last cursor has been closed */
-			needs_sweep = true;
-		else
+		if (due > now)
 			next = Min(next, due);
+		else if (connection->cursors == 0)
+			close_connection(connection);
 	}
 	if (next != DT_NOEND)
-	{
-		needs_sweep = true;
 		set_timer(next);
-	}
 }
 
 /*
@@ -1249,14 +1175,10 @@ mongo_pool_sweep(bool aborted)
 static void
 end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
-	dlist_iter	iter;
-
 	if (mongo_driver_is_entered())
 		return;
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
 		if (connection->leases > 0)
 			continue;
 		kill_orphans(connection);
@@ -1275,11 +1197,9 @@ List *
 mongo_connections(void)
 {
 	List	   *list = NIL;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &connections)
+	foreach_connection(connection)
 	{
-		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 		const MongoStream *stream = connection->transport.data_stream;
 		MongoConnectionInfo *info = palloc0(sizeof(MongoConnectionInfo));
 
@@ -1325,10 +1245,9 @@ bool
 mongo_connections_close(Oid serverid)
 {
 	List	   *in_use = NIL;
-	ListCell   *cell;
 	bool		closed = close_unused(serverid, InvalidOid, &in_use);
 
-	foreach(cell, in_use)
-		warn_of_use(lfirst_oid(cell));
+	foreach_oid(used, in_use)
+		warn_of_use(used);
 	return closed;
 }

@@ -182,12 +182,11 @@ static const struct
 static void
 add_name(List **names, const char *name)
 {
-	ListCell   *cell;
 
 	CHECK_FOR_INTERRUPTS();
-	foreach(cell, *names)
+	foreach_ptr(Node, known, *names)
 	{
-		if (strcmp(strVal(lfirst(cell)), name) == 0)
+		if (strcmp(strVal(known), name) == 0)
 			return;
 	}
 	*names = lappend(*names, makeString(pstrdup(name)));

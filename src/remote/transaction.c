@@ -456,20 +456,18 @@ finish_reading(MongoSession *session)
 static void
 commit_sessions(void)
 {
-	ListCell   *cell;
-
 	foreach_ptr(const MongoSession, session, sessions)
 	{
 		if (session->written_level > 0)
 			refuse_session(session, true);
 	}
-	foreach(cell, sessions)
-		finish_reading(lfirst(cell));
+	foreach_ptr(MongoSession, session, sessions)
+		finish_reading(session);
 	CHECK_FOR_INTERRUPTS();
 	mongo_memory_check(0);
 	PreCommit_CheckForSerializationFailure();
-	foreach(cell, sessions)
-		commit_session(lfirst(cell));
+	foreach_ptr(MongoSession, session, sessions)
+		commit_session(session);
 }
 
 /* -------------------------------- aborting ---------------------------------- */
@@ -653,8 +651,6 @@ mongo_sessions_exist(void)
 void
 mongo_sessions_at_end(XactEvent event)
 {
-	ListCell   *cell;
-
 	/* if the process exits from within libmongoc, nothing can be done */
 	if (sessions == NIL || (mongo_driver_is_entered() && event != XACT_EVENT_PRE_COMMIT))
 		return;
@@ -670,12 +666,12 @@ mongo_sessions_at_end(XactEvent event)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			release_interrupts(event == XACT_EVENT_ABORT);
-			foreach(cell, sessions)
+			foreach_ptr(MongoSession, session, sessions)
 			{
-				abandon_flight(lfirst(cell), 1);
+				abandon_flight(session, 1);
 				if (event == XACT_EVENT_ABORT)
-					warn_of_commit(lfirst(cell));
-				end_session(lfirst(cell));
+					warn_of_commit(session);
+				end_session(session);
 			}
 			sessions = NIL;
 			break;

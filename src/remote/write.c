@@ -231,15 +231,13 @@ mongo_lasting_exist(void)
 void
 mongo_lasting_at_end(XactEvent event)
 {
-	ListCell   *cell;
-
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
 	if (event == XACT_EVENT_ABORT && !mongo_driver_is_entered())
 	{
-		foreach(cell, lasting_writes)
-			warn_of_lasting(lfirst(cell));
+		foreach_ptr(const MongoLasting, lasting, lasting_writes)
+			warn_of_lasting(lasting);
 	}
 	lasting_writes = NIL;
 }
