@@ -111,9 +111,8 @@ struct MongoCursor
 	int			received;		/* of these, whose replies are saved */
 	bool		lost;			/* the connection was lost before the others'
 								 * replies came */
-	int64		id;				/* the server's; 0: nothing is left there */
-	char	   *ns_database;	/* the namespace for getMore */
-	char	   *ns_collection;
+	int64		id;				/* the server's; 0: nothing is left there.
+								 * The lease has its namespace */
 
 	MongoUsage	own_usage;
 	uint64		documents;		/* not yet counted for server and user */
@@ -136,20 +135,19 @@ struct MongoCursor
 	MongoReply	last_reply;		/* contains the last document returned */
 };
 
-static uint32
-get_length(const uint8 *bytes)
-{
-	uint32		value;
-
-	memcpy(&value, bytes, 4);
-	return BSON_UINT32_FROM_LE(value);
-}
-
 /* Returns the reply that is taken after so many others. */
 static MongoReply *
 reply_ahead(MongoCursor *cursor, int ahead)
 {
 	return &cursor->replies[(cursor->current + 1 + ahead) % lengthof(cursor->replies)];
+}
+
+/* Tells whether a document can be returned without receiving more. */
+static bool
+has_document(const MongoCursor *cursor)
+{
+	return cursor->batch.position != cursor->batch.end || cursor->whole_reply != NULL ||
+		cursor->nkept > 0;
 }
 
 /* Tells whether a request is in flight. */
@@ -182,22 +180,6 @@ read_failure_message(MongoCursor *cursor)
 					cursor->read.collection);
 }
 
-/* Splits "database.collection" at its first dot, and records both. */
-static void
-note_namespace(MongoCursor *cursor, const char *ns)
-{
-	char	   *dot;
-
-	if (cursor->ns_collection != NULL)
-		return;
-	cursor->ns_database = MemoryContextStrdup(cursor->context, ns);
-	dot = strchr(cursor->ns_database, '.');
-	if (dot == NULL)
-		report_invalid_reply(cursor, "The cursor's namespace has no dot.");
-	*dot = '\0';
-	cursor->ns_collection = dot + 1;
-}
-
 /* After a batch that is not the last, doubles the next one's size if it pays. */
 static void
 grow_batches(MongoCursor *cursor, bool is_next)
@@ -214,23 +196,22 @@ grow_batches(MongoCursor *cursor, bool is_next)
 	cursor->batch_at = now;
 }
 
-/* Reads {firstBatch | nextBatch, id, ns}. */
+/* Reads {firstBatch | nextBatch, id, ns}, of the current reply. */
 static void
 take_cursor(MongoCursor *cursor, const bson_iter_t *field)
 {
 	MongoBatch *batch = &cursor->batch;
 	const char *violation = mongo_batch_read(batch, field);
+	RemoteCursor opened = {.id = 0};
 
 	if (violation != NULL)
 		report_invalid_reply(cursor, violation);
-	if (batch->ns != NULL)
-		note_namespace(cursor, batch->ns);
-	if (batch->id != 0 && cursor->ns_collection == NULL)
+	if (batch->id != cursor->id && batch->id != 0 &&
+		!mongo_reply_cursor(&cursor->replies[cursor->current], &opened))
 		report_invalid_reply(cursor, "The cursor has no namespace.");
-
 	if (batch->id != cursor->id)
-		mongo_lease_note_cursor(cursor->lease, connection_of(cursor), batch->id,
-								cursor->ns_database, cursor->ns_collection);
+		mongo_lease_note_cursor(cursor->lease, connection_of(cursor), batch->id, opened.database,
+								opened.collection);
 	cursor->id = batch->id;
 	if (cursor->id != 0)
 		grow_batches(cursor, batch->is_next);
@@ -692,7 +673,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 		{
 			document = cursor->whole_reply;
 			cursor->whole_reply = NULL;
-			*length = get_length(document);
+			*length = get_int32(document);
 			break;
 		}
 
@@ -723,8 +704,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 bool
 mongo_cursor_is_exhausted(const MongoCursor *cursor)
 {
-	return cursor->batch.position == cursor->batch.end && cursor->whole_reply == NULL && cursor->nkept == 0 &&
-		!cursor->kept_incomplete && has_fetched_all(cursor);
+	return !has_document(cursor) && !cursor->kept_incomplete && has_fetched_all(cursor);
 }
 
 /*
@@ -796,7 +776,7 @@ next_request(MongoCursor *cursor, bson_t *view)
 	}
 	get_more = mongo_bson_create_in(scratch_context(cursor));
 	mongo_append(get_more, "getMore", mongo_int64(cursor->id));
-	mongo_append(get_more, "collection", mongo_utf8(cursor->ns_collection));
+	mongo_append(get_more, "collection", mongo_utf8(cursor->lease->cursor.collection));
 	if (cursor->read.batch_size > 0)
 		mongo_append(get_more, "batchSize", mongo_int32(cursor->read.batch_size));
 	/* a longer wait might take socket_timeout_ms */
@@ -805,7 +785,7 @@ next_request(MongoCursor *cursor, bson_t *view)
 																											   cursor->wait_until)))));
 	mongo_trace_append(cursor->read.comment, get_more);
 	return (MongoCommand) {
-		.database = cursor->ns_database,.document = get_more,.compress = cursor->read.compress
+		.database = cursor->lease->cursor.database,.document = get_more,.compress = cursor->read.compress
 	};
 }
 
@@ -925,8 +905,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 {
 	MongoConnection *connection;
 
-	if (cursor->batch.position != cursor->batch.end || cursor->whole_reply != NULL || cursor->nkept > 0 ||
-		cursor->session != NULL || waits_itself(cursor) || cursor->received > 0 || cursor->lost ||
+	if (has_document(cursor) || cursor->session != NULL || waits_itself(cursor) || cursor->received > 0 || cursor->lost ||
 		has_fetched_all(cursor))
 		return true;
 	if (cursor->requested == 0 && !send_request(cursor, MONGO_WAIT_IN_QUEUE))

@@ -469,7 +469,6 @@ typedef struct MongoBatch
 	const uint8 *position;		/* of the next element */
 	const uint8 *end;			/* of the elements */
 	int64		id;				/* of the cursor; 0: nothing is left there */
-	const char *ns;				/* its namespace; NULL: none */
 	const uint8 *token;			/* the position behind the batch in a change
 								 * stream, a document; NULL: none */
 	uint32		token_length;

@@ -474,7 +474,7 @@ mongo_append_saved_field(bson_t *document, const char *field, const MongoSavedFi
 
 /*
  * mongo_batch_read
- *		Reads {firstBatch | nextBatch, id, ns}, the field "cursor" of a reply, which must exist as
+ *		Reads {firstBatch | nextBatch, id}, the field "cursor" of a reply, which must exist as
  *		long as the batch is used.  Returns NULL, or what is wrong, as a static sentence.  Never
  *		raises.
  */
@@ -509,8 +509,6 @@ mongo_batch_read(MongoBatch *batch, const bson_iter_t *cursor)
 			batch->id = bson_iter_as_int64(&iter);
 			has_id = true;
 		}
-		else if (strcmp(key, "ns") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
-			batch->ns = bson_iter_utf8(&iter, NULL);
 		else if (strcmp(key, "postBatchResumeToken") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
 			bson_iter_document(&iter, &batch->token_length, &batch->token);
 		else if (strcmp(key, "atClusterTime") == 0)
