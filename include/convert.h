@@ -264,7 +264,6 @@ mongo_has_utf8(const char *text, int length)
 /* ---------------------------- bson_to_json.c ----------------------------- */
 
 extern char *mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit);
-extern bool mongo_json_is_readable(const bson_iter_t *iter);
 extern char *mongo_json_show_document(const bson_t *document);
 
 /* ---------------------------- json_to_bson.c ----------------------------- */

@@ -248,7 +248,7 @@ has_unreadable(const bson_iter_t *value)
 												  "mongo_fdw imported value",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(scratch);
-	bool		readable = mongo_json_is_readable(value);
+	bool		readable = mongo_json_show_value(value, false, 0) != NULL;
 
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(scratch);

@@ -48,7 +48,6 @@ typedef struct MongoJsonOutput
 	/* for a text, in UTF-8; NULL for a jsonb */
 	StringInfo	text;
 	int			limit;			/* bytes after which it is full; 0: none */
-	bool		discards;		/* is it only a test of what is readable? */
 	bool		full;			/* is further output ignored? */
 	bool		spaced;			/* with blanks for readers: { "a" : [ 1, 2 ] } */
 	bool		need_comma;
@@ -368,8 +367,6 @@ put_container(MongoJsonOutput *output, bson_iter_t *iter, uint32 length, bool ar
 		CHECK_FOR_INTERRUPTS();
 		if (output->full)
 			return true;
-		if (output->discards)
-			resetStringInfo(output->text);
 		if (!array && !output->every_key && is_repeated(&keys, iter))
 			continue;
 		if (!array && !put_checked(output, JSON_KEY, iter, bson_iter_key(iter),
@@ -726,23 +723,6 @@ mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
 	length = json.len;
 	text = mongo_text_to_server(json.data, &length);
 	return limit > 0 ? mongo_cut_text(text, limit) : unconstify(char *, text);
-}
-
-/*
- * mongo_json_is_readable
- *		Would mongo_json_show_value() return other than NULL?  Takes the memory of one string.
- */
-bool
-mongo_json_is_readable(const bson_iter_t *iter)
-{
-	MongoReadContext context = {0};
-	StringInfoData json;
-	MongoJsonOutput output = {
-		.context = &context, .every_key = true, .text = &json, .discards = true
-	};
-
-	initStringInfo(&json);
-	return put_value(&output, iter);
 }
 
 /*

@@ -3,9 +3,9 @@
  * json_to_bson.c
  *		Converts json, jsonb and text to BSON; Extended JSON's wrappers become their types.
  *
- * A scanner or a JsonbIterator supplies tokens, and write_json_value() appends them.  This file
- * decides which BSON type a number gets, and which objects are wrappers.  An object that may be one
- * is first written to a document of its own, and write_wrapper() decides.
+ * PostgreSQL's lexer or a JsonbIterator supplies tokens, and write_json_value() appends them.  This
+ * file decides which BSON type a number gets, and which objects are wrappers.  An object that may
+ * be one is first written to a document of its own, and write_wrapper() decides.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,28 +20,17 @@
 #include "common/jsonapi.h"
 #include "common/shortest_dec.h"
 #include "miscadmin.h"
-#include "utils/date.h"
-#include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonfuncs.h"
 #include "utils/memutils.h"
 
-/*-------------------------------------------------------------------------
- * Reading the tokens of a json, jsonb or text.
- *
- * A json is known to be valid, and a text is parsed first.  So the scanner need not check
- * where commas and colons are.  It allocates memory only for strings with escapes, which
- * PostgreSQL's lexer reads.
- *-------------------------------------------------------------------------
- */
+/* ----------- The tokens of a json, jsonb or text, without commas ---------- */
 
 typedef struct JsonInput
 {
-	/* for a json or text; the lexer is created for the first escape */
-	text	   *json;
-	const char *next;
-	const char *end;
-	JsonLexContext *lexer;
+	text	   *json;			/* or text, which has been parsed; NULL: a
+								 * jsonb */
+	JsonLexContext *lexer;		/* PostgreSQL's, of it */
 
 	/* for a jsonb */
 	JsonbIterator *iterator;
@@ -69,7 +58,7 @@ report_bad_json(JsonInput *input)
 }
 
 /* Sets the last token to a string, which is not copied unless converted. */
-static inline JsonTokenType
+static JsonTokenType
 set_string(JsonInput *input, const char *text, uint32 length)
 {
 	input->text = text;
@@ -83,80 +72,24 @@ set_string(JsonInput *input, const char *text, uint32 length)
 	return JSON_TOKEN_STRING;
 }
 
-/* Scans a string whose opening quote has been read. */
+/* Returns the next token of a json or text. */
 static JsonTokenType
-scan_string(JsonInput *input)
+next_of_text(JsonInput *input)
 {
-	const char *start = input->next;
-	uint32		length = mongo_json_span(start, input->end - start);
 	JsonLexContext *lexer = input->lexer;
 
-	if (start + length < input->end && start[length] == '"')
+	do
 	{
-		input->next = start + length + 1;
-		return set_string(input, start, length);
-	}
-
-	if (lexer == NULL)
-		lexer = input->lexer = mongo_json_lexer(input->json);
-	lexer->token_terminator = lexer->input + (start - 1 - VARDATA_ANY(input->json));
-	if (json_lex(lexer) != JSON_SUCCESS || lexer->token_type != JSON_TOKEN_STRING)
-		report_bad_json(input);
-	input->next = VARDATA_ANY(input->json) + (lexer->token_terminator - lexer->input);
+		if (json_lex(lexer) != JSON_SUCCESS)
+			report_bad_json(input);
+	} while (lexer->token_type == JSON_TOKEN_COMMA || lexer->token_type == JSON_TOKEN_COLON);
 	/* copied, because the lexer's buffer is reused for its next string */
-	return set_string(input, pnstrdup(lexer->strval->data, lexer->strval->len),
-					  lexer->strval->len);
-}
-
-static inline bool
-is_of_number(char character)
-{
-	return (character >= '0' && character <= '9') || character == '-' || character == '.' ||
-		character == 'e' || character == 'E' || character == '+';
-}
-
-/* Returns the next token of a json or text, without checking its place. */
-static JsonTokenType
-scan_token(JsonInput *input)
-{
-	const char *start = input->next;
-
-	while (start < input->end && (*start == ' ' || *start == ',' || *start == ':' ||
-								  *start == '\n' || *start == '\t' || *start == '\r'))
-		start++;
-	if (start == input->end)
-		return JSON_TOKEN_END;
-	input->next = start + 1;
-	switch (*start)
-	{
-		case '{':
-			return JSON_TOKEN_OBJECT_START;
-		case '}':
-			return JSON_TOKEN_OBJECT_END;
-		case '[':
-			return JSON_TOKEN_ARRAY_START;
-		case ']':
-			return JSON_TOKEN_ARRAY_END;
-		case '"':
-			return scan_string(input);
-		case 't':
-			input->next = Min(start + strlen("true"), input->end);
-			return JSON_TOKEN_TRUE;
-		case 'f':
-			input->next = Min(start + strlen("false"), input->end);
-			return JSON_TOKEN_FALSE;
-		case 'n':
-			input->next = Min(start + strlen("null"), input->end);
-			return JSON_TOKEN_NULL;
-		default:
-			if (!is_of_number(*start))
-				report_bad_json(input);
-			while (input->next < input->end && is_of_number(*input->next))
-				input->next++;
-			input->text = start;
-			input->length = input->next - start;
-			return JSON_TOKEN_NUMBER;
-	}
+	if (lexer->token_type == JSON_TOKEN_STRING)
+		return set_string(input, pnstrdup(lexer->strval->data, lexer->strval->len),
+						  lexer->strval->len);
+	input->text = lexer->token_start;
+	input->length = lexer->token_terminator - lexer->token_start;
+	return lexer->token_type;
 }
 
 static JsonTokenType
@@ -199,10 +132,10 @@ next_of_jsonb(JsonInput *input)
 	}
 }
 
-static inline JsonTokenType
+static JsonTokenType
 next_token(JsonInput *input)
 {
-	return input->json != NULL ? scan_token(input) : next_of_jsonb(input);
+	return input->json != NULL ? next_of_text(input) : next_of_jsonb(input);
 }
 
 /* ----------- Numbers, in the narrowest BSON type that represents them --------- */
@@ -342,74 +275,20 @@ member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
 	return true;
 }
 
-static int
-number_at(const char *text, int length)
-{
-	int			number = 0;
-
-	for (int i = 0; i < length; i++)
-		number = number * 10 + (text[i] - '0');
-	return number;
-}
-
-/*
- * Parses "2020-01-31T12:30:00.123Z", the usual form of dates, with or without the fraction.
- * Returns false for any other form and for dates that do not exist.
- */
-static bool
-iso_date_millis(const char *text, int length, int64 *millis)
-{
-	static const char form[] = "0000-00-00T00:00:00.000";
-	int			year;
-	int			month;
-	int			day;
-	int			seconds;
-
-	if ((length != 20 && length != 24) || text[length - 1] != 'Z')
-		return false;
-	for (int i = 0; i < length - 1; i++)
-	{
-		if (form[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
-			return false;
-	}
-
-	year = number_at(text, 4);
-	month = number_at(text + 5, 2);
-	day = number_at(text + 8, 2);
-	if (year < 1 || month < 1 || month > MONTHS_PER_YEAR ||
-		day < 1 || day > day_tab[isleap(year)][month - 1] ||
-		number_at(text + 11, 2) >= HOURS_PER_DAY ||
-		number_at(text + 14, 2) >= MINS_PER_HOUR || number_at(text + 17, 2) >= SECS_PER_MINUTE)
-		return false;
-
-	seconds = number_at(text + 11, 2) * SECS_PER_HOUR +
-		number_at(text + 14, 2) * SECS_PER_MINUTE + number_at(text + 17, 2);
-	*millis = (date2j(year, month, day) - UNIX_EPOCH_JDATE) * MONGO_MILLIS_PER_DAY +
-		seconds * INT64CONST(1000) + (length == 24 ? number_at(text + 20, 3) : 0);
-	return true;
-}
-
 /* Appends $date's text or number.  A bad text raises as timestamptz does. */
 static bool
 write_wrapped_date(const MongoWriteTarget *target, const bson_iter_t *value, bool plain)
 {
 	const char *text = wrapped_text(value);
-	int64		millis;
 
-	if (text != NULL && !iso_date_millis(text, strlen(text), &millis))
-	{
+	if (text != NULL)
 		write_datum(target, DirectFunctionCall3(timestamptz_in, CStringGetDatum(mongo_from_utf8(text)),
 												ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)),
 					TIMESTAMPTZOID);
-		return true;
-	}
-	if (text == NULL)
-	{
-		if (!BSON_ITER_HOLDS_INT64(value) && !(BSON_ITER_HOLDS_INT32(value) && plain))
-			return false;
-		millis = bson_iter_as_int64(value);
-	}
-	MONGO_WRITE(target, date_time, millis);
+	else if (BSON_ITER_HOLDS_INT64(value) || (BSON_ITER_HOLDS_INT32(value) && plain))
+		MONGO_WRITE(target, date_time, bson_iter_as_int64(value));
+	else
+		return false;
 	return true;
 }
 
@@ -784,8 +663,7 @@ write_json(const MongoWriteTarget *target, bson_t *members, Datum value, Oid typ
 	else
 	{
 		input.json = DatumGetTextPP(value);
-		input.next = VARDATA_ANY(input.json);
-		input.end = input.next + VARSIZE_ANY_EXHDR(input.json);
+		input.lexer = mongo_json_lexer(input.json);
 		if (typid != JSONOID)
 			pg_parse_json_or_ereport(mongo_json_lexer(input.json), &nullSemAction);
 	}
