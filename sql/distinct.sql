@@ -102,3 +102,7 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM behind WHERE x = 5;
 
 -- the one row of an aggregate over no rows
 SELECT DISTINCT count(*) FROM ordinary WHERE x = 7;
+
+-- MongoDB takes no values from the keys of an index to which arrays have given several
+SELECT mongo_command('distinct_values', 'mongo_fdw_regress', '{"insert": "written_distinct_ordinary", "documents": [{"_id": 0, "n": [1, 2]}]}') ->> 'n';
+SELECT count(DISTINCT n) FROM ordinary;

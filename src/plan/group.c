@@ -311,12 +311,15 @@ field_expression(const char *path)
 	return mongo_expression("@1", mongo_field_path(path));
 }
 
-/* Appends the specification's _id, made of the values that the keys have now. */
+/*
+ * Appends the specification's _id, made of the values that the keys have now.  A null and a missing
+ * field may stay two values of what DISTINCT is over, as aggregates skip both.
+ */
 static void
 append_group_id(const MongoGroup *group, const List *values, bool final, bool distinct,
 				bson_t *specification)
 {
-	bool		alone = list_length(values) == 1 && !distinct;
+	bool		alone = list_length(values) + distinct == 1;
 	bson_t	   *id = alone ? specification : mongo_bson_create();
 	ListCell   *cell;
 
@@ -334,7 +337,8 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 						 (Node *) key->expression, *(MongoValue *) lfirst(cell), final);
 	}
 	if (distinct)
-		append_group_key(group, id, "d", group->distinct, group->distinct_value, true);
+		append_group_key(group, id, alone ? "_id" : "d", group->distinct, group->distinct_value,
+						 mongo_compares_text(group->distinct_value.type));
 	if (!alone)
 		mongo_append(specification, "_id", mongo_document(id));
 }
@@ -359,8 +363,9 @@ path_of_field(const bson_t *expression)
 static bool
 loses_accumulators(const MongoGroup *group)
 {
-	const MongoGroupKey *key = group->keys == NIL ? NULL : linitial(group->keys);
-	const char *metadata = key == NULL ? NULL : path_of_field(key->value.expression);
+	const MongoValue *key = group->keys != NIL ? &((MongoGroupKey *) linitial(group->keys))->value :
+		group->distinct != NULL ? &group->distinct_value : NULL;
+	const char *metadata = key == NULL ? NULL : path_of_field(key->expression);
 	bool		loses = false;
 
 	foreach_ptr(const MongoAccumulator, accumulator, metadata == NULL ? NIL : group->accumulators)
@@ -531,24 +536,6 @@ keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipelin
 }
 
 /*
- * Appends stages that leave one document for each value of the field that all aggregates are over
- * by DISTINCT, as its _id.  MongoDB takes the values from the keys of an index.  The stages of the
- * group, which follow, find values equal that are equal only in PostgreSQL.
- */
-static void
-append_values(MongoGroup *group, MongoPipeline *pipeline)
-{
-	MongoField	field;
-
-	if (mongo_column_of_node(pipeline->translation.columns, group->distinct, &field) == NULL)
-		elog(ERROR, "DISTINCT is not over a column");
-	keep_groups_whole(&group->distinct_value, field.path, true, pipeline);
-	mongo_pipeline_append(pipeline, "$group",
-						  mongo_from_template("{_id: @1}", mongo_field_path(field.path)));
-	group->distinct_value.expression = field_expression("_id");
-}
-
-/*
  * mongo_group_append
  *		Appends the stages to the pipeline, which then contains only what they have computed.
  *
@@ -559,8 +546,16 @@ append_values(MongoGroup *group, MongoPipeline *pipeline)
 void
 mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
 {
-	if (walks && group->distinct != NULL)
-		append_values(group, pipeline);
+	/* texts of an index's keys, of which some are equal only in PostgreSQL */
+	if (walks && group->distinct != NULL && mongo_compares_text(group->distinct_value.type))
+	{
+		const char *field = path_of_field(group->distinct_value.expression);
+
+		keep_groups_whole(&group->distinct_value, field, true, pipeline);
+		mongo_pipeline_append(pipeline, "$group",
+							  mongo_from_template("{_id: @1}", mongo_field_path(field)));
+		group->distinct_value.expression = field_expression("_id");
+	}
 	merge = group->distinct != NULL || ((walks || merge) && differs_in_documents(group));
 	if (merge && group->distinct == NULL && mongo_group_lone_key(group) != NULL &&
 		pipeline->translation.columns != NULL)
@@ -659,7 +654,8 @@ set_distinct(Translation *translation)
 	}
 	if (!equal(group->distinct, translation->argument))
 		return false;
-	*value = field_value("_id.d");
+	*value = field_value(group->keys == NIL ? "_id" : "_id.d");
+	value->nullable = group->distinct_value.nullable;
 	value->type = group->distinct_value.type;
 	value->typmod = group->distinct_value.typmod;
 	value->raw = group->distinct_value.raw && !mongo_compares_text(value->type);

@@ -259,7 +259,7 @@ typedef struct MongoGroup
 	List	   *keys;			/* MongoGroupKey * */
 	List	   *accumulators;	/* MongoAccumulator * */
 	Node	   *distinct;		/* what DISTINCT aggregates are over, or NULL */
-	MongoValue	distinct_value; /* the same; its field is "_id.d" */
+	MongoValue	distinct_value; /* its field is "_id.d", or "_id" */
 	bson_t	   *results;		/* of the $set, with fields "r0", "r1" */
 	int			nresults;
 	List	   *outputs;		/* MongoOutput *, as in MongoUpperRelation */
