@@ -5,8 +5,8 @@
  *
  * A scan that would have to wait sets state->must_wait instead, and Append waits for the
  * sockets of all such scans together.  Scans of one server and user share async_connections
- * connections.  A scan that is queued for a connection adds no socket.  It is served when the
- * reply to another scan has arrived.
+ * connections.  A scan that has sent nothing for lack of one adds no socket, and tries again
+ * before Append waits.
  *
  * See PostgreSQL's "FDW Routines for Asynchronous Execution".
  *
@@ -76,7 +76,7 @@ scan_of_request(const AsyncRequest *request)
 	return ((ForeignScanState *) request->requestee)->fdw_state;
 }
 
-/* Tells whether the scan is queued after another one that Append waits for. */
+/* Tells whether Append waits for another scan, whose connection this one may have then. */
 static bool
 comes_after(const AppendState *append, const MongoScanState *state)
 {

@@ -111,8 +111,8 @@ struct MongoCursor
 	int			received;		/* of these, whose replies are saved */
 	bool		lost;			/* the connection was lost before the others'
 								 * replies came */
-	int64		id;				/* the server's; 0: nothing is left there.
-								 * The lease has its namespace */
+	int64		id;				/* the server's; 0: nothing is left there. The
+								 * lease has its namespace */
 
 	MongoUsage	own_usage;
 	uint64		documents;		/* not yet counted for server and user */
@@ -302,11 +302,8 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 		while (cursor->id != 0 && cursor->requested < wanted)
 			send_next(cursor, false);
 	}
-	else if (connection != NULL)
-	{
+	else
 		mongo_lease_put(cursor->lease);
-		mongo_lease_serve_others(cursor->lease);
-	}
 }
 
 /* Returns the next document of a batch, NULL at its end. */
@@ -897,18 +894,19 @@ waits_itself(const MongoCursor *cursor)
  *
  * If the result is false, there are two cases.  Either the next request is in flight, and
  * mongo_cursor_socket() becomes readable when its reply arrives.  Or all connections are in use,
- * and the request is sent when one is free.  With the option socket_timeout_ms, the result is
- * always true once the request is sent, since only a wait in mongo_cursor_next() has a limit.
+ * and a later call sends the request when one is free.  With the option socket_timeout_ms, the
+ * result is always true once the request is sent, since only a wait in mongo_cursor_next() has a
+ * limit.
  */
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
 	MongoConnection *connection;
 
-	if (has_document(cursor) || cursor->session != NULL || waits_itself(cursor) || cursor->received > 0 || cursor->lost ||
-		has_fetched_all(cursor))
+	if (has_document(cursor) || cursor->session != NULL || waits_itself(cursor) ||
+		cursor->received > 0 || cursor->lost || has_fetched_all(cursor))
 		return true;
-	if (cursor->requested == 0 && !send_request(cursor, MONGO_WAIT_IN_QUEUE))
+	if (cursor->requested == 0 && !send_request(cursor, MONGO_WAIT_LATER))
 		return false;
 	connection = cursor->lease->connection;
 	return connection->transport.socket_timeout_ms > 0 || mongo_has_reply(connection);
@@ -993,13 +991,6 @@ save_reply(void *arg)
 												  reply_ahead(cursor, cursor->received), true));
 }
 
-/* Sends the queued request, since a connection is free now (MongoLeaseCallbacks). */
-static void
-serve(void *arg)
-{
-	(void) send_request(arg, MONGO_WAIT_IN_QUEUE);
-}
-
 /*
  * Abandons the batch that was requested ahead (MongoLeaseCallbacks).
  *
@@ -1027,7 +1018,6 @@ discard_reply(void *arg)
 
 static const MongoLeaseCallbacks cursor_callbacks = {
 	.save_reply = save_reply,
-	.serve = serve,
 	.discard_reply = discard_reply
 };
 

@@ -11,7 +11,7 @@
  * not depend on the connection.  There is one connection for each read preference, and up to
  * async_connections if several requests are in flight.  If a scan needs one more, the oldest
  * outstanding reply is received and saved for its scan, whose connection is then taken over.  But
- * a scan below an asynchronous Append queues, as long as Append can wait for other scans.
+ * a scan below an asynchronous Append sends nothing as long as Append can wait for other scans.
  *
  * A request may also be sent ahead of its time, behind another one on the same connection, so
  * that both take one round trip.  MongoDB replies to the requests of a connection one after
@@ -56,7 +56,7 @@ static MongoConnection *find_idle(MongoLease *lease);
 /* All connections (MongoConnection); the idle ones in order of use, the last used first. */
 static dlist_head connections = DLIST_STATIC_INIT(connections);
 
-/* All leases (MongoLease); those in the same state in order of time, the oldest first. */
+/* All leases (MongoLease); those in flight in order of time, the oldest first. */
 static dlist_head leases = DLIST_STATIC_INIT(leases);
 
 #define foreach_connection(variable) foreach_dlist(MongoConnection, node, variable, &connections)
@@ -714,44 +714,6 @@ connect_lease(MongoLease *lease, UserMapping *user, bool once)
 #define MOST_IN_FLIGHT	8
 
 /*
- * Returns the first queued lease that an idle connection suits, or NULL.
- *
- * Leases with an open cursor come first, so that the server can close it sooner.
- */
-static MongoLease *
-first_to_serve(Oid umid)
-{
-	MongoLease *first = NULL;
-
-	foreach_lease(lease)
-	{
-		if (lease->state == LEASE_WAITING && lease->umid == umid &&
-			(first == NULL || (first->cursor.id == 0 && lease->cursor.id != 0)) &&
-			find_idle(lease) != NULL)
-			first = lease;
-	}
-	return first;
-}
-
-/*
- * mongo_lease_serve_others
- *		Gives free connections to queued leases of the same user mapping.  Raises what sending
- *		their requests raises.
- */
-void
-mongo_lease_serve_others(MongoLease *lease)
-{
-	Oid			umid = lease->umid;
-	MongoLease *next;
-
-	while ((next = first_to_serve(umid)) != NULL)
-	{
-		next->state = LEASE_QUIET;
-		next->callbacks->serve(next->reader);
-	}
-}
-
-/*
  * Gives the lease a new connection, to the server of the lease's cursor if it has one.
  *
  * Returns false, without a connection, if another server was selected.
@@ -853,16 +815,12 @@ connect_if_allowed(MongoLease *lease, UserMapping *user)
 bool
 mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 {
-	bool		waits = lease->state == LEASE_WAITING;
-
-	/* another scan tried to send this lease's request, and got the error */
+	/* its request was to be sent, perhaps for another scan, which got the error */
 	if (lease->connection != NULL)
 	{
 		lease->connection->broken = true;
 		mongo_lease_put(lease);
 	}
-	if (policy == MONGO_WAIT_SKIP && first_to_serve(lease->umid) != NULL)
-		return false;
 	lease->state = LEASE_QUIET;
 	for (;;)
 	{
@@ -890,13 +848,8 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 			continue;
 		if (connect_if_allowed(lease, user))
 			return true;
-		if (policy == MONGO_WAIT_IN_QUEUE && count_connections(lease, &last) > 0)
-		{
-			if (!waits)
-				dlist_move_tail(&leases, &lease->node);
-			lease->state = LEASE_WAITING;
+		if (policy == MONGO_WAIT_LATER && count_connections(lease, &last) > 0)
 			return false;
-		}
 
 		other = find_in_flight(lease, false);
 		if (other != NULL)

@@ -560,15 +560,13 @@ extern void mongo_connection_limit_enter(MongoConnection *connection, Oid userid
 
 /*
  * The pool's callbacks into a scan, or into a batch in flight (write_batch.c).  save_reply:
- * receives the outstanding replies into the scan's memory, and calls mongo_lease_put().  serve:
- * sends the queued request with MONGO_WAIT_IN_QUEUE.  discard_reply: abandons the outstanding
- * replies as the lease ends, or another one on its connection; may wait for them briefly; must not
- * raise.
+ * receives the outstanding replies into the scan's memory, and calls mongo_lease_put().
+ * discard_reply: abandons the outstanding replies as the lease ends, or another one on its
+ * connection; may wait for them briefly; must not raise.
  */
 typedef struct MongoLeaseCallbacks
 {
 	void		(*save_reply) (void *reader);
-	void		(*serve) (void *reader);	/* NULL: never queued */
 	void		(*discard_reply) (void *reader);
 } MongoLeaseCallbacks;
 
@@ -576,15 +574,13 @@ typedef struct MongoLeaseCallbacks
 typedef enum MongoWaitPolicy
 {
 	MONGO_WAIT_TAKE_OVER,		/* open one, or take over another scan's */
-	MONGO_WAIT_IN_QUEUE,		/* open one if allowed; else queue until one
-								 * is free */
-	MONGO_WAIT_SKIP				/* nothing; also if another scan is queued */
+	MONGO_WAIT_LATER,			/* open one if allowed; else nothing */
+	MONGO_WAIT_SKIP				/* nothing */
 } MongoWaitPolicy;
 
 typedef enum LeaseState
 {
 	LEASE_QUIET,
-	LEASE_WAITING,				/* queued for a connection */
 	LEASE_IN_FLIGHT,			/* a request is in flight; the pool may have
 								 * its reply saved */
 	LEASE_AHEAD					/* the same, and nobody waits for it yet */
@@ -622,7 +618,6 @@ extern void mongo_lease_release(void *arg);
 extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoLeaseCallbacks *callbacks, void *reader);
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
-extern void mongo_lease_serve_others(MongoLease *lease);
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy);
 extern void mongo_lease_move_to_primary(MongoLease *lease, UserMapping *user);
 extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
