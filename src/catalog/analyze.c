@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
@@ -24,7 +23,6 @@
 #include "utils/attoptcache.h"
 #include "utils/backend_progress.h"
 #include "utils/inval.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
 #include "utils/syscache.h"

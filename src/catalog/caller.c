@@ -12,7 +12,6 @@
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
-#include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/rel.h"

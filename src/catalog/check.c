@@ -15,8 +15,6 @@
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "fmgr.h"
-#include "foreign/fdwapi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"

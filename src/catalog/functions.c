@@ -14,7 +14,6 @@
 #include "catalog_internal.h"
 
 #include "access/xact.h"
-#include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"

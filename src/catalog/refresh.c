@@ -16,7 +16,6 @@
 
 #include "access/reloptions.h"
 #include "access/table.h"
-#include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"

@@ -11,7 +11,6 @@
 #include "translate.h"
 
 #include "utils/rel.h"
-#include "utils/timestamp.h"
 
 /*
  * mongo_sample_open

@@ -9,12 +9,10 @@
 
 #include "catalog_internal.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
-#include "utils/memutils.h"
 
 /* A nested document with more keys is used as a map, so its keys are not columns. */
 #define MAP_CHILDREN	200

@@ -22,7 +22,6 @@
 #include "miscadmin.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonfuncs.h"
-#include "utils/memutils.h"
 
 /* ----------- The tokens of a json, jsonb or text, without commas ---------- */
 

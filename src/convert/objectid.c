@@ -19,14 +19,12 @@
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "common/hashfn.h"
-#include "datatype/timestamp.h"
 #include "libpq/pqformat.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/sortsupport.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 /* -------------------- An ObjectId as text and as Datum -------------------- */
 

@@ -10,9 +10,6 @@
 #include "convert_internal.h"
 
 #include "catalog/namespace.h"
-#include "catalog/pg_type_d.h"
-#include "fmgr.h"
-#include "mb/pg_wchar.h"
 #include "utils/fmgroids.h"
 
 /* --------------- Going through documents that a server sent --------------- */

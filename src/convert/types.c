@@ -23,7 +23,6 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/float.h"
@@ -31,7 +30,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 

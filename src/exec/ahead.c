@@ -19,7 +19,6 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "remote.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"

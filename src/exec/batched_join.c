@@ -15,11 +15,8 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "plan.h"
 
 #include "access/htup_details.h"
-#include "access/tupdesc.h"
-#include "commands/explain.h"
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -28,7 +25,6 @@
 #include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
 /* ------ A batch of outer rows, and the documents that are joined with it ------ */

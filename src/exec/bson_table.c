@@ -10,7 +10,6 @@
 #include "exec_internal.h"
 
 #include "common/hashfn.h"
-#include "utils/hsearch.h"
 
 static uint32
 hash_document(const void *key, Size keysize pg_attribute_unused())

@@ -14,18 +14,11 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "options.h"
-#include "convert.h"
-#include "translate.h"
-#include "plan.h"
-#include "remote.h"
 
 #include "access/xact.h"
 #include "executor/executor.h"
-#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/rel.h"
 #include "utils/ruleutils.h"
 
 /* An assignment with the value of its expression, as the column's type. */

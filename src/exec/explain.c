@@ -14,16 +14,12 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "options.h"
-#include "convert.h"
-#include "remote.h"
 
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/ruleutils.h"
 
 /* What a command examined; all -1 without execution statistics. */

@@ -11,9 +11,7 @@
 
 #include "exec_internal.h"
 
-#include "catalog/pg_type_d.h"
 #include "utils/fmgrprotos.h"
-#include "utils/numeric.h"
 
 struct MongoFinalizer
 {

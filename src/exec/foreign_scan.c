@@ -15,8 +15,6 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 /* Milliseconds; MongoDB closes a cursor after ten minutes without a getMore. */
 #define LONGEST_PAUSE		(5 * 60 * 1000)

@@ -16,8 +16,6 @@
 #include "access/htup_details.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
 
 /* --- A hashed scan: the documents for all runs of a correlated subquery --- */
 

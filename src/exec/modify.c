@@ -15,9 +15,6 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "options.h"
-#include "convert.h"
-#include "translate.h"
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
@@ -25,19 +22,14 @@
 #include "catalog/objectaddress.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
-#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/partcache.h"
-#include "utils/rel.h"
 #include "utils/rls.h"
-
-
 
 /* The most rows that PostgreSQL may collect for one batch; each needs a tuple slot. */
 #define LARGEST_CORE_BATCH	1000

@@ -18,7 +18,6 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
 typedef struct StoredResult

@@ -14,8 +14,6 @@
 
 #include "exec_internal.h"
 
-#include "storage/itemptr.h"
-
 #define INITIAL_CAPACITY	(64 * 1024)
 
 struct MongoIdentityLog

@@ -13,12 +13,10 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "catalog.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 /*-------------------------------------------------------------------------
  * Deferred errors: no error may reveal a document whose row a policy hides.

@@ -16,7 +16,6 @@
 
 #include "exec_internal.h"
 
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 
 /* One of the paths that are unwound, and the document that is unwound there. */

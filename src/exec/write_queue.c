@@ -17,17 +17,10 @@
 #include "postgres.h"
 
 #include "exec_internal.h"
-#include "options.h"
-#include "convert.h"
-#include "translate.h"
-#include "remote.h"
 
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
 
 /* A batch is full with so many bytes even if batch_size is not reached. */
 #define BATCH_BYTES		(12 * 1024 * 1024)

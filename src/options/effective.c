@@ -22,7 +22,6 @@
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 /* ------------ Effective options, as the structs of options.h -------------- */

@@ -19,7 +19,6 @@
 
 #include "remote_internal.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/atomics.h"
@@ -29,7 +28,6 @@
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/backend_status.h"
-#include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
 #define MOST_ROWS	6000		/* pg_stat_statements has 5000 by default */

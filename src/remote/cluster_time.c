@@ -12,8 +12,6 @@
 
 #include "remote_internal.h"
 
-#include "options.h"
-
 /* What mongo_bind_reads() has bound; NULL: nothing. */
 MongoReadTime *mongo_bound_time = NULL;
 

@@ -12,9 +12,7 @@
 #include "remote_internal.h"
 #include "convert.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "utils/timestamp.h"
 
 /* -------------------------- Running one command --------------------------- */

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,7 +26,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/fd.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 

@@ -19,9 +19,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 static void forget_command(MongoCursor *cursor);
 static MongoCommand next_request(MongoCursor *cursor, bson_t *view);

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 #include "convert.h"
 
 #include "utils/lsyscache.h"

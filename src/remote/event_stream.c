@@ -12,12 +12,8 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 
-#include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 static void close_stream(MongoEventStream *stream);

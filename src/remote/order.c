@@ -19,9 +19,7 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "remote.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 

@@ -22,14 +22,10 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 
-#include "access/xact.h"
-#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/sinval.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/syscache.h"
 #include "utils/timeout.h"
@@ -815,7 +811,7 @@ connect_if_allowed(MongoLease *lease, UserMapping *user)
 bool
 mongo_lease_take(MongoLease *lease, UserMapping *user, MongoWaitPolicy policy)
 {
-	/* its request was to be sent, perhaps for another scan, which got the error */
+	/* sending its request has raised an error, perhaps to another scan */
 	if (lease->connection != NULL)
 	{
 		lease->connection->broken = true;

@@ -19,12 +19,10 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 #include "convert.h"
 
 #include "miscadmin.h"
 #include "nodes/value.h"
-#include "storage/latch.h"
 #include "utils/timestamp.h"
 
 /* How long to wait until a server has a time, and between attempts. */

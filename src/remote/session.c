@@ -13,11 +13,8 @@
 
 #include "remote_internal.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
 #include "storage/proc.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 

@@ -26,7 +26,6 @@
 #include "storage/proc.h"
 #include "storage/procsignal.h"
 #include "tcop/tcopprot.h"
-#include "utils/memutils.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 

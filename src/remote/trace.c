@@ -9,7 +9,6 @@
 
 #include "remote_internal.h"
 
-#include "options.h"
 #include "convert.h"
 #include "commands/dbcommands.h"
 #include "lib/stringinfo.h"
@@ -18,7 +17,6 @@
 #include "utils/backend_status.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 /* ---------------- escapes in the options comment and appname -------------- */
 

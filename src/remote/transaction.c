@@ -23,15 +23,11 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 

@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 #include "convert.h"
 
 #include <fcntl.h>

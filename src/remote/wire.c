@@ -12,10 +12,8 @@
 #include "postgres.h"
 
 #include "remote_internal.h"
-#include "options.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 static void raise_wait(MongoConnection *connection);
 

@@ -17,7 +17,6 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
-#include "utils/memutils.h"
 #include "utils/wait_event.h"
 
 /* --------------------------- reading replies -------------------------------- */

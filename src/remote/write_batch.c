@@ -17,9 +17,7 @@
 #include "remote_internal.h"
 #include "convert.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 /* maxBsonObjectSize of all MongoDB servers since 1.8. */

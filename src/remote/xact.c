@@ -12,8 +12,6 @@
 
 #include "remote_internal.h"
 
-#include "access/xact.h"
-
 static void
 at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 {
