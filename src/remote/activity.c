@@ -65,12 +65,8 @@ static MongoSharedConnection *shown;
 /* Servers that fail at once; later ones replace those that were tried before all others. */
 #define MOST_FAILURES	100
 
-/* Changed under the lock. */
-static struct
-{
-	pg_atomic_uint32 count;		/* places in use */
-	MongoServerFailure places[MOST_FAILURES];
-}		   *failures;
+/* So many; changed under the lock. */
+static MongoServerFailure *failures;
 
 /* Broadcast when a connection to any server is closed. */
 static ConditionVariable *closed;
@@ -108,7 +104,7 @@ request_memory(void)
 		previous_request_hook();
 	RequestAddinShmemSpace(hash_estimate_size(MOST_ROWS, sizeof(MongoActivity)));
 	RequestAddinShmemSpace(mul_size(most_shown(), sizeof(MongoSharedConnection)));
-	RequestAddinShmemSpace(sizeof(*failures));
+	RequestAddinShmemSpace(MOST_FAILURES * sizeof(MongoServerFailure));
 	RequestAddinShmemSpace(sizeof(ConditionVariable));
 	RequestNamedLWLockTranche("mongo_fdw", 1);
 }
@@ -131,9 +127,9 @@ find_memory(void)
 	shown = ShmemInitStruct("mongo_fdw connections", size, &found);
 	if (!found)
 		memset(shown, 0, size);
-	failures = ShmemInitStruct("mongo_fdw failures", sizeof(*failures), &found);
+	failures = ShmemInitStruct("mongo_fdw failures", MOST_FAILURES * sizeof(MongoServerFailure), &found);
 	if (!found)
-		memset(failures, 0, sizeof(*failures));
+		memset(failures, 0, MOST_FAILURES * sizeof(MongoServerFailure));
 	closed = ShmemInitStruct("mongo_fdw closed connections", sizeof(ConditionVariable), &found);
 	if (!found)
 		ConditionVariableInit(closed);
@@ -333,7 +329,7 @@ find_failure(Oid serverid)
 {
 	for (int i = 0; i < MOST_FAILURES; i++)
 	{
-		MongoServerFailure *place = &failures->places[i];
+		MongoServerFailure *place = &failures[i];
 
 		if (place->last != 0 && place->dbid == MyDatabaseId && place->serverid == serverid)
 			return place;
@@ -358,14 +354,12 @@ mongo_activity_note_failure(bool refused, const char *problem, const char *remed
 	place = find_failure(current_owner.serverid);
 	if (place == NULL)
 	{
-		place = &failures->places[0];
+		place = failures;
 		for (int i = 1; i < MOST_FAILURES; i++)
 		{
-			if (failures->places[i].last < place->last)
-				place = &failures->places[i];
+			if (failures[i].last < place->last)
+				place = &failures[i];
 		}
-		if (place->last == 0)
-			pg_atomic_fetch_add_u32(&failures->count, 1);
 		place->dbid = MyDatabaseId;
 		place->serverid = current_owner.serverid;
 		place->since = now;
@@ -386,15 +380,12 @@ mongo_activity_note_success(Oid serverid)
 {
 	MongoServerFailure *place;
 
-	if (lock == NULL || pg_atomic_read_u32(&failures->count) == 0)
+	if (lock == NULL)
 		return;
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	place = find_failure(serverid);
 	if (place != NULL)
-	{
 		place->last = 0;
-		pg_atomic_fetch_sub_u32(&failures->count, 1);
-	}
 	LWLockRelease(lock);
 }
 
@@ -411,12 +402,12 @@ mongo_server_failures(int *count)
 	*count = 0;
 	if (lock == NULL)
 		return NULL;
-	result = palloc(sizeof(failures->places));
+	result = palloc(MOST_FAILURES * sizeof(MongoServerFailure));
 	LWLockAcquire(lock, LW_SHARED);
 	for (int i = 0; i < MOST_FAILURES; i++)
 	{
-		if (failures->places[i].last != 0 && failures->places[i].dbid == MyDatabaseId)
-			result[(*count)++] = failures->places[i];
+		if (failures[i].last != 0 && failures[i].dbid == MyDatabaseId)
+			result[(*count)++] = failures[i];
 	}
 	LWLockRelease(lock);
 	return result;
