@@ -293,55 +293,35 @@ read_statistics(Oid relid)
 }
 
 /*
- * Set the row's bandwidth to that in another table's row of the same server, if it is NULL:
- * a small sample shows none.
+ * Deletes the rows of foreign tables that have been dropped, and sets the new row's bandwidth to that
+ * in another row of the same server, if it is NULL: a small sample shows none.
+ *
+ * Does not wait for a concurrent session that deletes the same rows.
  */
 static void
-find_bandwidth(Relation table, Oid relid, Datum *values, bool *isnull)
+visit_other_rows(Relation table, Oid relid, Datum *values, bool *isnull)
 {
 	Oid			serverid = GetForeignTable(relid)->serverid;
 	SysScanDesc scan = systable_beginscan(table, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple	tuple;
 
-	while (isnull[COLUMN_BANDWIDTH - 1] && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Datum		others[COLUMN_COUNT];
 		bool		others_null[COLUMN_COUNT];
 		Oid			other;
+		TM_FailureData failure;
 
 		heap_deform_tuple(tuple, RelationGetDescr(table), others, others_null);
 		other = DatumGetObjectId(others[COLUMN_RELID - 1]);
-		if (!others_null[COLUMN_BANDWIDTH - 1] && other != relid &&
-			SearchSysCacheExists1(FOREIGNTABLEREL, ObjectIdGetDatum(other)) &&
-			GetForeignTable(other)->serverid == serverid)
+		if (!SearchSysCacheExists1(FOREIGNTABLEREL, ObjectIdGetDatum(other)))
+			mongo_table_tuple_delete(table, &tuple->t_self, GetCurrentCommandId(true), &failure);
+		else if (isnull[COLUMN_BANDWIDTH - 1] && !others_null[COLUMN_BANDWIDTH - 1] &&
+				 other != relid && GetForeignTable(other)->serverid == serverid)
 		{
 			values[COLUMN_BANDWIDTH - 1] = Float8GetDatum(DatumGetFloat8(others[COLUMN_BANDWIDTH - 1]));
 			isnull[COLUMN_BANDWIDTH - 1] = false;
 		}
-	}
-	systable_endscan(scan);
-}
-
-/*
- * Delete rows of foreign tables that have been dropped.
- *
- * Does not wait for a concurrent session that deletes the same rows.
- */
-static void
-remove_orphans(Relation table)
-{
-	SysScanDesc scan = systable_beginscan(table, InvalidOid, false, NULL, 0, NULL);
-	HeapTuple	tuple;
-
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-		Datum		relid = heap_getattr(tuple, COLUMN_RELID, RelationGetDescr(table),
-										 &isnull);
-		TM_FailureData failure;
-
-		if (!SearchSysCacheExists1(FOREIGNTABLEREL, relid))
-			mongo_table_tuple_delete(table, &tuple->t_self, GetCurrentCommandId(true), &failure);
 	}
 	systable_endscan(scan);
 }
@@ -365,11 +345,10 @@ write_row(Oid relid, Datum *values, bool *isnull)
 
 	if (table == NULL)
 		return;
-	find_bandwidth(table, relid, values, isnull);
-	tuple = heap_form_tuple(RelationGetDescr(table), values, isnull);
-
 	/* one statement may write a row twice, as for a table with children */
 	CommandCounterIncrement();
+	visit_other_rows(table, relid, values, isnull);
+	tuple = heap_form_tuple(RelationGetDescr(table), values, isnull);
 	scan = begin_scan(table, relid, &key);
 	former = systable_getnext(scan);
 	if (HeapTupleIsValid(former))
@@ -377,7 +356,6 @@ write_row(Oid relid, Datum *values, bool *isnull)
 	else
 		CatalogTupleInsert(table, tuple);
 	systable_endscan(scan);
-	remove_orphans(table);
 
 	/* the lock is kept, as for any table that was written */
 	table_close(table, NoLock);

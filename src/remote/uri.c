@@ -32,42 +32,24 @@ refuse_options(const MongoConnectionOptions *options, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/* Appends one host (h, h:1, ::1 or [::1]), and 'port' unless the host has its own. */
-static void
-append_host(StringInfo text, const char *host, int length, int port)
-{
-	const char *colon = memchr(host, ':', length);
-	const char *bracket = memchr(host, ']', length);
-	bool		bare_ipv6 = bracket == NULL && colon != NULL &&
-		memchr(colon + 1, ':', host + length - colon - 1) != NULL;
-	bool		has_port = bracket != NULL ? bracket + 1 < host + length :
-		colon != NULL && !bare_ipv6;
-
-	appendStringInfo(text, bare_ipv6 ? "[%.*s]" : "%.*s", length, host);
-	/* libmongoc asserts that the port is not 0 */
-	if (!has_port)
-		appendStringInfo(text, ":%d", port > 0 ? port : 27017);
-}
-
+/* Appends the hosts (h, h:1, ::1 or [::1]), with the option port unless a host has its own. */
 static void
 append_hosts(StringInfo text, const MongoConnectionOptions *options)
 {
-	const char *host = options->address;
+	const char *separator = "";
 
-	for (;;)
+	foreach_ptr(const char, host, mongo_split_list(options->address))
 	{
-		int			length;
+		const char *colon = strchr(host, ':');
+		const char *bracket = strchr(host, ']');
+		bool		bare_ipv6 = bracket == NULL && colon != NULL && strchr(colon + 1, ':') != NULL;
+		bool		has_port = bracket != NULL ? bracket[1] != '\0' : colon != NULL && !bare_ipv6;
 
-		host += strspn(host, " ");
-		length = strcspn(host, ",");
-		while (length > 0 && host[length - 1] == ' ')
-			length--;
-		append_host(text, host, length, options->port);
-		host += strcspn(host, ",");
-		if (*host == '\0')
-			return;
-		host++;
-		appendStringInfoChar(text, ',');
+		appendStringInfo(text, bare_ipv6 ? "%s[%s]" : "%s%s", separator, host);
+		/* libmongoc asserts that the port is not 0 */
+		if (!has_port)
+			appendStringInfo(text, ":%d", options->port > 0 ? options->port : 27017);
+		separator = ",";
 	}
 }
 
