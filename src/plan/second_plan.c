@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "cost.h"
 #include "plan_internal.h"
 #include "translate.h"
 
@@ -195,6 +196,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 		rows * baserel->reltarget->width / MONGO_HASHED_FILE_FACTOR > get_hash_memory_limit())
 		return NULL;
 	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
+	estimate.total_cost += rows * MONGO_COST_HASHED * MONGO_COST_UNIT;
 	estimate.rows = baserel->rows;
 	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL,
 							  &(MongoPathDetails) {.hash_clauses = keys});
