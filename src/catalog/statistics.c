@@ -293,8 +293,8 @@ read_statistics(Oid relid)
 }
 
 /*
- * Deletes the rows of foreign tables that have been dropped, and sets the new row's bandwidth to that
- * in another row of the same server, if it is NULL: a small sample shows none.
+ * Deletes the rows of foreign tables that have been dropped, and sets the new row's bandwidth to
+ * that in another row of the same server, if it is NULL: a small sample shows none.
  *
  * Does not wait for a concurrent session that deletes the same rows.
  */

@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
+#include "utils/json.h"
 
 /* ----------------- Output of JSON tokens as a text or jsonb --------------- */
 
@@ -71,52 +72,6 @@ text_separate(MongoJsonOutput *output)
 	output->full = output->limit > 0 && output->text->len > output->limit;
 }
 
-/* Appends the escape of a character of ASCII, as escape_json() does. */
-static void
-escape_character(StringInfo text, unsigned char character)
-{
-	static const char *const escapes[] = {
-		['\b'] = "\\b",['\f'] = "\\f",['\n'] = "\\n",['\r'] = "\\r",['\t'] = "\\t",
-		['"'] = "\\\"",['\\'] = "\\\\"
-	};
-
-	if (character < lengthof(escapes) && escapes[character] != NULL)
-		appendStringInfoString(text, escapes[character]);
-	else
-		appendStringInfo(text, "\\u%04x", character);
-}
-
-/* Enlarges 'text' if it lacks space for so many bytes and a zero byte. */
-static inline void
-reserve_bytes(StringInfo text, uint32 length)
-{
-	if (unlikely((uint32) (text->maxlen - text->len) <= length))
-		enlargeStringInfo(text, length);
-}
-
-static void
-append_escaped(StringInfo text, const char *string, uint32 length)
-{
-	uint32		span;
-
-	reserve_bytes(text, length + 2);
-	text->data[text->len++] = '"';
-	for (;;)
-	{
-		span = mongo_json_span(string, length);
-		memcpy(text->data + text->len, string, span);
-		text->len += span;
-		if (span == length)
-			break;
-		escape_character(text, (unsigned char) string[span]);
-		string += span + 1;
-		length -= span + 1;
-		reserve_bytes(text, length + 1);
-	}
-	text->data[text->len++] = '"';
-	text->data[text->len] = '\0';
-}
-
 static void
 put_into_text(MongoJsonOutput *output, JsonItem item, const char *string, uint32 length, int64 integer)
 {
@@ -143,12 +98,12 @@ put_into_text(MongoJsonOutput *output, JsonItem item, const char *string, uint32
 			output->need_comma = false;
 			break;
 		case JSON_KEY:
-			append_escaped(text, string, length);
+			escape_json(text, string);
 			appendStringInfoString(text, output->spaced ? " : " : ":");
 			output->need_comma = false;
 			break;
 		case JSON_STRING:
-			append_escaped(text, string, length);
+			escape_json(text, string);
 			break;
 		case JSON_INTEGER:
 			appendBinaryStringInfo(text, digits, pg_lltoa(integer, digits));
@@ -225,8 +180,7 @@ put_into_jsonb(MongoJsonOutput *output, JsonItem item, const char *text, uint32 
 
 /*
  * Outputs a token, as the next three functions do.  Strings and numbers pass a text of valid UTF-8
- * without U+0000, which is not copied; a number's text ends with a NUL.  Integers and booleans pass
- * 'integer'.
+ * that ends with a NUL, which is not copied.  Integers and booleans pass 'integer'.
  */
 static inline void
 put_item(MongoJsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
@@ -487,6 +441,7 @@ put_binary(MongoJsonOutput *output, const bson_iter_t *iter)
 	base64_size = pg_b64_enc_len(length) + 1;
 	base64 = palloc(base64_size);
 	base64_length = mongo_base64_encode(bytes, length, base64, base64_size - 1);
+	base64[Max(base64_length, 0)] = '\0';
 	snprintf(subtype_text, sizeof(subtype_text), "%02x", (unsigned int) subtype & 0xff);
 
 	open_wrapper(output, "$binary");

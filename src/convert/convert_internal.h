@@ -43,39 +43,6 @@ mongo_is_plain_text(const char *text, uint32 length)
 	return (seen & 0x80) == 0;
 }
 
-/*
- * Returns the number of bytes before the first quote, backslash or control character.
- *
- * Tests eight bytes at a time.  Subtracting ' ' from each byte sets the high bit of a
- * control character; after an XOR that makes quotes (backslashes) zero, subtracting 1
- * sets theirs.  Bytes whose high bit is already set are masked out.
- */
-static inline uint32
-mongo_json_span(const char *text, uint32 length)
-{
-	const uint64 ones = UINT64CONST(0x0101010101010101);
-	uint32		i = 0;
-
-	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
-	{
-		uint64		bytes;
-		uint64		quotes;
-		uint64		backslashes;
-		uint64		found;
-
-		memcpy(&bytes, text + i, sizeof(bytes));
-		quotes = bytes ^ (ones * '"');
-		backslashes = bytes ^ (ones * '\\');
-		found = ((bytes - ones * ' ') & ~bytes) |
-			((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
-		if ((found & (ones * 0x80)) != 0)
-			break;
-	}
-	while (i < length && (unsigned char) text[i] >= ' ' && text[i] != '"' && text[i] != '\\')
-		i++;
-	return i;
-}
-
 /* -------------------------------- Reading -------------------------------- */
 
 /* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
