@@ -165,7 +165,7 @@ class Drivers(mongodb.Background):
         cursor.execute(POSITION, (f"{state.name}_local.a",))
         position = cursor.fetchone()[1]
         first = mongodb.first_of_oplog(state.ports)
-        # tables that are still stopped since an earlier loss, as the session that copied them was killed
+        # still stopped since an earlier loss, as the session that copied them was killed
         is_earlier = "is not synchronized any more" in str(error)
         if position >= first and not is_earlier:
             state.errors.append(f"position {mongodb.timestamp(position)} is behind the oplog's first, "
