@@ -18,6 +18,9 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
+/* The second batch of a scan that may stop early; the next ones grow. */
+#define CAUTIOUS_NEXT_BATCH_SIZE	1000
+
 /*-------------------------------------------------------------------------
  * Deferred errors: no error may reveal a document whose row a policy hides.
  *
@@ -164,7 +167,8 @@ cursor_on_command(ForeignScanState *node, const bson_t *command, List *others)
 		.collection = plan->collection,
 		.command = command,
 		.others = others,
-		.batch_size = plan->fetch_size,
+		.batch_size = plan->all_rows || !plan->batches_grow ? plan->fetch_size :
+		Min(plan->fetch_size, CAUTIOUS_NEXT_BATCH_SIZE),
 		.batches_grow = plan->batches_grow,
 		.is_stream = plan->is_stream,
 		.at_time = !plan->is_stream,
