@@ -76,20 +76,31 @@ scan_of_request(const AsyncRequest *request)
 	return ((ForeignScanState *) request->requestee)->fdw_state;
 }
 
-/* Tells whether Append waits for another scan, whose connection this one may have then. */
+/* Tells whether Append waits for this scan, whose connection the other one may have then. */
 static bool
-comes_after(const AppendState *append, const MongoScanState *state)
+comes_after_one(const AppendState *append, const MongoScanState *state, int index)
 {
-	int			index = -1;
+	const AsyncRequest *request = index < 0 ? NULL : pending_request(append, index);
+	const MongoScanState *other = request != NULL ? scan_of_request(request) : NULL;
 
-	while ((index = bms_next_member(append->as_asyncplans, index)) >= 0)
+	return other != NULL && other->user->umid == state->user->umid &&
+		other->plan->read_mode == state->plan->read_mode &&
+		mongo_cursor_socket(other->run.cursor) != PGINVALID_SOCKET;
+}
+
+/*
+ * Tells whether Append waits for another scan, whose connection this one may have then.  *last is
+ * the one found the last time, so that hundreds of scans do not all look past those that are done.
+ */
+static bool
+comes_after(const AppendState *append, const MongoScanState *state, int *last)
+{
+	if (comes_after_one(append, state, *last))
+		return true;
+	*last = -1;
+	while ((*last = bms_next_member(append->as_asyncplans, *last)) >= 0)
 	{
-		const AsyncRequest *request = pending_request(append, index);
-		const MongoScanState *other = request != NULL ? scan_of_request(request) : NULL;
-
-		if (other != NULL && other->user->umid == state->user->umid &&
-			other->plan->read_mode == state->plan->read_mode &&
-			mongo_cursor_socket(other->run.cursor) != PGINVALID_SOCKET)
+		if (comes_after_one(append, state, *last))
 			return true;
 	}
 	return false;
@@ -102,10 +113,10 @@ comes_after(const AppendState *append, const MongoScanState *state)
  * A request may not have been sent for lack of a connection, or its reply may have been saved
  * because another scan needed the connection.  Append must always have a socket to wait for.  So
  * if the connections are used only by scans that it does not wait for, one of their replies is
- * received and saved first.
+ * received and saved first.  *last is that of comes_after().
  */
 static bool
-advance(AppendState *append, AsyncRequest *request)
+advance(AppendState *append, AsyncRequest *request, int *last)
 {
 	MongoScanState *state = scan_of_request(request);
 	MongoCursor *cursor = state->run.cursor;
@@ -118,7 +129,7 @@ advance(AppendState *append, AsyncRequest *request)
 		return true;
 	}
 	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET ||
-		!bms_is_empty(append->as_needrequest) || comes_after(append, state))
+		!bms_is_empty(append->as_needrequest) || comes_after(append, state, last))
 		return false;
 	mongo_cursor_ask_now(cursor);
 	return true;
@@ -131,6 +142,7 @@ advance(AppendState *append, AsyncRequest *request)
 static void
 advance_all(AppendState *append)
 {
+	int			last = -1;
 	bool		any;
 
 	do
@@ -142,7 +154,7 @@ advance_all(AppendState *append)
 		{
 			AsyncRequest *request = pending_request(append, index);
 
-			if (request != NULL && advance(append, request))
+			if (request != NULL && advance(append, request, &last))
 				any = true;
 		}
 	} while (any && append->as_nasyncresults == 0);
@@ -162,12 +174,12 @@ mongo_foreign_async_configure_wait(AsyncRequest *request)
 	AppendState *append = (AppendState *) request->requestor;
 	MongoScanState *state;
 	pgsocket	socket;
-	int			first = -1;
+	int			earlier = request->request_index;
 
-	while ((first = bms_next_member(append->as_asyncplans, first)) >= 0 &&
-		   pending_request(append, first) == NULL)
+	while ((earlier = bms_prev_member(append->as_asyncplans, earlier)) >= 0 &&
+		   pending_request(append, earlier) == NULL)
 		;
-	if (first == request->request_index)
+	if (earlier < 0)
 		advance_all(append);
 
 	/* if there is a row to return, Append must not wait */
