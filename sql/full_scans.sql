@@ -157,6 +157,20 @@ SELECT done('SELECT t._id, u._id FROM scanned AS t JOIN scanned AS u ON u.x BETW
 SELECT done('SELECT t._id, u._id FROM scanned AS t JOIN scanned AS u ON t.x > u.x AND t.x - 5 <= u.x WHERE t._id < 400');
 RESET cpu_operator_cost;
 
+-- Keys of most documents are not looked up by an index, nor is an index walked to sort all of them.
+SELECT plan_of_join('SELECT count(t.s) FROM generate_series(1, 5000) AS g JOIN scanned AS t ON t.x = g');
+SELECT plan_of_join('SELECT count(t.s) FROM generate_series(1, 50) AS g JOIN scanned AS t ON t.x = g');
+SELECT plan_of_join('SELECT x, s FROM scanned ORDER BY x NULLS FIRST');
+
+-- A LIMIT above a condition that PostgreSQL tests fetches few documents more than it needs.
+CREATE FUNCTION returned() RETURNS int LANGUAGE sql AS $$
+	SELECT (mongo_command('full_scans', 'admin', '{"serverStatus": 1}') #>> '{metrics,document,returned}')::int
+$$;
+SELECT returned() AS before \gset
+SELECT count(*) FROM (SELECT FROM scanned WHERE _id < 10 OR random() < 2 LIMIT 150) AS found;
+SELECT returned() - :before BETWEEN 150 AND 3500 AS few;
+
 SET client_min_messages = warning;
 DROP SERVER full_scans CASCADE;
+DROP FUNCTION returned;
 DROP FUNCTION done, done_by, many, plan_of_join;

@@ -182,13 +182,12 @@ indexed_cost(const Search *search, const Choice *choice, double examined)
 {
 	const MongoRelation *inner = search->innerrel->fdw_private;
 	const Key  *first = linitial(choice->keys);
-	double		tuples = Max(search->innerrel->tuples, 1);
 	double		more_seeks = count_seeks(search, choice) * search->batches - first->distinct;
 
 	return search->batches * mongo_command_cost(inner) * MONGO_COST_BATCHED_FIND +
 		Max(first->distinct - 1, 0) * MONGO_COST_BATCHED_KEY * MONGO_COST_UNIT +
 		Max(more_seeks, 0) * MONGO_COST_BATCHED_SEEK * MONGO_COST_UNIT +
-		examined * mongo_examined_cost(search->innerrel, tuples) / tuples +
+		mongo_indexed_cost(inner, examined, !choice->unique) +
 		mongo_transfer_cost(inner, choice->found, search->innerrel->reltarget);
 }
 

@@ -80,6 +80,19 @@ mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget
 }
 
 /*
+ * mongo_indexed_cost
+ *		Returns MongoDB's cost of finding so many rows of a table by an index.
+ *
+ * 'scattered' specifies that their documents are all over the collection.
+ */
+Cost
+mongo_indexed_cost(const MongoRelation *relation, double rows, bool scattered)
+{
+	return rows / Max(relation->array_length, 1) * MONGO_COST_UNIT *
+		(scattered ? MONGO_COST_FETCHED : MONGO_COST_INDEXED);
+}
+
+/*
  * mongo_examined_cost
  *		Returns MongoDB's cost of finding that many documents of a table.
  */
@@ -87,10 +100,10 @@ Cost
 mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	bool		scans_all = examined_rows >= baserel->tuples;
 
-	return examined_rows / Max(relation->array_length, 1) * MONGO_COST_UNIT *
-		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
+	if (examined_rows < baserel->tuples)
+		return mongo_indexed_cost(relation, examined_rows, false);
+	return examined_rows / Max(relation->array_length, 1) * MONGO_COST_UNIT * MONGO_COST_EXAMINED;
 }
 
 /*
@@ -184,7 +197,8 @@ mongo_estimate_plain_scan(RelOptInfo *baserel)
  *		Returns the estimate of a scan of a table in an order.
  *
  * It comes from an index, by which MongoDB examines 'indexed_rows' documents, or, if that is
- * negative, from sorting.
+ * negative, from sorting.  The index on _id is expected to have the collection's order; another
+ * one is, if conditions leave a part of it, what a scan without an order uses, too.
  */
 MongoEstimate
 mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double indexed_rows)
@@ -192,11 +206,12 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 	const MongoRelation *relation = baserel->fdw_private;
 	bool		sorts = indexed_rows < 0;
 	int			more_parts = order->nparts - 1;
+	bool		scattered = indexed_rows >= baserel->tuples && strcmp(order->keys[0].path, "_id") != 0;
 
 	/* they are sent together, or not needed */
 	Cost		parts_cost = more_parts * relation->options->fdw_startup_cost;
 	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
-		indexed_rows * MONGO_COST_UNIT * MONGO_COST_INDEXED;
+		mongo_indexed_cost(relation, indexed_rows, scattered);
 	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost, false);
 
 	/*

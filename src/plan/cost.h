@@ -59,7 +59,8 @@
  * order; 0.8 by an index that has the collection's order and 1.9 by one that has not; 0.06 for one
  * of 100 comparisons of an $or, 0.19 of Decimal128; 0.005 for an element of $in in an expression.
  */
-#define MONGO_COST_FETCHED			4.5 /* - by an index */
+#define MONGO_COST_FETCHED			4.5 /* - by an index, one document here
+										 * and one there */
 #define MONGO_COST_FILTERED			1.4 /* - in natural order */
 #define MONGO_COST_LEAF				0.25	/* - each comparison */
 #define MONGO_COST_ELEMENT			0.02	/* - each element of an array in

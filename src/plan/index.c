@@ -177,13 +177,22 @@ rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 												JOIN_INNER, NULL));
 }
 
-/* Returns the minimum of 'best' and the number of documents within the bounds. */
+/*
+ * Returns the minimum of 'best' and the number of documents within the bounds.  If that is less,
+ * *served, unless NULL, becomes the bounds' conditions.
+ */
 static double
-consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, double best)
+consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, double best,
+				List **served)
 {
+	double		rows;
+
 	if (bounds.rinfos == NIL)
 		return best;
-	return Min(best, bounds.unique ? 1 : rows_within(root, baserel, bounds.rinfos));
+	rows = bounds.unique ? 1 : rows_within(root, baserel, bounds.rinfos);
+	if (rows < best && served != NULL)
+		*served = bounds.rinfos;
+	return Min(best, rows);
 }
 
 /* Returns the conditions on the field of 'clause', which the user has declared as indexed. */
@@ -203,10 +212,11 @@ bounds_of_option(const MongoClause *clause, List *all)
  *		Returns how many documents MongoDB examines to find those of all these conditions, by the
  *		index that serves best; baserel->tuples if none does.
  *
- * 'indexable' is a list of MongoClause *, made by mongo_append_indexable().
+ * 'indexable' is a list of MongoClause *, made by mongo_append_indexable().  *served, which is NIL,
+ * becomes the list of RestrictInfo * that this index tests; 'served' may be NULL.
  */
 double
-mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable)
+mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable, List **served)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
@@ -219,37 +229,17 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable)
 			(one->condition.path == NULL ||
 			 (mongo_index_uses(statistics, one->condition.path) &
 			  mongo_seek_use(one->condition.seek)) == 0))
-			best = consider_bounds(root, baserel, bounds_of_option(one, indexable), best);
+			best = consider_bounds(root, baserel, bounds_of_option(one, indexable), best,
+								   served);
 	}
 	for (int i = 0; statistics != NULL && indexable != NIL && i < statistics->nindexes; i++)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
 		if (index->uses != 0)
-			best = consider_bounds(root, baserel, bounds_of_index(index, indexable), best);
+			best = consider_bounds(root, baserel, bounds_of_index(index, indexable), best, served);
 	}
 	return best;
-}
-
-/*
- * mongo_is_served
- *		Tells whether an index finds fewer documents by this restriction.
- */
-bool
-mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	List	   *others = NIL;
-
-	if (relation->examined_rows >= baserel->tuples)
-		return false;
-	foreach_ptr(MongoClause, clause, relation->indexable)
-	{
-		if (clause->rinfo != rinfo)
-			others = lappend(others, clause);
-	}
-	return list_length(others) < list_length(relation->indexable) &&
-		mongo_examined_rows(root, baserel, others) > relation->examined_rows;
 }
 
 /* Tells whether ANALYZE knows how many documents have the condition, of columns and constants. */
@@ -277,7 +267,9 @@ is_known_share(PlannerInfo *root, Node *node)
 		foreach(cell, IsA(node, BoolExpr) ? ((BoolExpr *) node)->args :
 				IsA(node, OpExpr) ? ((OpExpr *) node)->args : ((ScalarArrayOpExpr *) node)->args)
 		{
-			if (!is_known_share(root, lfirst(cell)))
+			/* nothing is known of an operator's result */
+			if (!is_known_share(root, lfirst(cell)) ||
+				(!IsA(node, BoolExpr) && IsA(lfirst(cell), OpExpr)))
 				return false;
 		}
 		return true;
@@ -333,29 +325,13 @@ is_large_share(double share, double filter_cost)
 	return share * MONGO_COST_FETCHED >= MONGO_COST_FILTERED + filter_cost;
 }
 
-/*
- * Tells whether MongoDB may find few documents by an index for a condition that is not indexable
- * for us, such as LIKE with a prefix.
- */
+/* Tells whether an index begins with one of these columns. */
 static bool
-may_find_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStatistics *statistics,
-				   double filter_cost)
+begins_index(const RelOptInfo *baserel, const MongoStatistics *statistics, const Bitmapset *columns)
 {
-	const MongoRelation *relation = baserel->fdw_private;
-	Bitmapset  *tested = NULL;
 	ListCell   *cell;
 
-	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
-	{
-		bool		is_indexable = false;
-
-		foreach_ptr(const MongoClause, clause, relation->indexable)
-			is_indexable |= clause->rinfo == rinfo;
-		if (!is_indexable &&
-			!is_large_share(clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL), filter_cost))
-			pull_varattnos((Node *) rinfo->clause, baserel->relid, &tested);
-	}
-	foreach(cell, paths_of_columns(baserel, tested))
+	foreach(cell, paths_of_columns(baserel, columns))
 	{
 		for (int i = 0; lfirst(cell) != NULL && i < statistics->nindexes; i++)
 		{
@@ -369,6 +345,36 @@ may_find_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStat
 }
 
 /*
+ * Returns the least share of the documents that MongoDB may find by an index for a condition that
+ * is not indexable for us, such as LIKE with a prefix or <>; 2 if there is no such condition.  A
+ * large share counts only if ANALYZE knows it.
+ */
+static double
+share_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStatistics *statistics,
+					  double filter_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	double		least = 2;
+
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
+	{
+		bool		is_other = !list_member_ptr(relation->kept, rinfo);
+		Bitmapset  *tested = NULL;
+		double		share;
+
+		foreach_ptr(const MongoClause, clause, relation->indexable)
+			is_other &= clause->rinfo != rinfo;
+		pull_varattnos((Node *) rinfo->clause, baserel->relid, &tested);
+		if (!is_other || !begins_index(baserel, statistics, tested))
+			continue;
+		share = clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL);
+		if (!is_large_share(share, filter_cost) || is_known_share(root, (Node *) rinfo))
+			least = Min(least, share);
+	}
+	return least;
+}
+
+/*
  * mongo_natural_pays
  *		Tells whether the hint {$natural: 1} makes a scan faster: the best index would fetch so many
  *		documents that reading all of them in their order takes less.
@@ -376,8 +382,8 @@ may_find_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStat
  * MongoDB takes an index wherever one fits.  'filter_cost' is what testing the filter costs for
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
- * The same holds if another condition may use an index.  Nor does it pay if only the first rows may
- * be wanted.  *covered is set if an index contains all that the query reads, so that only what
+ * The same holds if another condition may find few documents by an index.  Nor does it pay if only
+ * the first rows may be wanted.  *covered is set if an index contains all that the query reads, so that only what
  * fetches documents gains by the hint.
  *
  * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
@@ -389,11 +395,12 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoIndex *id = mongo_id_index(statistics);
+	double		share = relation->examined_rows / Max(baserel->tuples, 1);
+	double		other_share;
 
 	*covered = false;
-	if (!is_large_share(relation->examined_rows / Max(baserel->tuples, 1), filter_cost) ||
-		relation->examined_rows >= baserel->tuples ||
-		id == NULL || id->clustered || relation->analyzed_rows <= 0 || relation->names_match ||
+	if (!is_large_share(share, filter_cost) || id == NULL || id->clustered ||
+		relation->analyzed_rows <= 0 || relation->names_match ||
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_NATURAL) ||
 		(root->tuple_fraction > 0 && !root->parse->hasAggs && root->parse->groupClause == NIL))
@@ -403,7 +410,8 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 		if (!is_known_share(root, (Node *) clause->rinfo))
 			return false;
 	}
-	if (may_find_otherwise(root, baserel, statistics, filter_cost))
+	other_share = share_found_otherwise(root, baserel, statistics, filter_cost);
+	if (!is_large_share(other_share, filter_cost) || (share >= 1 && other_share > 1))
 		return false;
 	for (int i = 0; i < statistics->nindexes; i++)
 		*covered |= has_all_fields(baserel, &statistics->indexes[i]);
@@ -524,7 +532,7 @@ consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 	if (!index_has_order(index, relation->indexable, order->keys, order->nkeys))
 		return false;
 	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->indexable),
-						   baserel->tuples);
+						   baserel->tuples, NULL);
 	*examined_rows = Min(*examined_rows, rows);
 	return true;
 }

@@ -189,7 +189,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 		mongo_examined_rows(root, baserel,
 							with_lists(relation->indexable, parameterizations,
 									   parameterization->required_outer,
-									   offsetof(Parameterization, indexable)));
+									   offsetof(Parameterization, indexable)), NULL);
 	remote_rows = info->ppi_rows;
 	/* with those that conditions leave out which PostgreSQL tests */
 	if (relation->remote_rows > baserel->rows)
@@ -198,6 +198,9 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 														   baserel->relid, JOIN_INNER, NULL));
 	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));
 	estimate = mongo_estimate_scan(baserel, remote_rows, examined_rows);
+	if (!parameterization->unique)
+		estimate.total_cost += mongo_indexed_cost(relation, examined_rows, true) -
+			mongo_indexed_cost(relation, examined_rows, false);
 	estimate.rows = info->ppi_rows;
 	/* one of them may contain a subquery */
 	cost_qual_eval(&clauses, info->ppi_clauses, root);

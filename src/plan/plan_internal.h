@@ -54,6 +54,7 @@ typedef struct MongoRelation
 								 * parameters, whose translation for the
 								 * estimate the plan uses again */
 	List	   *indexable;		/* MongoClause *, that an index may serve */
+	List	   *served;			/* RestrictInfo *, that the best index tests */
 	List	   *kept;			/* RestrictInfo *, which PostgreSQL tests
 								 * because that costs less */
 	bool		natural;		/* reading all documents costs less than the
@@ -318,13 +319,13 @@ extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *
 
 extern List *mongo_append_indexable(List *indexable, RestrictInfo *rinfo,
 									const MongoCondition *condition);
-extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable);
+extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable,
+								  List **served);
 extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 							  double *share, bool *unique);
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 								   const MongoOrder *order, double *examined_rows);
 extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
-extern bool mongo_is_served(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo);
 extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
 							   bool *covered);
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
@@ -335,6 +336,7 @@ extern Cost mongo_command_cost(const MongoRelation *relation);
 extern bool mongo_is_compressed(const MongoRelation *relation);
 extern Cost mongo_transfer_cost(const MongoRelation *relation, double rows,
 								const PathTarget *target);
+extern Cost mongo_indexed_cost(const MongoRelation *relation, double rows, bool scattered);
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
 extern MongoEstimate mongo_estimate_scan(RelOptInfo *rel, double remote_rows,
 										 double examined_rows);

@@ -390,7 +390,7 @@ conditions_to_keep(PlannerInfo *root, RelOptInfo *baserel, List *all_tested, dou
 		return NIL;
 	foreach_ptr(TestedClause, one, all_tested)
 	{
-		if (mongo_is_served(root, baserel, one->rinfo))
+		if (list_member_ptr(relation->served, one->rinfo))
 			continue;
 		estimate_local_test(root, baserel, one);
 		all += one->remote;
@@ -458,7 +458,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 	List	   *documents = NIL;
 	bool		unique = false;
 
-	relation->known = relation->indexable = NIL;
+	relation->known = relation->indexable = relation->served = NIL;
 	*filter_cost = 0;
 	translation = mongo_translation_of(relation);
 
@@ -512,7 +512,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 										  clauselist_selectivity(root, remote, baserel->relid,
 																 JOIN_INNER, NULL));
 	relation->examined_rows = unique ? 1 :
-		mongo_examined_rows(root, baserel, relation->indexable);
+		mongo_examined_rows(root, baserel, relation->indexable, &relation->served);
 	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 	if (relation->options->unwind != NULL)

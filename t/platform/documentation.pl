@@ -154,7 +154,7 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 		'Custom Plan Provider', 'Actual Rows', 'Actual Loops', 'Actual Startup Time', 'Actual Total Time', 'Planning Time',
 		'Execution Time', 'Triggers', 'Strategy', 'Partial Mode', 'Workers', 'Worker Number', 'Disabled');
 
-	note_lines('VERBOSE, COSTS OFF', 'SELECT id FROM points ORDER BY id DESC');
+	note_lines('VERBOSE, COSTS OFF', 'SELECT id FROM points ORDER BY id DESC', 'enable_sort = off');
 	note_lines('COSTS OFF', 'SELECT e FROM elements');
 	note_lines('VERBOSE, COSTS OFF', 'INSERT INTO points VALUES (0)');
 	note_lines('VERBOSE, COSTS OFF', 'SELECT k, info FROM keys JOIN points ON id = k', 'enable_hashjoin = off', 'enable_mergejoin = off',
