@@ -18,6 +18,9 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+/* Rows in the first batches of mongo_aggregate(), as in those of scans; see MongoRead. */
+#define FIRST_BATCH_SIZE	10000
+
 /* major * 10000 + minor * 100 + patch, as in the older wrapper of that name */
 #define MONGO_FDW_VERSION	20100
 
@@ -410,6 +413,8 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 			.collection = MemoryContextStrdup(context, collection != NULL ? collection :
 											  "$cmd.aggregate"),
 			.command = command,
+			.batch_size = FIRST_BATCH_SIZE,
+			.batches_grow = true,
 			.at_time = true
 		});
 
