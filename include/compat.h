@@ -222,8 +222,10 @@ typedef struct MongoMembers
 #define mongo_join_disabled(path, root, outer, extra) \
 	((path)->disabled_nodes = (outer)->disabled_nodes + \
 	 mongo_join_is_advised_against((root), (path)->parent, (extra)))
+#define mongo_disabled_nodes(path)	(path)->disabled_nodes,
 #else
 #define mongo_join_disabled(path, root, outer, extra) ((void) (extra))
+#define mongo_disabled_nodes(path)
 #endif
 
 /* PostgreSQL 19 may aggregate before it joins; the rows of such a relation have partial results. */

@@ -105,6 +105,22 @@ any_of_keys(const MongoEquality *equality, int number)
 }
 
 /*
+ * mongo_batched_conditions
+ *		Returns the conditions (Expr *) that find documents by these keys (MongoEquality *).
+ */
+List *
+mongo_batched_conditions(const List *keys)
+{
+	List	   *conditions = NIL;
+	ListCell   *cell;
+
+	foreach(cell, keys)
+		conditions = lappend(conditions,
+							 any_of_keys(lfirst(cell), foreach_current_index(cell) + 1));
+	return conditions;
+}
+
+/*
  * Tells whether MongoDB can find the documents with these keys.  Not if values are rendered as
  * ranges, such as numeric's; a list would contain too many of them.
  */
@@ -131,18 +147,48 @@ can_look_up(const Search *search, Key *key)
 		mongo_is_securely_promotable(search->innerrel, key->rinfo, match);
 }
 
+/*
+ * Splits and translates a clause; its exactness is MONGO_NOT_SHIPPABLE if it is not a key.  All
+ * this is the same for each outer side, and is kept with the table, unless the clause dies with a
+ * join order.
+ */
+static const Key *
+translate_clause(const Search *search, RestrictInfo *rinfo)
+{
+	MongoRelation *inner = search->innerrel->fdw_private;
+	const Bitmapset *outer_relids = search->outer->parent->relids;
+	MemoryContext old_context;
+	Key		   *key;
+
+	foreach_ptr(Key, known, inner->lookup_keys)
+	{
+		if (known->rinfo == rinfo && (bms_is_subset(rinfo->left_relids, outer_relids) ||
+									  bms_is_subset(rinfo->right_relids, outer_relids)))
+			return known;
+	}
+	old_context = mongo_enter_planning(search->innerrel);
+	key = palloc0(sizeof(Key));
+	key->rinfo = rinfo;
+	if (!mongo_split_equality(search->root, search->innerrel, rinfo, outer_relids,
+							  &key->equality) ||
+		!can_look_up(search, key))
+		key->condition.exactness = MONGO_NOT_SHIPPABLE;
+	if (GetMemoryChunkContext(rinfo) == CurrentMemoryContext)
+		inner->lookup_keys = lappend(inner->lookup_keys, key);
+	MemoryContextSwitchTo(old_context);
+	return key;
+}
+
 /* Returns the clause as a key; NULL if it is not one. */
 static Key *
 try_clause(const Search *search, RestrictInfo *rinfo)
 {
-	Key		   *key = palloc0(sizeof(Key));
+	const Key  *translated = rinfo->can_join ? translate_clause(search, rinfo) : NULL;
+	Key		   *key;
 
-	key->rinfo = rinfo;
-	if (!rinfo->can_join ||
-		!mongo_split_equality(search->root, search->innerrel, rinfo, search->outer->parent->relids,
-							  &key->equality) ||
-		!can_look_up(search, key))
+	if (translated == NULL || translated->condition.exactness == MONGO_NOT_SHIPPABLE)
 		return NULL;
+	key = memcpy(palloc(sizeof(Key)), translated, sizeof(Key));
 	key->distinct = mongo_batched_keys(search->root, key->equality.value, search->outer->rows,
 									   search->batches);
 	key->share = Min(1, key->distinct / search->batches *
@@ -352,34 +398,38 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 static set_join_pathlist_hook_type next_hook = NULL;
 static const CustomScanMethods *scan_methods = NULL;
 
+/* Returns the share of one find in the estimate, for EXPLAIN. */
+static MongoEstimate
+estimate_find(const Search *search, const Choice *choice)
+{
+	const MongoRelation *inner = search->innerrel->fdw_private;
+	MongoEstimate estimate = {.rows = clamp_row_est(choice->found / search->batches)};
+
+	estimate.startup_cost = mongo_command_cost(inner);
+	estimate.total_cost = estimate.startup_cost +
+		mongo_transfer_cost(inner, estimate.rows, search->innerrel->reltarget);
+	return estimate;
+}
+
 /* Fills in the cost of one outer scan, and of looking up its keys. */
 static void
-estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *choice,
-					  List *join_clauses, CustomPath *path)
+estimate_batched_join(const Search *search, const Choice *choice, List *join_clauses, Path *path)
 {
 	const RelOptInfo *innerrel = search->innerrel;
-	const MongoRelation *inner = innerrel->fdw_private;
+	const RelOptInfo *joinrel = path->parent;
 	const Path *outer = search->outer;
-	Path	   *inner_path = lsecond(path->custom_paths);
 	QualCost	quals;
 	Cost		cost;
 
 	cost_qual_eval(&quals, join_clauses, search->root);
-
-	/* for EXPLAIN: the share of one find */
-	inner_path->rows = clamp_row_est(choice->found / search->batches);
-	inner_path->startup_cost = mongo_command_cost(inner);
-	inner_path->total_cost = inner_path->startup_cost +
-		mongo_transfer_cost(inner, inner_path->rows, innerrel->reltarget);
-
 	cost = choice->cost + outer->rows * 2 * cpu_operator_cost +
 		choice->found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
 
-	path->path.rows = joinrel->rows;
-	path->path.startup_cost = outer->startup_cost + quals.startup +
-		joinrel->reltarget->cost.startup + mongo_command_cost(inner) *
+	path->rows = joinrel->rows;
+	path->startup_cost = outer->startup_cost + quals.startup +
+		joinrel->reltarget->cost.startup + mongo_command_cost(innerrel->fdw_private) *
 		(choice->indexed ? MONGO_COST_BATCHED_FIND : 1);
-	path->path.total_cost = outer->total_cost + quals.startup +
+	path->total_cost = outer->total_cost + quals.startup +
 		joinrel->reltarget->cost.startup + cost +
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 }
@@ -419,44 +469,6 @@ unify_nulling(Node *node, void *outputs)
 		mongo_copy_placeholder_nulling((PlaceHolderVar *) node,
 									   (PlaceHolderVar *) same_output(outputs, node));
 	return expression_tree_walker(node, unify_nulling, outputs);
-}
-
-/* Makes the CustomScan; the callback of CustomPathMethods. */
-static Plan *
-plan_batched_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *joinrel, CustomPath *path,
-				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
-{
-	CustomScan *scan = makeNode(CustomScan);
-	ListCell   *plan_cell;
-
-	/*
-	 * a pair of rows: the columns of the outer plan, then of the foreign scan
-	 */
-	foreach(plan_cell, plans)
-	{
-		foreach_node(TargetEntry, entry, ((Plan *) lfirst(plan_cell))->targetlist)
-		{
-			scan->custom_scan_tlist =
-				lappend(scan->custom_scan_tlist,
-						makeTargetEntry(copyObject(entry->expr),
-										list_length(scan->custom_scan_tlist) + 1,
-										NULL, false));
-		}
-	}
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = copyObject(lthird(path->custom_private));
-	scan->custom_exprs = copyObject(lsecond(path->custom_private));
-	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
-									  scan->custom_exprs),
-				  list_concat(pull_var_clause((Node *) joinrel->reltarget->exprs,
-											  PVC_RECURSE_PLACEHOLDERS),
-							  pull_var_clause((Node *) joinrel->reltarget->exprs,
-											  PVC_INCLUDE_PLACEHOLDERS)));
-	scan->custom_private = linitial(path->custom_private);
-	scan->custom_plans = plans;
-	scan->flags = path->flags;
-	scan->methods = scan_methods;
-	return (Plan *) scan;
 }
 
 /* A clause, and what decides its place in the order. */
@@ -506,55 +518,123 @@ in_order(PlannerInfo *root, List *rinfos)
 	return result;
 }
 
+/* What a path's plan is made of: the member of its custom_private. */
+typedef struct BatchedPath
+{
+	JoinType	type;
+	bool		indexed;
+	List	   *keys;			/* Key *, of which the first ... */
+	int			nasked;			/* ... are looked up */
+	List	   *join_clauses;	/* RestrictInfo * */
+	List	   *other_clauses;	/* RestrictInfo *, tested above an outer join */
+} BatchedPath;
+
+/* Makes the CustomScan; the callback of CustomPathMethods. */
+static Plan *
+plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
+				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
+{
+	const BatchedPath *batched = linitial(path->custom_private);
+	MongoBatchedJoin join = {
+		.type = batched->type, .all_rows = root->tuple_fraction <= 0, .indexed = batched->indexed
+	};
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *values = NIL;
+	List	   *fields = NIL;
+	ListCell   *plan_cell;
+	ListCell   *cell;
+
+	/*
+	 * a pair of rows: the columns of the outer plan, then of the foreign scan
+	 */
+	foreach(plan_cell, plans)
+	{
+		foreach_node(TargetEntry, entry, ((Plan *) lfirst(plan_cell))->targetlist)
+		{
+			scan->custom_scan_tlist =
+				lappend(scan->custom_scan_tlist,
+						makeTargetEntry(copyObject(entry->expr),
+										list_length(scan->custom_scan_tlist) + 1,
+										NULL, false));
+		}
+	}
+	foreach(cell, batched->keys)
+	{
+		MongoEquality *equality = &((Key *) lfirst(cell))->equality;
+
+		equality->key.asked = foreach_current_index(cell) < batched->nasked;
+		join.keys = lappend(join.keys, &equality->key);
+		values = lappend(values, equality->value);
+		fields = lappend(fields, equality->field);
+	}
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = copyObject(in_order(root, batched->other_clauses));
+	scan->custom_exprs = copyObject(list_make2(in_order(root, batched->join_clauses),
+											   list_concat(values, fields)));
+	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
+									  scan->custom_exprs),
+				  list_concat(pull_var_clause((Node *) joinrel->reltarget->exprs,
+											  PVC_RECURSE_PLACEHOLDERS),
+							  pull_var_clause((Node *) joinrel->reltarget->exprs,
+											  PVC_INCLUDE_PLACEHOLDERS)));
+	scan->custom_private = mongo_struct_to_list(&mongo_batched_join_type, &join);
+	scan->custom_plans = plans;
+	scan->flags = path->flags;
+	scan->methods = scan_methods;
+	return (Plan *) scan;
+}
+
 static const CustomPathMethods path_methods = {
 	.CustomName = "MongoDB Batched Join",
 	.PlanCustomPath = plan_batched_join,
 };
 
+/*
+ * Adds a path for the keys, if add_path() may keep it.  What the path keeps is copied, from lists
+ * in a context that is deleted.
+ */
 static void
-add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Choice *choice,
-			 const List *other_keys, List *join_clauses, List *other_clauses,
-			 const JoinPathExtraData *extra)
+add_path_for(const Search *search, const Choice *choice, const List *other_keys,
+			 const BatchedPath *batched, RelOptInfo *joinrel, const JoinPathExtraData *extra)
 {
 	PlannerInfo *root = search->root;
-	MongoBatchedJoin join = {
-		.type = type, .all_rows = root->tuple_fraction <= 0, .indexed = choice->indexed
+	CustomPath	estimate = {
+		.path = {.type = T_CustomPath, .pathtype = T_CustomScan, .parent = joinrel,
+		.pathtarget = joinrel->reltarget}, .flags = CUSTOMPATH_SUPPORT_PROJECTION,
+		.methods = &path_methods
 	};
-	CustomPath *path = makeNode(CustomPath);
-	List	   *conditions = NIL;
-	List	   *values = NIL;
-	List	   *fields = NIL;
+	MemoryContext old_context;
+	CustomPath *path;
+	BatchedPath *kept;
+	List	   *asked = NIL;
 	ListCell   *cell;
 
+	estimate_batched_join(search, choice, batched->join_clauses, &estimate.path);
+	mongo_join_disabled(&estimate.path, root, search->outer, extra);
+	if (!mongo_path_may_pay(joinrel, &estimate.path))
+		return;
+	old_context = mongo_enter_planning(joinrel);
+	path = memcpy(makeNode(CustomPath), &estimate, sizeof(CustomPath));
+	kept = memcpy(palloc(sizeof(BatchedPath)), batched, sizeof(BatchedPath));
+	kept->join_clauses = list_copy(batched->join_clauses);
+	kept->other_clauses = list_copy(batched->other_clauses);
 	foreach(cell, list_concat_copy(choice->keys, other_keys))
 	{
-		MongoEquality *equality = &((Key *) lfirst(cell))->equality;
+		Key		   *key = memcpy(palloc(sizeof(Key)), lfirst(cell), sizeof(Key));
 
-		equality->key.asked = foreach_current_index(cell) < list_length(choice->keys);
-		if (equality->key.asked)
-			conditions = lappend(conditions,
-								 any_of_keys(equality, foreach_current_index(cell) + 1));
-		join.keys = lappend(join.keys, &equality->key);
-		values = lappend(values, equality->value);
-		fields = lappend(fields, equality->field);
+		kept->keys = lappend(kept->keys, key);
+		if (foreach_current_index(cell) < list_length(choice->keys))
+			asked = lappend(asked, &key->equality);
 	}
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = joinrel;
-	path->path.pathtarget = joinrel->reltarget;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->methods = &path_methods;
+	kept->indexed = choice->indexed;
+	kept->nasked = list_length(asked);
+	path->custom_private = list_make1(kept);
 	path->custom_paths = list_make2(unconstify(Path *, search->outer),
 									mongo_foreign_path(root, search->innerrel, NULL,
-													   (MongoEstimate) {0}, NIL, NULL, NULL,
-													   &(MongoPathDetails) {.batch_keys = conditions}));
-	/* custom_private, custom_exprs and qual of the CustomScan */
-	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &join),
-									  list_make2(in_order(root, join_clauses),
-												 list_concat(values, fields)),
-									  in_order(root, other_clauses));
-	estimate_batched_join(search, joinrel, choice, join_clauses, path);
-	mongo_join_disabled(&path->path, root, search->outer, extra);
+													   estimate_find(search, choice), NIL, NULL, NULL,
+													   &(MongoPathDetails) {.batch_keys = asked}));
 	add_path(joinrel, (Path *) path);
+	MemoryContextSwitchTo(old_context);
 }
 
 /*
@@ -584,8 +664,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 					  RelOptInfo *innerrel, JoinType type, JoinPathExtraData *extra)
 {
 	Path	   *outer_path = outerrel->cheapest_total_path;
-	List	   *join_clauses;
-	List	   *other_clauses;
+	BatchedPath batched = {0};
 	List	   *other_keys;
 	Choice		choice;
 	Search		search;
@@ -611,16 +690,19 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		outer_path == NULL || outer_path->param_info != NULL)
 		return;
 
-	old_context = mongo_enter_planning(joinrel);
-	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
-							 &other_clauses);
+	/* PostgreSQL asks for thousands of pairs that make no path */
+	old_context = MemoryContextSwitchTo(AllocSetContextCreate(GetMemoryChunkContext(joinrel),
+															  "mongo_fdw batched join",
+															  ALLOCSET_SMALL_SIZES));
+	batched.type = type;
+	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &batched.join_clauses,
+							 &batched.other_clauses);
 	search = (Search) {
 		root, outer_path, innerrel, Max(ceil(outer_path->rows / MONGO_COST_BATCHED_ROWS), 1)
 	};
-	if (choose_keys(&search, join_clauses, &choice, &other_keys))
-		add_path_for(&search, joinrel, type, &choice, other_keys, join_clauses, other_clauses,
-					 extra);
-	MemoryContextSwitchTo(old_context);
+	if (choose_keys(&search, batched.join_clauses, &choice, &other_keys))
+		add_path_for(&search, &choice, other_keys, &batched, joinrel, extra);
+	MemoryContextDelete(MemoryContextSwitchTo(old_context));
 }
 
 /*

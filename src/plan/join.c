@@ -12,6 +12,10 @@
  * The first part finds the equality by which documents are looked up, the second makes the stages,
  * the third decides.  The callback mongo_get_foreign_join_paths() is at the end.
  *
+ * PostgreSQL asks for each pair of relations that make a join, which are thousands for a dozen
+ * tables.  So a join is described and estimated first.  Its stages are made only for a path that
+ * add_path() may keep, or if a larger join or an upper relation asks for them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -219,9 +223,9 @@ joined_columns(const MongoJoin *join, MongoColumns *outer)
 	return all;
 }
 
-/* Appends the stages of the join; returns false if a clause is not exact. */
+/* Appends the stages of the join, with these columns; returns false if a clause is not exact. */
 static bool
-append_join(const MongoJoin *join, MongoPipeline *pipeline)
+append_join(const MongoJoin *join, MongoColumns *columns, MongoPipeline *pipeline)
 {
 	const MongoTableOptions *inner = ((MongoRelation *) join->inner->fdw_private)->options;
 	List	   *inner_clauses = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
@@ -246,8 +250,69 @@ append_join(const MongoJoin *join, MongoPipeline *pipeline)
 												  "{path: @1, preserveNullAndEmptyArrays: true}" :
 												  "{path: @1}", mongo_field_path(prefix)));
 	}
-	pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
+	pipeline->translation.columns = columns;
 	return append_match(pipeline, is_outer ? join->filters : inner_clauses);
+}
+
+/*
+ * Makes the stages of a join; returns NULL unless all clauses have exact translations, and MongoDB
+ * may test them together with those of the tables.
+ */
+static const MongoPipeline *
+make_stages(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	const MongoRelation *relation = joinrel->fdw_private;
+	const MongoJoin *join = relation->join;
+	const MongoPipeline *outer = mongo_pipeline_of(root, join->outer);
+	MongoPipeline *pipeline = palloc(sizeof(MongoPipeline));
+	MongoTranslation *translation = &pipeline->translation;
+
+	if (outer == NULL)
+		return NULL;
+	*pipeline = mongo_pipeline_copy(outer);
+
+	/*
+	 * the command's collation, not that of the inner collection, counts in
+	 * $lookup
+	 */
+	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->names_match;
+	return append_join(join, relation->columns, pipeline) &&
+		!(translation->keeps_collation && translation->compares_text) &&
+		!(translation->variables != NIL &&
+		  mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_LET)) &&
+		mongo_join_is_secure(root, joinrel, join->restrictions, pipeline->stages) ? pipeline : NULL;
+}
+
+/*
+ * mongo_pipeline_of
+ *		Returns the stages of a foreign table or a join to which others may be appended, or NULL.
+ *
+ * NULL if the relation is lateral, or if PostgreSQL has to test any of its conditions.  The result
+ * is the relation's, which makes it when it is asked for the first time; mongo_pipeline_copy()
+ * makes one to append to.
+ */
+const MongoPipeline *
+mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
+{
+	MongoRelation *relation = rel->fdw_private;
+	MemoryContext old_context;
+
+	if (!mongo_enable_pushdown || relation == NULL)
+		return NULL;
+	if (rel->reloptkind == RELOPT_JOINREL)
+	{
+		if (relation->asked_for_pipeline)
+			return relation->pipeline;
+		relation->asked_for_pipeline = true;
+		old_context = mongo_enter_planning(rel);
+		relation->pipeline = make_stages(root, rel);
+		MemoryContextSwitchTo(old_context);
+		return relation->pipeline;
+	}
+	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) || relation->matches_outer ||
+		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
+		return NULL;
+	return mongo_exact_pipeline(rel);
 }
 
 /*-------------------------------------------------------------------------
@@ -302,6 +367,7 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 	return mongo_feature_enabled(outer->options, MONGO_FEATURE_LOOKUP) &&
 		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
 		outer->serverid == inner->serverid && !mongo_is_pipeline_table(inner->options) &&
+		!mongo_keeps_collation(inner) &&
 		strcmp(outer->options->database, inner->options->database) == 0 &&
 		outer->options->canonical_json == inner->options->canonical_json &&
 		outer->options->read_mode == inner->options->read_mode;
@@ -345,7 +411,6 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 	const MongoRelation *inner = join->inner->fdw_private;
 	const MongoField *outer_key = &join->key.outer;
 	const MongoTableOptions *unwound = outer_key->columns->derivation;
-	List	   *rinfos = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
 
 	return join->type == JOIN_INNER && unwound != NULL && unwound->unwind != NULL &&
 		unwound->pipeline == NULL && outer_key->columns->prefix == NULL &&
@@ -356,7 +421,8 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 	/* a text _id can be a String and an ObjectId */
 		(!join->key.is_text || outer_key->bson_type != BSON_TYPE_EOD) &&
 		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
-		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
+		!reads_replaced(join, unwound, get_actual_clauses(join->inner->baserestrictinfo)) &&
+		!reads_replaced(join, unwound, get_actual_clauses(join->clauses));
 }
 
 /*
@@ -396,7 +462,7 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	}
 	else
 		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
-	if (join->columns->prefix != NULL)
+	if (!join->with_parent)
 	{
 		if (join->key.unique)
 			found = Min(found, outer_rows);
@@ -414,76 +480,62 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 										 Min(inner->examined_rows / Max(join->inner->tuples, 1), 1));
 }
 
-/*
- * Makes the stages; returns false unless all clauses have exact translations, and MongoDB may test
- * them together with those of the tables.
- */
+/* Describes and estimates the join; returns false if it is known not to be pushed down. */
 static bool
-make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
+describe_join(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join)
 {
+	const MongoRelation *outer = join->outer->fdw_private;
 	const MongoRelation *inner = join->inner->fdw_private;
 
-	join->pipeline = mongo_pipeline_copy(mongo_pipeline_of(root, join->outer));
-
-	/*
-	 * the command's collation, not that of the inner collection, counts in
-	 * $lookup
-	 */
-	join->pipeline.translation.compares_text |= inner->names_match;
-	return !mongo_keeps_collation(inner) && append_join(join, &join->pipeline) &&
-		!(join->pipeline.translation.keeps_collation && join->pipeline.translation.compares_text) &&
-		!(join->pipeline.translation.variables != NIL &&
-		  mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)) &&
-		mongo_join_is_secure(root, joinrel, clauses, join->pipeline.stages);
-}
-
-/* Returns the join; NULL if it cannot be pushed down. */
-static MongoJoin *
-create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
-{
-	const MongoRelation *outer = outerrel->fdw_private;
-	const MongoRelation *inner = innerrel->fdw_private;
-	MongoJoin  *join = palloc0(sizeof(MongoJoin));
-
-	join->type = jointype;
-	join->outer = outerrel;
-	join->inner = innerrel;
-	mongo_split_join_clauses(joinrel, jointype, extra->restrictlist, &join->clauses,
+	mongo_split_join_clauses(joinrel, join->type, join->restrictions, &join->clauses,
 							 &join->filters);
-	if (mongo_has_pseudoconstant(extra->restrictlist) ||
+	if (mongo_has_pseudoconstant(join->restrictions) ||
 		!find_join_key(outer->columns, inner, join->clauses, &join->key))
-		return NULL;
+		return false;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
 	/* conditions that hide rows need type checks, as in a scan */
-	if (inner->has_barrier && innerrel->baserestrictinfo != NIL)
-		return NULL;
-	join->columns = mongo_columns_under(inner->columns, is_with_parent(joinrel, join) ? NULL :
-										mongo_unused_field(outer->columns,
-														   psprintf("t%u", innerrel->relid)));
-	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
+	if (inner->has_barrier && join->inner->baserestrictinfo != NIL)
+		return false;
+	join->with_parent = is_with_parent(joinrel, join);
+	estimate_join(root, join);
+	return true;
 }
 
 /* Returns the join's MongoRelation, with the columns of both sides. */
 static MongoRelation *
-create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
+create_join_relation(const RelOptInfo *joinrel, MongoJoin *join)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
+	const MongoRelation *inner = join->inner->fdw_private;
 	MongoRelation *relation = palloc(sizeof(MongoRelation));
+	const char *prefix = join->with_parent ? NULL :
+		mongo_unused_field(outer->columns, psprintf("t%u", join->inner->relid));
 
+	join->columns = mongo_columns_under(inner->columns, prefix);
 	*relation = *outer;
-	relation->columns = join->pipeline.translation.columns;
-	relation->pipeline = &join->pipeline;
+	relation->columns = joined_columns(join, outer->columns);
+	relation->pipeline = NULL;
+	relation->asked_for_pipeline = false;
 	relation->known = NIL;
 	relation->all_exact = true;
 	relation->analyzed_rows = 0;
 	relation->remote_rows = joinrel->rows;
 	relation->examined_rows = joinrel->rows;
-	relation->join = join;
-	relation->unwinds = join->columns->prefix == NULL && outer->join == NULL && outer->unwinds &&
+	relation->join = memcpy(palloc(sizeof(MongoJoin)), join, sizeof(MongoJoin));
+	relation->unwinds = join->with_parent && outer->join == NULL && outer->unwinds &&
 		!outer->has_barrier && outer->score == NULL;
 	relation->unwound_rows = relation->unwinds ? joinrel->rows : 0;
 	return relation;
+}
+
+/* Tells whether the relation has a pipeline, or may have one, as a join whose stages are not made. */
+static bool
+may_have_pipeline(PlannerInfo *root, RelOptInfo *rel)
+{
+	const MongoRelation *relation = rel->fdw_private;
+
+	return (rel->reloptkind == RELOPT_JOINREL && relation != NULL &&
+			!relation->asked_for_pipeline) || mongo_pipeline_of(root, rel) != NULL;
 }
 
 /*
@@ -501,35 +553,43 @@ is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		parse->rowMarks == NIL && root->rowMarks == NIL &&
 		innerrel->reloptkind == RELOPT_BASEREL &&
 		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
-		mongo_pipeline_of(root, outerrel) != NULL &&
+		may_have_pipeline(root, outerrel) &&
 		mongo_pipeline_of(root, innerrel) != NULL &&
 		mongo_mismatches_are(outerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
 		mongo_mismatches_are(innerrel->fdw_private, MONGO_TYPE_MISMATCH_ERROR) &&
 		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
 }
 
-/* Adds a path with one command, if it is exact and the cheapest so far. */
+/*
+ * Makes this the join's MongoRelation if it is the cheapest so far, and adds a path with one
+ * command if that is exact and add_path() may keep it.
+ */
 static void
-offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-		   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+offer_join(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join)
 {
-	const MongoRelation *earlier = joinrel->fdw_private;
+	MongoRelation *earlier = joinrel->fdw_private;
 	MongoRelation *relation;
-	MongoJoin  *join;
+	Path	   *path;
 
-	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (join == NULL)
-		return;
-	estimate_join(root, join);
-	if (earlier != NULL && earlier->join->cost <= join->cost)
+	if (!describe_join(root, joinrel, join) ||
+		(earlier != NULL && earlier->join->cost <= join->cost))
 		return;
 	relation = create_join_relation(joinrel, join);
 	if (!output_is_fields(joinrel, relation->columns))
 		return;
 	joinrel->fdw_private = relation;
-
-	add_path(joinrel, mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel),
-										 NIL, NULL, NULL, NULL));
+	path = mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel), NIL, NULL,
+							  NULL, NULL);
+	if (!mongo_path_may_pay(joinrel, path))
+	{
+		/* an earlier path is planned by what describes it */
+		if (earlier != NULL && earlier->pipeline != NULL)
+			joinrel->fdw_private = earlier;
+	}
+	else if (mongo_pipeline_of(root, joinrel) != NULL)
+		add_path(joinrel, path);
+	else
+		joinrel->fdw_private = earlier;
 }
 
 /*
@@ -547,6 +607,8 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo 
 
 	if (!mongo_has_partial_results(joinrel) &&
 		is_left_deep(root, joinrel, outerrel, innerrel, jointype))
-		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
+		offer_join(root, joinrel, &(MongoJoin) {
+			.type = jointype, .outer = outerrel, .inner = innerrel, .restrictions = extra->restrictlist
+		});
 	MemoryContextSwitchTo(old_context);
 }

@@ -2,7 +2,7 @@
  *
  * path.c
  *		Makes ForeignPaths of tables, joins and upper relations; and has the tables of the structs
- *		that paths and plans contain, by which these become nodes.
+ *		that plans contain, by which these become nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,13 +12,6 @@
 #include "options.h"
 
 #include "optimizer/pathnode.h"
-
-static const MongoStructField details_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoPathDetails, limited, limited),
-	MONGO_STRUCT_FIELD(MongoPathDetails, NODE, hash_clauses),
-	MONGO_STRUCT_FIELD(MongoPathDetails, NODE, batch_keys),
-};
-static const MongoStructType details_type = MONGO_STRUCT_TYPE(MongoPathDetails, details_fields);
 
 #define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoColumn, kind, field)
 #define SCAN(kind, field)		MONGO_STRUCT_FIELD(MongoScanPlan, kind, field)
@@ -89,7 +82,7 @@ MongoPathDetails
 mongo_path_details(const ForeignPath *path)
 {
 	return path->fdw_private == NIL ? (MongoPathDetails) {0} :
-		*(MongoPathDetails *) mongo_struct_from_list(&details_type, path->fdw_private);
+		*(const MongoPathDetails *) linitial(path->fdw_private);
 }
 
 /*
@@ -104,7 +97,8 @@ mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, Mongo
 				   List *pathkeys, Relids required_outer, Path *outer_path,
 				   const MongoPathDetails *details)
 {
-	List	   *fdw_private = details == NULL ? NIL : mongo_struct_to_list(&details_type, details);
+	List	   *fdw_private = details == NULL ? NIL :
+		list_make1(memcpy(palloc(sizeof(*details)), details, sizeof(*details)));
 	ForeignPath *path;
 
 	if (IS_SIMPLE_REL(rel))
@@ -118,6 +112,17 @@ mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, Mongo
 	/* until mongo_keep_out_of_workers() */
 	path->path.parallel_safe = true;
 	return (Path *) path;
+}
+
+/*
+ * mongo_path_may_pay
+ *		Tells whether add_path() may keep this path of a join, which has no order and no parameters.
+ */
+bool
+mongo_path_may_pay(RelOptInfo *joinrel, const Path *path)
+{
+	return add_path_precheck(joinrel, mongo_disabled_nodes(path) path->startup_cost,
+							 path->total_cost, NIL, NULL);
 }
 
 /*

@@ -8,8 +8,7 @@
  * options, and tests conditions at the first stage where their columns are.  join.c and upper.c
  * append to the pipeline of a table or a join.
  *
- * Building stands first, then conditions on array elements, then the rows of one table, and the
- * pipeline of a relation.
+ * Building stands first, then conditions on array elements, then the rows of one table.
  * mongo_score(), which needs a stage or a projection of its own, is at the end.
  *
  *-------------------------------------------------------------------------
@@ -443,28 +442,6 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	}
 	MemoryContextSwitchTo(old_context);
 	return relation->pipeline;
-}
-
-/*
- * mongo_pipeline_of
- *		Returns the stages of a foreign table or a join to which others may be appended, or NULL.
- *
- * NULL if the relation is lateral, or if PostgreSQL has to test any of its conditions.  The result
- * is the relation's; mongo_pipeline_copy() makes one to append to.
- */
-const MongoPipeline *
-mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
-{
-	MongoRelation *relation = rel->fdw_private;
-
-	if (!mongo_enable_pushdown || relation == NULL)
-		return NULL;
-	if (rel->reloptkind == RELOPT_JOINREL)
-		return relation->pipeline;
-	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) || relation->matches_outer ||
-		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
-		return NULL;
-	return mongo_exact_pipeline(rel);
 }
 
 /*-------------------------------------------------------------------------

@@ -67,7 +67,8 @@ typedef struct MongoRelation
 	Index		query_level;	/* PlannerInfo.qual_security_level */
 	bool		all_exact;		/* PostgreSQL has no restriction to test */
 	const struct MongoPipeline *pipeline;	/* makes the rows exactly; NULL:
-											 * PostgreSQL has to test some */
+											 * PostgreSQL has to test some, or
+											 * it is not yet asked for */
 	bool		asked_for_pipeline; /* 'pipeline' has been set */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents received, before local checks */
@@ -85,6 +86,7 @@ typedef struct MongoRelation
 	double		array_length;	/* rows that unwinding makes of a document */
 	double		element_bytes;	/* of a document, for each of them */
 	double		unwound_rows;	/* before conditions on elements */
+	List	   *lookup_keys;	/* of batched_join.c: clauses tried so far */
 	bool		names_match;	/* mongo_match() is in a restriction, or in a
 								 * join clause: */
 	bool		matches_outer;	/* only a scan for each outer row can test it */
@@ -199,7 +201,6 @@ extern List *mongo_document_conditions(const MongoRelation *relation, MongoTrans
 extern void mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
 									 const MongoScanClauses *clauses);
 extern const MongoPipeline *mongo_exact_pipeline(RelOptInfo *rel);
-extern const MongoPipeline *mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel);
 extern Expr *mongo_reads_score(PlannerInfo *root, const RelOptInfo *baserel);
 extern void mongo_note_score(PlannerInfo *root, RelOptInfo *baserel);
 extern bool mongo_is_score_order(const MongoRelation *relation, const List *pathkeys);
@@ -367,22 +368,27 @@ typedef struct MongoJoin
 	JoinType	type;			/* JOIN_INNER or JOIN_LEFT */
 	RelOptInfo *outer;			/* a table or a join */
 	RelOptInfo *inner;			/* a table */
-	MongoColumns *columns;		/* of the inner table, under its prefix;
-								 * without one nothing is looked up: each
-								 * outer row is an element of the inner
-								 * document */
+	bool		with_parent;	/* nothing is looked up: each outer row is an
+								 * element of the inner document */
+	MongoColumns *columns;		/* of the inner table, under its prefix if it
+								 * is looked up */
 	MongoJoinKey key;
-	List	   *clauses;		/* RestrictInfo, of the join but for the key */
-	List	   *filters;		/* RestrictInfo, tested above an outer join */
-	MongoPipeline pipeline;		/* with the outer side */
+	List	   *restrictions;	/* RestrictInfo, all of the join: the key, ... */
+	List	   *clauses;		/* ... those that decide what is joined, */
+	List	   *filters;		/* and those tested above an outer join */
 	Cost		setup_cost;		/* before the first document comes */
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
 
+extern const MongoPipeline *mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel);
 extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
 									 const List *restrictlist, List **clauses, List **filters);
 extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,
 											  RelOptInfo *inner, RestrictInfo *key);
+
+/* ------------------------------ batched_join.c ------------------------------ */
+
+extern List *mongo_batched_conditions(const List *keys);
 
 /* ------------------------------ second_plan.c ------------------------------- */
 
@@ -412,20 +418,21 @@ extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
 
 /* ---------------------------------- path.c ---------------------------------- */
 
-/* What a ForeignPath has decided in addition to its relation: its fdw_private. */
+/* What a ForeignPath has decided in addition to its relation: the member of its fdw_private. */
 typedef struct MongoPathDetails
 {
 	bool		limited;		/* LIMIT and OFFSET are pushed down */
 	List	   *hash_clauses;	/* RestrictInfo *, by which a hashed scan
 								 * hashes rows, and which it does not send */
-	List	   *batch_keys;		/* Expr *, the conditions on a batched join's
-								 * keys */
+	List	   *batch_keys;		/* MongoEquality *, of the keys that a batched
+								 * join looks up */
 } MongoPathDetails;
 
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
 								Path *outer_path, const MongoPathDetails *details);
 extern MongoPathDetails mongo_path_details(const ForeignPath *path);
+extern bool mongo_path_may_pay(RelOptInfo *joinrel, const Path *path);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
 /* -------------------------------- command.c --------------------------------- */

@@ -423,7 +423,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 		   MongoTranslation *translation, ForeignScan *scan)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	List	   *keys = details->batch_keys;
+	List	   *keys = mongo_batched_conditions(details->batch_keys);
 	bool		unwinds = relation->unwinds && best_path->path.pathkeys == NIL &&
 		!details->limited && relation->score == NULL;
 	MongoScanClauses clauses;
