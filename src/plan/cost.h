@@ -45,6 +45,8 @@
 #define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
 										 * nothing */
 #define MONGO_COST_INDEXED			0.5 /* the same by an index */
+#define MONGO_COST_NOT_FETCHED		0.8 /* - the same, less a $group of fields
+										 * that the index has */
 #define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
 
 /* arrays: T for each element */

@@ -419,6 +419,31 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 }
 
 /*
+ * mongo_index_covers
+ *		Tells whether an index tests all restrictions of a table, and has all fields that the query
+ *		reads, so that a $group fetches no document.
+ */
+bool
+mongo_index_covers(const RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = known_indexes(relation);
+	int			nconditions = list_length(baserel->baserestrictinfo);
+
+	if (nconditions == 0 || relation->fit != NULL || mongo_is_pipeline_table(relation->options))
+		return false;
+	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (!index->multikey && has_all_fields(baserel, index) &&
+			list_length(bounds_of_index(index, relation->indexable).rinfos) == nconditions)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Tells whether the index tests all of the indexable conditions that have no RestrictInfo, of
  * which there are 'nconditions'.  If so, *bounds are those that it tests in addition to them.
  */

@@ -329,6 +329,7 @@ extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
 extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
 							   bool *covered);
+extern bool mongo_index_covers(const RelOptInfo *baserel);
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 
 /* ---------------------------------- cost.c ---------------------------------- */

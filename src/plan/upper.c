@@ -265,6 +265,7 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 static void
 add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 {
+	const MongoRelation *relation = upper->input->fdw_private;
 	MongoEstimate *estimate = &upper->estimate;
 	List	   *keys = NIL;
 	double		groups;
@@ -282,11 +283,14 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 		estimate_num_groups(root, keys, estimate->rows, NULL, NULL);
 
 	if (walks)
-		estimate->total_cost = mongo_command_cost(upper->input->fdw_private) +
+		estimate->total_cost = mongo_command_cost(relation) +
 			first_groups * MONGO_COST_UNIT * MONGO_COST_NEXT_KEY;
 	else
 		estimate->total_cost += estimate->rows * MONGO_COST_UNIT *
 			mongo_group_cost(group, first_groups);
+	if (!walks && !upper->grouped && upper->input->reloptkind == RELOPT_BASEREL &&
+		mongo_index_covers(upper->input))
+		estimate->total_cost -= relation->examined_rows * MONGO_COST_UNIT * MONGO_COST_NOT_FETCHED;
 	if (group->distinct != NULL)
 		estimate->total_cost += first_groups * MONGO_COST_UNIT * mongo_group_cost(group, groups);
 	estimate->startup_cost = estimate->total_cost;
