@@ -383,8 +383,8 @@ share_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoS
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
  * The same holds if another condition may find few documents by an index.  Nor does it pay if only
- * the first rows may be wanted.  *covered is set if an index contains all that the query reads, so that only what
- * fetches documents gains by the hint.
+ * the first rows may be wanted.  *covered is set if an index contains all that the query reads, so
+ * that only what fetches documents gains by the hint.
  *
  * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
  * mongo_match(), since $text and $near need their index.
