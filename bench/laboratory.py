@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 import psycopg2
 import pymongo
@@ -21,6 +22,7 @@ class Laboratory:
         self.host, self.port = os.environ["MONGO_HOST"], int(os.environ["MONGO_PORT"])
         self.uri = f"mongodb://{self.host}:{self.port}/"
         self.observer = QuietConnection(self.host, self.port)
+        self.mongod = self.observer.command({"serverStatus": 1})["pid"]
         self.postgres = psycopg2.connect("")
         self.postgres.autocommit = True
         self.local_tables = set()
@@ -35,6 +37,11 @@ class Laboratory:
         with self.postgres.cursor() as cursor:
             cursor.execute(text, parameters)
             return cursor.fetchall() if cursor.description else None
+
+    def cpu(self):
+        """Returns the CPU seconds so far of the backend and of mongod."""
+        return sum(time.clock_gettime(~process << 3 | 2)		# as clock_getcpuclockid()
+                   for process in (self.postgres.info.backend_pid, self.mongod))
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
