@@ -142,7 +142,7 @@ typedef struct MongoScanPlan
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; or NULL */
 	List	   *columns;		/* MongoColumn *, in order of index */
 	List	   *hash_keys;		/* MongoHashKey *, of a hashed scan, or NIL */
-	List	   *local_columns;	/* for each column of the second plan, its
+	List	   *second_columns; /* for each column of the second plan, its
 								 * index in the scan's tuple, or -1 */
 	List	   *hiding;			/* indexes of the plan's quals that hide rows,
 								 * about which no error may reveal anything

@@ -496,7 +496,7 @@ extern void mongo_check_javascript(const MongoTableOptions *options, const bson_
 
 /* -------------------------------- match.c -------------------------------- */
 
-extern bool mongo_names_match(Node *node, void *varno);
+extern bool mongo_calls_match(Node *node, void *varno);
 extern bool mongo_is_score(const Node *node, Index varno);
 
 /* ------------------------------ template.c ------------------------------- */

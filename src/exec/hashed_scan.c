@@ -311,7 +311,7 @@ mongo_second_plan_row(ForeignScanState *node)
 	slot_getallattrs(row);
 	/* clear the columns of an earlier row */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	foreach(cell, state->plan->local_columns)
+	foreach(cell, state->plan->second_columns)
 	{
 		int			column = lfirst_int(cell);
 

@@ -266,7 +266,7 @@ mongo_keeps_collation(const MongoRelation *relation)
 {
 	const MongoTableOptions *options = relation->options;
 	const MongoIndex *id = mongo_id_index(relation->columns->statistics);
-	bool		by_user = relation->names_match ||
+	bool		by_user = relation->calls_match ||
 		(options->pipeline != NULL && options->change_stream == NULL);
 
 	return mongo_feature_enabled(options, MONGO_FEATURE_COLLATION) &&

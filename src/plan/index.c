@@ -400,7 +400,7 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 
 	*covered = false;
 	if (!is_large_share(share, filter_cost) || id == NULL || id->clustered ||
-		relation->analyzed_rows <= 0 || relation->names_match ||
+		relation->analyzed_rows <= 0 || relation->calls_match ||
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_NATURAL) ||
 		(root->tuple_fraction > 0 && !root->parse->hasAggs && root->parse->groupClause == NIL))

@@ -275,7 +275,7 @@ make_stages(PlannerInfo *root, RelOptInfo *joinrel)
 	 * the command's collation, not that of the inner collection, counts in
 	 * $lookup
 	 */
-	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->names_match;
+	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->calls_match;
 	return append_join(join, relation->columns, pipeline) &&
 		!(translation->keeps_collation && translation->compares_text) &&
 		!(translation->variables != NIL &&

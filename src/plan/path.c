@@ -46,7 +46,7 @@ static const MongoStructField scan_fields[] = {
 	SCAN(STRING, network),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),
-	SCAN(NODE, local_columns),
+	SCAN(NODE, second_columns),
 	SCAN(NODE, hiding),
 	SCAN(NODE, hiding_columns),
 };

@@ -93,7 +93,7 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 	parameterization = find_parameterization(required_outer, &found);
 	parameterization->served |= mongo_index_finds(root, baserel, list_make1(&condition),
 												  &share, &unique) ||
-		mongo_names_match((Node *) rinfo->clause, &baserel->relid);
+		mongo_calls_match((Node *) rinfo->clause, &baserel->relid);
 	parameterization->unique |= unique;
 	parameterization->indexable = mongo_append_indexable(parameterization->indexable, rinfo,
 														 &condition);
@@ -284,9 +284,9 @@ add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 	add_path(baserel, mongo_foreign_path(root, baserel, NULL,
 										 mongo_estimate_ordered_scan(baserel, order, indexed_rows),
 										 pathkeys, baserel->lateral_relids,
-										 mongo_local_order(root, baserel,
-														   baserel->reltarget->exprs, pathkeys,
-														   false), NULL));
+										 mongo_second_order(root, baserel,
+															baserel->reltarget->exprs, pathkeys,
+															false), NULL));
 }
 
 /* Adds a path in this order by an index; returns false if no index has it. */
@@ -387,8 +387,8 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	}
 	path = mongo_foreign_path(root, baserel, NULL, plain, NIL, baserel->lateral_relids,
 							  mongo_enable_pushdown ?
-							  mongo_local_order(root, baserel, baserel->reltarget->exprs,
-												NIL, false) : NULL, NULL);
+							  mongo_second_order(root, baserel, baserel->reltarget->exprs,
+												 NIL, false) : NULL, NULL);
 	/* only the row of the other table lets MongoDB test mongo_match() */
 	if (relation->matches_outer)
 		mongo_disable_path(path);

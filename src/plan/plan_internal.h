@@ -87,7 +87,7 @@ typedef struct MongoRelation
 	double		element_bytes;	/* of a document, for each of them */
 	double		unwound_rows;	/* before conditions on elements */
 	List	   *lookup_keys;	/* of batched_join.c: clauses tried so far */
-	bool		names_match;	/* mongo_match() is in a restriction, or in a
+	bool		calls_match;	/* mongo_match() is in a restriction, or in a
 								 * join clause: */
 	bool		matches_outer;	/* only a scan for each outer row can test it */
 	Expr	   *score;			/* mongo_score() of it, or NULL */
@@ -231,8 +231,8 @@ typedef struct MongoUpperRelation
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
 	bool		counts;			/* the pipeline ends with $count, and the
 								 * command count does the same */
-	Path	   *local;			/* what PostgreSQL does in its place, see
-								 * mongo_local_aggregate(); or NULL */
+	Path	   *second;			/* what PostgreSQL does in its place, see
+								 * mongo_second_aggregate(); or NULL */
 	double		sorted_rows;	/* the input of the $sort; 0: there is none */
 	MongoEstimate estimate;
 } MongoUpperRelation;
@@ -407,15 +407,15 @@ extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const R
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
 extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 								  ForeignScan *scan, MongoScanPlan *plan);
-extern Path *mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
-								   const MongoUpperRelation *upper,
-								   const GroupPathExtraData *extra);
-extern Path *mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
-							   bool limited);
-extern Path *mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
-							   List *pathkeys, bool limited);
-extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
-								 const ForeignScan *scan, MongoScanPlan *plan);
+extern Path *mongo_second_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
+									const MongoUpperRelation *upper,
+									const GroupPathExtraData *extra);
+extern Path *mongo_second_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
+								bool limited);
+extern Path *mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
+								List *pathkeys, bool limited);
+extern void mongo_second_describe(const ForeignPath *path, const Plan *second,
+								  const ForeignScan *scan, MongoScanPlan *plan);
 
 /* ---------------------------------- path.c ---------------------------------- */
 

@@ -92,7 +92,7 @@ attributes_read(PlannerInfo *root, const RelOptInfo *baserel)
 	{
 		Node	   *clause = (Node *) lfirst_node(RestrictInfo, cell)->clause;
 
-		add_used(clause, baserel, mongo_names_match(clause, unconstify(Index *, &baserel->relid)),
+		add_used(clause, baserel, mongo_calls_match(clause, unconstify(Index *, &baserel->relid)),
 				 &used);
 	}
 	return used;
@@ -116,12 +116,12 @@ set_unwinding(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 	const MongoTableOptions *options = relation->options;
 	List	   *fields = mongo_ordinality_fields(options);
 	Bitmapset  *used = attributes_read(root, baserel);
-	bool		uses_all = relation->names_match || relation->columns->shows_mismatches;
+	bool		uses_all = relation->calls_match || relation->columns->shows_mismatches;
 	Cost		cost;
 
 	relation->reads_ordinality = relation->fit != NULL;
 	relation->unwinds = mongo_enable_pushdown && !mongo_has_first_stages(options) &&
-		!relation->names_match && relation->fit == NULL && !relation->skips_locally;
+		!relation->calls_match && relation->fit == NULL && !relation->skips_locally;
 	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
 		const char *path;
@@ -279,13 +279,13 @@ is_below_barrier(const PlannerInfo *root)
 
 /* Tells whether any of these RestrictInfos matches the table's row by mongo_match(). */
 static bool
-clauses_name_match(const List *rinfos, RelOptInfo *baserel)
+clauses_call_match(const List *rinfos, RelOptInfo *baserel)
 {
 	ListCell   *cell;
 
 	foreach(cell, rinfos)
 	{
-		if (mongo_names_match((Node *) lfirst_node(RestrictInfo, cell)->clause, &baserel->relid))
+		if (mongo_calls_match((Node *) lfirst_node(RestrictInfo, cell)->clause, &baserel->relid))
 			return true;
 	}
 	return false;
@@ -436,7 +436,7 @@ weighs_conditions(PlannerInfo *root, const RelOptInfo *baserel, const MongoRelat
 {
 	return mongo_enable_pushdown && !mongo_is_pipeline_table(relation->options) &&
 		!bms_is_member(baserel->relid, root->all_result_relids) && !relation->has_barrier &&
-		!relation->names_match && !relation->columns->shows_mismatches;
+		!relation->calls_match && !relation->columns->shows_mismatches;
 }
 
 /*
@@ -527,10 +527,10 @@ decide_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relat
 	double		filter_cost;
 	List	   *tested;
 
-	relation->matches_outer = clauses_name_match(baserel->joininfo, baserel);
-	relation->names_match = relation->matches_outer || clauses_name_match(baserel->baserestrictinfo, baserel);
+	relation->matches_outer = clauses_call_match(baserel->joininfo, baserel);
+	relation->calls_match = relation->matches_outer || clauses_call_match(baserel->baserestrictinfo, baserel);
 	/* the translation checks a privilege of this user */
-	root->glob->dependsOnRole |= relation->names_match;
+	root->glob->dependsOnRole |= relation->calls_match;
 	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	tested = classify_restrictions(root, baserel, relation, &filter_cost);
 	relation->kept = conditions_to_keep(root, baserel, tested, filter_cost);

@@ -732,7 +732,7 @@ plan_unwound_join(PlannerInfo *root, const RelOptInfo *joinrel, MongoScanPlan *p
 			documents = lappend(documents, lfirst(cell));
 	}
 	translation->columns = relation->columns;
-	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->names_match;
+	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->calls_match;
 	mongo_classify_clauses(translation, NULL, documents, false, &parents);
 	if (!bson_empty(parents.filter))
 		conditions = lappend(conditions, parents.filter);
@@ -827,7 +827,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	plan.needs_no_row = !plan.is_stream && !plan.is_batched &&
 		details.hash_clauses == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
 	if (outer_plan != NULL)
-		mongo_local_describe(best_path, outer_plan, scan, &plan);
+		mongo_second_describe(best_path, outer_plan, scan, &plan);
 	if (details.hash_clauses != NIL)
 		mongo_hashed_describe(root, foreignrel, details.hash_clauses, scan, &plan);
 	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);

@@ -181,7 +181,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	double		rows;
 
 	/* PostgreSQL must be able to test all conditions */
-	if (root->parent_root == NULL || relation->score != NULL || relation->names_match ||
+	if (root->parent_root == NULL || relation->score != NULL || relation->calls_match ||
 		relation->bindings != NIL ||
 		relation->has_barrier || relation->below_barrier || !bms_is_empty(baserel->lateral_relids))
 		return NULL;
@@ -233,13 +233,13 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 /* -- Second plans, in which PostgreSQL computes what MongoDB computes for single values -- */
 
 /*
- * mongo_local_aggregate
+ * mongo_second_aggregate
  *		Returns a path that computes the outputs of 'upper', a group over a table, in PostgreSQL;
  *		NULL if the table cannot be hashed for the query.
  */
 Path *
-mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
-					  const MongoUpperRelation *upper, const GroupPathExtraData *extra)
+mongo_second_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
+					   const MongoUpperRelation *upper, const GroupPathExtraData *extra)
 {
 	List	   *having = copyObject((List *) extra->havingQual);
 	bool		has_keys = root->parse->groupClause != NIL;
@@ -270,12 +270,12 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 }
 
 /*
- * mongo_local_above
+ * mongo_second_above
  *		Returns a path above 'path' of 'rel' that sorts, unless pathkeys is NIL, and limits if
  *		'limited'; NULL if 'path' is NULL.
  */
 Path *
-mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys, bool limited)
+mongo_second_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys, bool limited)
 {
 	const Query *parse = root->parse;
 
@@ -288,14 +288,14 @@ mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys
 }
 
 /*
- * mongo_local_order
+ * mongo_second_order
  *		Returns a path of the table's columns in these expressions, sorted unless pathkeys is NIL,
  *		and limited by LIMIT and OFFSET if 'limited'; NULL if the table cannot be hashed for the
  *		query.
  */
 Path *
-mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, List *pathkeys,
-				  bool limited)
+mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, List *pathkeys,
+				   bool limited)
 {
 	List	   *clauses = extract_actual_clauses(baserel->baserestrictinfo, false);
 	PathTarget *target = create_empty_pathtarget();
@@ -322,9 +322,9 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 		if (var->varattno > 0)
 			add_new_column_to_pathtarget(target, copyObject((Expr *) var));
 	}
-	return mongo_local_above(root, baserel,
-							 hashed_path(root, baserel, set_pathtarget_cost_width(root, target)),
-							 pathkeys, limited);
+	return mongo_second_above(root, baserel,
+							  hashed_path(root, baserel, set_pathtarget_cost_width(root, target)),
+							  pathkeys, limited);
 }
 
 /* Returns the index of the second plan's entry in the scan's tuple; -1 if it is not there. */
@@ -341,13 +341,13 @@ place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 }
 
 /*
- * mongo_local_describe
- *		Sets in 'plan' when its scan, of this path, switches to the second plan 'local', and which
+ * mongo_second_describe
+ *		Sets in 'plan' when its scan, of this path, switches to the second plan 'second', and which
  *		columns of that are those of 'scan'.
  */
 void
-mongo_local_describe(const ForeignPath *path, const Plan *local, const ForeignScan *scan,
-					 MongoScanPlan *plan)
+mongo_second_describe(const ForeignPath *path, const Plan *second, const ForeignScan *scan,
+					  MongoScanPlan *plan)
 {
 	const Path *all = path->fdw_outerpath;
 	int			found = 0;
@@ -364,13 +364,13 @@ mongo_local_describe(const ForeignPath *path, const Plan *local, const ForeignSc
 	}
 	plan->switch_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
 							 PG_INT32_MAX / 2);
-	foreach(cell, local->targetlist)
+	foreach(cell, second->targetlist)
 	{
 		int			column = place_in_scan(lfirst_node(TargetEntry, cell), scan->fdw_scan_tlist,
 										   scan->scan.scanrelid);
 
 		found += column >= 0;
-		plan->local_columns = lappend_int(plan->local_columns, column);
+		plan->second_columns = lappend_int(plan->second_columns, column);
 	}
 	if (found < list_length(scan->fdw_scan_tlist))
 		elog(ERROR, "second plan of a scan lacks some of its columns");

@@ -100,7 +100,7 @@ add_upper_path(PlannerInfo *root, RelOptInfo *output_rel,
 
 	output_rel->fdw_private = upper;
 	add_path(output_rel, mongo_foreign_path(root, output_rel, target, estimate, pathkeys, NULL,
-											upper->local, NULL));
+											upper->second, NULL));
 }
 
 /* Tells whether anything in the expression must come from MongoDB and does not; a tree walker. */
@@ -377,7 +377,7 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 		!has_values(upper, upper->local_quals))
 		return;
 	if (stage == UPPERREL_GROUP_AGG)
-		upper->local = mongo_local_aggregate(root, grouped_rel, upper, extra);
+		upper->second = mongo_second_aggregate(root, grouped_rel, upper, extra);
 	add_upper_path(root, grouped_rel, upper, target, NIL);
 }
 
@@ -411,7 +411,7 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct
 	group = begin_group(upper);
 	if (!add_distinct_keys(group, root))
 		return;
-	upper->local = NULL;
+	upper->second = NULL;
 	add_stages(root, group, upper);
 	if (!has_values(upper, target->exprs))
 		return;
@@ -602,9 +602,9 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	estimate->total_cost += estimate->rows * MONGO_COST_UNIT * cost +
 		mongo_sort_stage_cost(estimate->rows, -1);
 	estimate->startup_cost = estimate->total_cost;
-	upper->local = upper->grouped ?
-		mongo_local_above(root, ordered_rel, upper->local, root->sort_pathkeys, false) :
-		mongo_local_order(root, upper->input, target->exprs, root->sort_pathkeys, false);
+	upper->second = upper->grouped ?
+		mongo_second_above(root, ordered_rel, upper->second, root->sort_pathkeys, false) :
+		mongo_second_order(root, upper->input, target->exprs, root->sort_pathkeys, false);
 	add_upper_path(root, ordered_rel, upper, target, root->sort_pathkeys);
 }
 
@@ -655,8 +655,8 @@ add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 
 	limit_estimate(&estimate, final);
 	add_path(output_rel, mongo_foreign_path(root, baserel, target, estimate, root->sort_pathkeys,
-											NULL, mongo_local_order(root, baserel, target->exprs,
-																	root->sort_pathkeys, true),
+											NULL, mongo_second_order(root, baserel, target->exprs,
+																	 root->sort_pathkeys, true),
 											&(MongoPathDetails) {.limited = true}));
 }
 
@@ -723,7 +723,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	}
 	limit_estimate(&upper->estimate, final);
 	upper->limited = true;
-	upper->local = mongo_local_above(root, output_rel, upper->local, NIL, true);
+	upper->second = mongo_second_above(root, output_rel, upper->second, NIL, true);
 	add_upper_path(root, output_rel, upper, target, root->sort_pathkeys);
 }
 

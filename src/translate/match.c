@@ -102,12 +102,12 @@ check_usage(Oid relid, Oid userid)
 }
 
 /*
- * mongo_names_match
+ * mongo_calls_match
  *		Tells whether an expression contains mongo_match() of a row of the table 'varno', an Index
  *		*; an expression tree walker.
  */
 bool
-mongo_names_match(Node *node, void *varno)
+mongo_calls_match(Node *node, void *varno)
 {
 	if (node == NULL)
 		return false;
@@ -115,7 +115,7 @@ mongo_names_match(Node *node, void *varno)
 		is_function(((FuncExpr *) node)->funcid, "mongo_match") &&
 		bms_is_member(*(Index *) varno, pull_varnos(NULL, linitial(((FuncExpr *) node)->args))))
 		return true;
-	return expression_tree_walker(node, mongo_names_match, varno);
+	return expression_tree_walker(node, mongo_calls_match, varno);
 }
 
 /*

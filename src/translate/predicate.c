@@ -543,17 +543,18 @@ mongo_predicate_from_list(List *list)
 
 /* ------- Error-free conditions, https://www.mongodb.com/docs/v6.0/reference/operator/ ------- */
 
-/* Error-free operators: in filters and expressions; in either alone; stages. */
+/* Error-free operators in filters and expressions, and in either alone; error-free stages. */
 static const char *const operators[] = {
 	"$and", "$or", "$not", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$type"
 };
-static const char *const find_operators[] = {
+static const char *const filter_operators[] = {
 	"$nor", "$in", "$nin", "$all", "$size", "$exists", "$elemMatch", "$regex", "$options", "$expr",
-	MONGO_PARAMETER_KEY, "$match", "$lookup", "$unwind", "$project", "$set", "$limit"
+	MONGO_PARAMETER_KEY
 };
 static const char *const expression_operators[] = {
 	"$cmp", "$cond", "$ifNull", "$isArray", "$isNumber", "$let", "$literal"
 };
+static const char *const stages[] = {"$match", "$lookup", "$unwind", "$project", "$set", "$limit"};
 
 /* Operators and stages whose arguments are expressions. */
 static const char *const begin_expressions[] = {"$expr", "$project", "$set"};
@@ -585,7 +586,8 @@ only_error_free(bson_iter_t *iter, bool in_expression)
 
 		if (is_operator && !is_among(key, operators, lengthof(operators)) &&
 			!(in_expression ? is_among(key, expression_operators, lengthof(expression_operators)) :
-			  is_among(key, find_operators, lengthof(find_operators))))
+			  is_among(key, filter_operators, lengthof(filter_operators)) ||
+			  is_among(key, stages, lengthof(stages))))
 			return false;
 		if (strcmp(key, "$literal") == 0)
 			continue;
