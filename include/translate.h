@@ -489,6 +489,11 @@ extern MongoValue mongo_result(const char *text, const MongoValue *arguments, in
 							   Oid type, bool nullable);
 extern const char *mongo_variable_name(int number);
 
+/* ------------------------- expression_compare.c -------------------------- */
+
+extern bool mongo_text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered);
+extern bool mongo_make_comparable(const MongoScope *scope, MongoValue *value);
+
 /* ----------------------------- user_stages.c ----------------------------- */
 
 extern void mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value,
@@ -626,6 +631,8 @@ extern const char *mongo_score_meta(const MongoTableOptions *options);
 extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages);
 extern List *mongo_unwound_paths(const MongoTableOptions *options);
 extern List *mongo_ordinality_fields(const MongoTableOptions *options);
+extern bson_t *mongo_mismatch_expression(const MongoTableOptions *options, const char *path,
+										 const char *type, bson_value_t value);
 extern void mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int number,
 								bool numbered, MongoNoArray no_array);
 extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options);

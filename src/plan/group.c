@@ -151,31 +151,21 @@ fit_test(Oid typid, bson_type_t bson_type, bool *has_lower)
 		psprintf("{$lte: [@1, " INT64_FORMAT "]}", type->limit);
 }
 
-/*
- * Returns an expression for 'result' that raises the error of MONGO_MISMATCH (HV004, see remote.h)
- * if the value, which is atomic, does not fit 'column'.  The error is raised only if the
- * expression is evaluated, because the value's type is not a constant.
- */
+/* Returns an expression for 'result' that fails if the value, which is atomic, does not fit 'column'. */
 static bson_t *
 raise_unless_fits(const char *test, const Var *column, const MongoField *field,
 				  const MongoValue *value, bson_t *result)
 {
-	const MongoTableOptions *options = mongo_table_options(field->columns->relid);
 	const char *path = field->path;
-	MongoValue	arguments[3] = {
-		*value, {.expression = result}, {.expression = mongo_bson_create()}
-	};
+	MongoValue	arguments[3] = {*value, {.expression = result}};
 
 	if (field->columns->prefix != NULL)
 		path += strlen(field->columns->prefix) + 1;
-	mongo_append(arguments[2].expression, "", mongo_utf8(psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
-																  MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
-																  path, mongo_to_utf8(options->database),
-																  mongo_to_utf8(options->collection),
-																  mongo_to_utf8(format_type_be(column->vartype)))));
-	return mongo_expand_template(psprintf("{$cond: [%s, @2, {$toInt: {$concat: [@3, {$type: @1}]}}]}",
-										  test),
-								 arguments, lengthof(arguments));
+	arguments[2].expression = mongo_mismatch_expression(mongo_table_options(field->columns->relid), path,
+														format_type_be(column->vartype),
+														mongo_first_value(value->expression));
+	return mongo_expand_template(psprintf("{$cond: [%s, @2, @3]}", test), arguments,
+								 lengthof(arguments));
 }
 
 /* ------------------------- The stages of a group -------------------------- */
@@ -203,17 +193,11 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 {
 	Oid			type = getBaseType(exprType(node));
 
-	if (!mongo_has_normal_form(type))
-		return false;
-	if (mongo_compares_text(type))
-	{
-		if (!mongo_collation_suits(exprCollation(node), ordered) ||
-			mongo_feature_is_disabled(scope->translation->disabled,
-									  MONGO_FEATURE_COLLATION) ||
-			!mongo_compare_text(scope->translation))
-			return false;
-	}
-	if (!mongo_value_of_node(scope, node, value))
+	if (!mongo_has_normal_form(type) ||
+		(mongo_compares_text(type) &&
+		 mongo_feature_is_disabled(scope->translation->disabled, MONGO_FEATURE_COLLATION)) ||
+		!mongo_text_suits(scope, type, exprCollation(node), ordered) ||
+		!mongo_value_of_node(scope, node, value))
 		return false;
 	value->nullable &= !is_never_null(scope->translation, node);
 	return true;
@@ -229,8 +213,7 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 bool
 mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
-	return value_as_stored(scope, node, ordered, value) &&
-		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
+	return value_as_stored(scope, node, ordered, value) && mongo_make_comparable(scope, value);
 }
 
 /*
@@ -255,7 +238,7 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 		!value_as_stored(&group->scope, (Node *) expression, false, &key->value))
 		return false;
 	normal = key->value;
-	if (!mongo_kind_of_type(normal.type)->compares_raw && !mongo_normalize(&group->scope, &normal))
+	if (!mongo_make_comparable(&group->scope, &normal))
 		return false;
 	if (!mongo_compares_text(normal.type))
 		key->value = normal;

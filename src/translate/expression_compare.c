@@ -131,23 +131,33 @@ mongo_comparison_strategy(Oid opno)
 	return mongo_default_strategy(opno, left);
 }
 
-/* Tells whether MongoDB can compare texts as under the collation.  True of other types. */
-static bool
-text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered)
+/*
+ * mongo_text_suits
+ *		Tells whether MongoDB can compare texts as under the collation.  True of other types.
+ */
+bool
+mongo_text_suits(const MongoScope *scope, Oid type, Oid collation, bool ordered)
 {
 	return !mongo_compares_text(type) ||
 		(mongo_collation_suits(collation, ordered) && mongo_compare_text(scope->translation));
 }
 
 /*
- * Translates a side of a comparison to a form that MongoDB orders like PostgreSQL, except for NULLs
- * and NaNs.
+ * mongo_make_comparable
+ *		Brings a value to a form that MongoDB orders like PostgreSQL, except for NULLs and NaNs;
+ *		returns false if it has none.
  */
+bool
+mongo_make_comparable(const MongoScope *scope, MongoValue *value)
+{
+	return mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value);
+}
+
+/* Translates a side of a comparison. */
 static bool
 operand(const MongoScope *scope, Node *node, MongoValue *value)
 {
-	return mongo_value_of_node(scope, node, value) &&
-		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
+	return mongo_value_of_node(scope, node, value) && mongo_make_comparable(scope, value);
 }
 
 /* Replaces NaN by a value above all numbers. */
@@ -231,7 +241,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
-	if (!text_suits(scope, exprType(left), collation, mongo_asks_for_order(strategy)) ||
+	if (!mongo_text_suits(scope, exprType(left), collation, mongo_asks_for_order(strategy)) ||
 		!(is_local(scope, left) ?
 		  local_operand(&inner, mongo_commuted_strategy(strategy), left, &values[0]) :
 		  operand(&inner, left, &values[0])) ||
@@ -436,7 +446,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node, MongoVa
 		!mongo_normal_value_of_node(&inner, linitial(node->args), &values[0]) ||
 		!mongo_types_compare(element, values[0].type) ||
 		!elements_of_node(&inner, array_node, &values[1]) ||
-		!text_suits(scope, element, node->inputcollid, false))
+		!mongo_text_suits(scope, element, node->inputcollid, false))
 		return false;
 
 	template = constant_template(node, values[0].nullable);
@@ -461,7 +471,7 @@ translate_sets(const MongoCall *call, MongoValue *result)
 
 	if (!elements_of_node(call->scope, linitial(call->args), &values[0]) ||
 		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
-		!text_suits(call->scope, element, call->collation, false))
+		!mongo_text_suits(call->scope, element, call->collation, false))
 		return false;
 	*result = mongo_result(mongo_guard_template(call->row->text, values, 2), values, 2, BOOLOID,
 						   true);
@@ -767,7 +777,7 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	ListCell   *cell;
 
 	if (!mongo_has_normal_form(node->minmaxtype) ||
-		!text_suits(scope, node->minmaxtype, node->inputcollid, true))
+		!mongo_text_suits(scope, node->minmaxtype, node->inputcollid, true))
 		return false;
 	*result = begin_alternatives(node);
 	foreach(cell, node->args)

@@ -166,17 +166,23 @@ fits(const char *path)
 	return mongo_from_template("{$and: @1}", mongo_array(tests.bson));
 }
 
-/* Returns an expression that always fails, with the message that MONGO_MISMATCH specifies. */
-static const bson_t *
-raising(const char *path, const MongoTableOptions *options)
+/*
+ * mongo_mismatch_expression
+ *		Returns an expression that fails, with the message that MONGO_MISMATCH specifies (HV004, see
+ *		remote.h), for 'value' at the path, which a column of this type cannot read.  MongoDB does
+ *		not evaluate it early unless the value is a constant.
+ */
+bson_t *
+mongo_mismatch_expression(const MongoTableOptions *options, const char *path, const char *type,
+						  bson_value_t value)
 {
 	const char *text = psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
 								MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
 								path, mongo_to_utf8(options->database),
-								mongo_to_utf8(options->collection), MONGO_MISMATCH_ARRAY);
+								mongo_to_utf8(options->collection), mongo_to_utf8(type));
 
-	return mongo_from_template("{$toInt: {$concat: [{$literal: @1}, {$type: @2}]}}",
-							   mongo_utf8(text), mongo_field_path(path));
+	return mongo_expression("{$toInt: {$concat: [@1, {$type: @2}]}}",
+							mongo_utf8(text), value);
 }
 
 /* Returns the value at 'parent', with a null at the rest of the path. */
@@ -218,7 +224,9 @@ append_array_test(BsonArray *stages, const MongoTableOptions *options, const cha
 
 	if (no_array == MONGO_NO_ARRAY_RAISES)
 		append_replaced(stages, top, fits(path),
-						mongo_document(raising(path, options)));
+						mongo_first_value(mongo_mismatch_expression(options, path,
+																	MONGO_MISMATCH_ARRAY,
+																	mongo_field_path(path))));
 	else if (!options->unwind_empty)
 		mongo_array_append_template(stages, "{$match: {@1: {$type: 'array'}}}", mongo_utf8(path));
 	else if (no_array == MONGO_NO_ARRAY_IS_NULL)
