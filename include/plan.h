@@ -104,7 +104,7 @@ typedef struct MongoScanPlan
 	List	   *commands;		/* Const *: templates, run one by one */
 	Const	   *count_command;	/* a count equivalent to the only pipeline,
 								 * and preferred if it may be sent; NULL: none */
-	List	   *predicates;		/* of mongo_predicate_to_list() */
+	List	   *predicates;		/* MongoPredicate * */
 	int			nvariables;		/* of "let" */
 	int			limit;			/* indexes of these in fdw_exprs; -1: none */
 	int			offset;
@@ -177,7 +177,7 @@ typedef struct MongoDirectPlan
 	const char *database;
 	const char *collection;
 	Const	   *command;		/* {filter, projection}, see template.c */
-	List	   *predicates;		/* of mongo_predicate_to_list() */
+	List	   *predicates;		/* MongoPredicate * */
 	List	   *assignments;	/* MongoAssignment * */
 	CmdType		operation;
 	bool		simple_collation;

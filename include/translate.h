@@ -149,12 +149,15 @@ typedef enum MongoExactness
 	MONGO_EXACT
 } MongoExactness;
 
-/* Whether a rendered predicate can match any document. */
+/* What a filter with values can match.  An AND matches the least of its parts, an OR the greatest. */
 typedef enum MongoMatch
 {
 	MONGO_MATCH_NONE,			/* no document, so nothing need be sent */
-	MONGO_MATCH_SOME
+	MONGO_MATCH_SOME,
+	MONGO_MATCH_ALL				/* every document, as far as is known */
 } MongoMatch;
+
+typedef struct MongoTranslation MongoTranslation;
 
 typedef enum MongoPredicateForm
 {
@@ -174,8 +177,8 @@ typedef enum MongoPredicateForm
 #define MONGO_LARGEST_MATCH	(16 * 1024 * 1024)
 
 /*
- * Plans store it (predicate_fields in predicate.c): in 'field' from 'time_part' to 'wrapper', and
- * here from 'json_test' to 'without_nan', there must be only numbers.
+ * Plans contain it, by its table mongo_predicate_type: in 'field' from 'time_part' to 'wrapper',
+ * and here from 'json_test' to 'without_nan', there must be only numbers.
  */
 typedef struct MongoPredicate
 {
@@ -191,13 +194,15 @@ typedef struct MongoPredicate
 	bool		without_nan;	/* another condition already excludes NaN */
 } MongoPredicate;
 
+extern const MongoStructType mongo_predicate_type;
+
 extern MongoExactness mongo_predicate_exactness(const MongoPredicate *predicate);
 extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
 extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 										 bson_t *match);
-extern List *mongo_predicate_to_list(const MongoPredicate *predicate);
-extern MongoPredicate *mongo_predicate_from_list(List *list);
 extern bool mongo_cannot_fail(const bson_t *document);
+extern void mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
+									 Node *value, const char *key, bson_t *match);
 
 /* ------------------------------ strategy.c ------------------------------- */
 
@@ -304,7 +309,7 @@ typedef struct MongoComputed
  * value is a parameter, {$parameter: N}, and in an aggregation expression a variable of "let",
  * "$$p0" and so on.
  */
-typedef struct MongoTranslation
+struct MongoTranslation
 {
 	MongoColumns *columns;		/* of the tables in the document, or NULL */
 	bool		use_expressions;	/* may aggregation expressions be used? */
@@ -317,14 +322,14 @@ typedef struct MongoTranslation
 	const List *subplans;		/* Plan *, of SubPlans; NIL: none is known */
 	List	   *computed;		/* MongoComputed *, searched first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
-	List	   *predicates;		/* of mongo_predicate_to_list(), parallel */
+	List	   *predicates;		/* MongoPredicate *, parallel */
 	List	   *variables;		/* Expr *, of "let" */
 	bool		compares_text;	/* the command needs the simple collation */
 	bool		keeps_collation;	/* the command must not specify one */
 	int			depth;			/* of the current node below the condition */
 	size_t		work;			/* what it has taken so far, about the bytes
 								 * written */
-} MongoTranslation;
+};
 
 /* Returns false if the command, which would compare text, keeps its collation. */
 static inline bool
@@ -483,6 +488,7 @@ extern bson_t *mongo_expression_of_values(const char *text, const BsonValue *val
 										  int nvalues);
 extern MongoValue mongo_argument(bson_value_t value);
 extern MongoValue mongo_decimal_value(const char *text);
+extern const char *mongo_path_of_expression(const bson_t *expression);
 extern bson_t *mongo_expand_template(const char *text, const MongoValue *arguments,
 									 int narguments);
 extern MongoValue mongo_result(const char *text, const MongoValue *arguments, int narguments,
@@ -526,8 +532,7 @@ typedef struct MongoVariable
 typedef struct MongoCommandTemplate
 {
 	bson_t	   *command;
-	int			nparameters;
-	MongoPredicate **predicates;	/* by parameter number */
+	const List *predicates;		/* MongoPredicate *, one for each parameter */
 
 	/* of a run: */
 	int			nvariables;

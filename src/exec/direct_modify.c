@@ -213,7 +213,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 	node->fdw_state = state;
 	state->plan = mongo_struct_from_list(&mongo_direct_plan_type, scan->fdw_private);
 	state->command_template.command = mongo_command_from_const(state->plan->command);
-	mongo_prepare_parameters(&state->command_template, state->plan->predicates);
+	state->command_template.predicates = state->plan->predicates;
 	state->expressions = ExecInitExprList(scan->fdw_exprs, (PlanState *) node);
 	state->relation = node->ss.ss_currentRelation;
 	state->options = mongo_table_options(entry->relid);
@@ -233,7 +233,7 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *assignments = state->plan->assignments;
 	MongoNewValue *values = palloc0(sizeof(MongoNewValue) * Max(list_length(assignments), 1));
-	int			next = state->command_template.nparameters;
+	int			next = list_length(state->plan->predicates);
 	ListCell   *cell;
 	int			i = 0;
 
@@ -365,7 +365,7 @@ static bool
 compute_update(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *values = list_copy_tail(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
-										state->command_template.nparameters);
+										list_length(state->plan->predicates));
 	Computing	computing = {node, state};
 	ErrorData  *failure;
 
@@ -507,7 +507,7 @@ describe_update(ForeignScanState *node, ExplainState *es)
 {
 	MongoDirectState *state = node->fdw_state;
 	bson_t	   *set = mongo_bson_create();
-	int			next = state->command_template.nparameters;
+	int			next = list_length(state->plan->predicates);
 	ListCell   *cell;
 
 	foreach(cell, state->plan->assignments)
@@ -529,7 +529,7 @@ static bson_t *
 describe_bound(ForeignScanState *node, ExplainState *es)
 {
 	const MongoDirectState *state = node->fdw_state;
-	int			nparameters = state->command_template.nparameters;
+	int			nparameters = list_length(state->plan->predicates);
 	const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
 	bson_t	   *bound = mongo_bson_create();
 
@@ -550,7 +550,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	bson_t	   *bound = state->bound;
 	bson_t	   *update = state->update;
 	const bson_t *command;
-	bool		is_known = bound != NULL || state->command_template.nparameters == 0;
+	bool		is_known = bound != NULL || state->plan->predicates == NIL;
 
 	ExplainPropertyText("Foreign Namespace",
 						psprintf("%s.%s", state->plan->database,

@@ -231,7 +231,6 @@ typedef struct MongoScanState
 
 /* ------------------------------ scan_command.c ------------------------------ */
 
-extern void mongo_prepare_parameters(MongoCommandTemplate *command_template, const List *predicates);
 extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *command_template,
 										const List *expressions, ExprContext *econtext,
 										bool *widened, bson_t *command);

@@ -76,7 +76,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 	bool		may_show = mongo_explain_may_show(es);
 	const char **names = parameter_names(node, es,
-										 state->command_template.nparameters + state->plan->nvariables);
+										 list_length(state->plan->predicates) + state->plan->nvariables);
 
 	for (int i = 0; i < list_length(state->plan->commands); i++)
 	{

@@ -102,7 +102,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_struct_from_list(&mongo_scan_plan_type, plan->fdw_private);
-	mongo_prepare_parameters(&state->command_template, state->plan->predicates);
+	state->command_template.predicates = state->plan->predicates;
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
 	state->run.context = AllocSetContextCreate(estate->es_query_cxt,
 											   "mongo_fdw scan",

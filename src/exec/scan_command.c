@@ -21,22 +21,6 @@
 /* ---------- The parameters of a plan's command, and their values ---------- */
 
 /*
- * mongo_prepare_parameters
- *		Sets the template's parameters from a plan's 'predicates', in the current memory context.
- */
-void
-mongo_prepare_parameters(MongoCommandTemplate *command_template, const List *predicates)
-{
-	ListCell   *cell;
-
-	command_template->nparameters = list_length(predicates);
-	command_template->predicates = palloc(sizeof(MongoPredicate *) * Max(command_template->nparameters, 1));
-	foreach(cell, predicates)
-		command_template->predicates[foreach_current_index(cell)] =
-			mongo_predicate_from_list(lfirst(cell));
-}
-
-/*
  * mongo_bind_parameters
  *		Calls mongo_command_bind() with the values of the first of 'expressions' (ExprStates).
  */
@@ -44,7 +28,7 @@ MongoMatch
 mongo_bind_parameters(const MongoCommandTemplate *command_template, const List *expressions,
 					  ExprContext *econtext, bool *widened, bson_t *command)
 {
-	int			count = command_template->nparameters;
+	int			count = list_length(command_template->predicates);
 	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
 	bool	   *isnull = palloc(sizeof(bool) * Max(count, 1));
 
@@ -92,7 +76,7 @@ static MongoVariable *
 evaluate_variables(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
-	int			first = state->command_template.nparameters;
+	int			first = list_length(state->plan->predicates);
 	MongoVariable *variables = palloc(sizeof(MongoVariable) * state->plan->nvariables);
 
 	for (int i = 0; i < state->plan->nvariables; i++)
@@ -162,52 +146,16 @@ mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 r
 /* ------------- When the command count replaces the pipeline --------------- */
 
 /*
- * Tells whether the filter is {}, or MongoDB simplifies it to that; only as deep as the
- * translator's.
- */
-static bool
-is_no_condition(const bson_iter_t *match)
-{
-	bson_iter_t field;
-	bson_iter_t branch;
-
-	if (!BSON_ITER_HOLDS_DOCUMENT(match) || !bson_iter_recurse(match, &field))
-		return false;
-	while (bson_iter_next(&field))
-	{
-		bool		is_and = strcmp(bson_iter_key(&field), "$and") == 0;
-		bool		none = is_and;
-
-		if (!is_and && strcmp(bson_iter_key(&field), "$or") != 0)
-			return false;
-		if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &branch))
-			return false;
-		while (bson_iter_next(&branch))
-		{
-			if (is_and)
-				none = none && is_no_condition(&branch);
-			else
-				none = none || is_no_condition(&branch);
-		}
-		if (!none)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Tells whether this command, {count: collection, query: filter}, may replace the pipeline that
- * counts the same.
+ * Tells whether this command, {count: collection, query: filter}, whose filter matches 'match', may
+ * replace the pipeline that counts the same.
  *
- * MongoDB refuses count in transactions and at a cluster time.  Without a condition it would count
- * by the collection's metadata, which may be inexact.
+ * MongoDB refuses count in transactions and at a cluster time.  If all documents match, it would
+ * count by the collection's metadata, which may be inexact.
  */
 static bool
-takes_count(UserMapping *user, const bson_t *command)
+takes_count(UserMapping *user, const bson_t *command, MongoMatch match)
 {
-	bson_iter_t query;
-
-	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
+	return !(match == MONGO_MATCH_ALL && bson_has_field(command, "query")) &&
 		mongo_session_for_read(user) == NULL && !mongo_reads_at_time(NULL);
 }
 
@@ -233,7 +181,7 @@ mongo_bind_next_command(ForeignScanState *node)
 		if (state->plan->is_stream && match != MONGO_MATCH_NONE)
 			state->run.command = mongo_resume_through_matches(state->run.command);
 		if (!state->run.counts || match == MONGO_MATCH_NONE ||
-			takes_count(state->user, state->run.command))
+			takes_count(state->user, state->run.command, match))
 			return match;
 		counts = false;
 	}

@@ -67,29 +67,11 @@ finish_command(bson_t *command, const MongoRelation *relation,
 	return mongo_command_to_const(command);
 }
 
-/*
- * Tells whether a pipeline over a table reads it faster in natural order: if a $group needs all
- * documents, in no order.
- */
+/* Tells whether a pipeline over a table reads it faster in natural order. */
 static bool
 reads_naturally(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
-	bson_iter_t stage;
-	bson_iter_t name;
-
-	if (!relation->natural || relation->covered || relation->join != NULL)
-		return false;
-	bson_iter_init(&stage, pipeline->stages);
-	while (bson_iter_next(&stage) && bson_iter_recurse(&stage, &name) && bson_iter_next(&name))
-	{
-		const char *key = bson_iter_key(&name);
-
-		if (strcmp(key, "$group") == 0 || strcmp(key, "$count") == 0)
-			return true;
-		if (strcmp(key, "$sort") == 0 || strcmp(key, "$limit") == 0)
-			return false;
-	}
-	return false;
+	return relation->natural && !relation->covered && relation->join == NULL && pipeline->reads_all;
 }
 
 /*

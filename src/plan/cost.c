@@ -301,7 +301,7 @@ operators_cost(const bson_iter_t *parent)
 static double
 placeholder_cost(const MongoTranslation *translation, int number)
 {
-	const MongoPredicate *predicate = mongo_predicate_from_list(list_nth(translation->predicates, number));
+	const MongoPredicate *predicate = list_nth(translation->predicates, number);
 	const MongoField *field = &predicate->field;
 	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field->type), field->typmod,
 																field->bson_type);
@@ -391,10 +391,7 @@ mongo_expression_cost(const bson_t *expression)
 static bool
 is_constant(const bson_t *expression)
 {
-	bson_iter_t top;
-
-	return bson_iter_init(&top, expression) && bson_iter_next(&top) &&
-		BSON_ITER_HOLDS_INT32(&top);
+	return mongo_first_value(expression).value_type == BSON_TYPE_INT32;
 }
 
 /*

@@ -326,18 +326,6 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 		mongo_append(specification, "_id", mongo_document(id));
 }
 
-/* Returns the path of the field that the expression is; NULL if it is anything else. */
-static const char *
-path_of_field(const bson_t *expression)
-{
-	bson_value_t value = mongo_first_value(expression);
-
-	if (value.value_type != BSON_TYPE_UTF8 || value.value.v_utf8.str[0] != '$' ||
-		value.value.v_utf8.str[1] == '$')
-		return NULL;
-	return value.value.v_utf8.str + 1;
-}
-
 /*
  * Tells whether MongoDB would leave out some accumulators over a time series.  If all are $min or
  * $max, and the keys metadata, MongoDB 6.0.5 takes the values from what each bucket has of its
@@ -348,12 +336,12 @@ loses_accumulators(const MongoGroup *group)
 {
 	const MongoValue *key = group->keys != NIL ? &((MongoGroupKey *) linitial(group->keys))->value :
 		group->distinct != NULL ? &group->distinct_value : NULL;
-	const char *metadata = key == NULL ? NULL : path_of_field(key->expression);
+	const char *metadata = key == NULL ? NULL : mongo_path_of_expression(key->expression);
 	bool		loses = false;
 
 	foreach_ptr(const MongoAccumulator, accumulator, metadata == NULL ? NIL : group->accumulators)
 	{
-		const char *path = path_of_field(accumulator->operand);
+		const char *path = mongo_path_of_expression(accumulator->operand);
 		size_t		top = strcspn(metadata, ".");
 
 		if (accumulator->distinct)
@@ -529,10 +517,13 @@ keep_groups_whole(MongoValue *value, const char *field, bool walks, MongoPipelin
 void
 mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
 {
+	pipeline->reads_all = true;
+	/* several groups are stored until all documents have been read */
+	pipeline->may_need_disk |= group->keys != NIL || group->distinct != NULL;
 	/* texts of an index's keys, of which some are equal only in PostgreSQL */
 	if (walks && group->distinct != NULL && mongo_compares_text(group->distinct_value.type))
 	{
-		const char *field = path_of_field(group->distinct_value.expression);
+		const char *field = mongo_path_of_expression(group->distinct_value.expression);
 
 		keep_groups_whole(&group->distinct_value, field, true, pipeline);
 		mongo_pipeline_append(pipeline, "$group",
@@ -544,7 +535,7 @@ mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pip
 		pipeline->translation.columns != NULL)
 	{
 		MongoValue *value = &((MongoGroupKey *) linitial(group->keys))->value;
-		const char *field = path_of_field(value->expression);
+		const char *field = mongo_path_of_expression(value->expression);
 
 		if (field != NULL)
 			keep_groups_whole(value, field, walks, pipeline);

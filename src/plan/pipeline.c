@@ -32,16 +32,6 @@
 
 /* --------------------------- Building pipelines --------------------------- */
 
-/* Tells whether this is a $group that makes a single group. */
-static bool
-is_one_group(const bson_t *specification)
-{
-	bson_iter_t key;
-
-	return bson_iter_init_find(&key, specification, "_id") &&
-		BSON_ITER_HOLDS_NULL(&key);
-}
-
 /*
  * mongo_pipeline_append
  *		Appends the stage {name: specification}.
@@ -51,10 +41,8 @@ is_one_group(const bson_t *specification)
 void
 mongo_pipeline_append(MongoPipeline *pipeline, const char *name, const bson_t *specification)
 {
-	/* these stages store rows or groups until they have read all input */
-	if (strcmp(name, "$sort") == 0 ||
-		(strcmp(name, "$group") == 0 && !is_one_group(specification)))
-		pipeline->may_need_disk = true;
+	/* it stores all rows */
+	pipeline->may_need_disk |= strcmp(name, "$sort") == 0;
 
 	pipeline->only_match = pipeline->nstages == 0 && strcmp(name, "$match") == 0 ?
 		specification : NULL;
@@ -270,16 +258,13 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 				mongo_append(values, name, mongo_utf8(mongo_to_utf8(mongo_column_name(relation->columns, binding->attnum))));
 			continue;
 		}
-		mongo_append(values, name, mongo_int32(list_length(translation->parameters)));
 		predicate.field.path = mongo_column_path(relation->columns, binding->attnum);
 		predicate.field.bson_type = mongo_column_bson_type(relation->columns, binding->attnum);
 		predicate.field.type = exprType(binding->value);
 		predicate.field.typmod = exprTypmod(binding->value);
 		if (is_stream)
 			mongo_set_start(&predicate.field, name, is_after(binding));
-		translation->parameters = lappend(translation->parameters, binding->value);
-		translation->predicates = lappend(translation->predicates,
-										  mongo_predicate_to_list(&predicate));
+		mongo_append_placeholder(translation, &predicate, binding->value, name, values);
 		if (!is_stream &&
 			(bms_is_member(binding->attnum - FirstLowInvalidHeapAttributeNumber, clauses->read) ||
 			 bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, clauses->read)))

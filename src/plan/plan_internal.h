@@ -188,6 +188,7 @@ typedef struct MongoPipeline
 	int			nstages;
 	const bson_t *only_match;	/* the filter, if all is one $match; or NULL */
 	bool		may_need_disk;	/* a stage may hold more than 100 MB */
+	bool		reads_all;		/* groups or counts all documents */
 } MongoPipeline;
 
 extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,

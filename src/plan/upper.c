@@ -258,6 +258,7 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 	mongo_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), "$count",
 						   mongo_utf8(MONGO_COUNT_FIELD));
 	output->column->path = MONGO_COUNT_FIELD;
+	pipeline->reads_all = true;
 	pipeline->translation.columns = NULL;
 }
 
@@ -452,13 +453,10 @@ append_sort_key(SortStage *stage, const char *path, bool ascending)
 static const char *
 value_path(SortStage *stage, const MongoValue *value, int number)
 {
-	bson_iter_t top;
-	const char *path;
+	const char *path = mongo_path_of_expression(value->expression);
 
-	if (bson_iter_init(&top, value->expression) && bson_iter_next(&top) &&
-		BSON_ITER_HOLDS_UTF8(&top) && strncmp(bson_iter_utf8(&top, NULL), "$$", 2) != 0)
-		return pstrdup(bson_iter_utf8(&top, NULL) + 1);
-
+	if (path != NULL)
+		return path;
 	path = mongo_unused_field(stage->columns, psprintf("s%d", number));
 	mongo_append_expression(stage->fields, path, value->expression);
 	stage->cost += mongo_expression_cost(value->expression);

@@ -88,6 +88,20 @@ mongo_is_atomic(const bson_value_t *expression)
 		bson_has_field(&operator, "$literal");
 }
 
+/*
+ * mongo_path_of_expression
+ *		Returns the path of the field that the expression is, a part of it; NULL if it is anything
+ *		else.
+ */
+const char *
+mongo_path_of_expression(const bson_t *expression)
+{
+	bson_value_t value = mongo_first_value(expression);
+
+	return value.value_type == BSON_TYPE_UTF8 && value.value.v_utf8.str[0] == '$' &&
+		value.value.v_utf8.str[1] != '$' ? value.value.v_utf8.str + 1 : NULL;
+}
+
 static void
 count_uses(const char *text, int *uses, int narguments)
 {

@@ -602,18 +602,14 @@ make_distinct(List **earlier, MongoValue *value)
 {
 	ListCell   *cell;
 	bool		is_repeated = false;
-	bson_iter_t top;
 
-	if (!bson_iter_init(&top, value->expression) || !bson_iter_next(&top) ||
-		!BSON_ITER_HOLDS_UTF8(&top))
+	if (mongo_first_value(value->expression).value_type != BSON_TYPE_UTF8)
 		return;
 	foreach(cell, *earlier)
 		is_repeated |= bson_equal(lfirst(cell), value->expression);
 	*earlier = lappend(*earlier, value->expression);
 	if (is_repeated)
-	{
 		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
-	}
 }
 
 /* Copies the tree, with the CASE's operand in place of its placeholder. */

@@ -504,22 +504,13 @@ static const MongoStructField predicate_fields[] = {
 	MONGO_STRUCT_NUMBERS(MongoPredicate, field.time_part, field.wrapper),
 	MONGO_STRUCT_NUMBERS(MongoPredicate, json_test, without_nan),
 };
-static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
-
-/*
- * mongo_predicate_to_list
- *		Converts a predicate to nodes that a plan can contain.
- */
-List *
-mongo_predicate_to_list(const MongoPredicate *predicate)
-{
-	return mongo_struct_to_list(&predicate_type, predicate);
-}
+const MongoStructType mongo_predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
 
 /*
  * mongo_append_placeholder
- *		Appends a parameter of the command that stands for the predicate on 'value'.  'key' is
- *		MONGO_PARAMETER_KEY, or MONGO_VERBATIM_KEY for what the user writes.
+ *		Appends a parameter of the command that stands for the predicate on 'value', and copies the
+ *		predicate.  'key' is MONGO_PARAMETER_KEY, MONGO_VERBATIM_KEY for what the user writes, or
+ *		among MONGO_VALUES_KEY the name of a parameter.
  */
 void
 mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
@@ -528,17 +519,8 @@ mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *pr
 	mongo_append(match, key, mongo_int32(list_length(translation->parameters)));
 	translation->parameters = lappend(translation->parameters, value);
 	translation->predicates = lappend(translation->predicates,
-									  mongo_predicate_to_list(predicate));
-}
-
-/*
- * mongo_predicate_from_list
- *		Converts the nodes of mongo_predicate_to_list() back to a predicate, palloc'd.
- */
-MongoPredicate *
-mongo_predicate_from_list(List *list)
-{
-	return mongo_struct_from_list(&predicate_type, list);
+									  memcpy(palloc(sizeof(*predicate)), predicate,
+											 sizeof(*predicate)));
 }
 
 /* ------- Error-free conditions, https://www.mongodb.com/docs/v6.0/reference/operator/ ------- */

@@ -95,7 +95,7 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 static bool
 bind_long_list(const MongoBindContext *binding, int parameter, bson_t *match, MongoMatch *result)
 {
-	const MongoPredicate *predicate = binding->template->predicates[parameter];
+	const MongoPredicate *predicate = list_nth(binding->template->predicates, parameter);
 	Datum		value = binding->values[parameter];
 	MemoryContext list_context;
 	MemoryContext old_context;
@@ -132,22 +132,22 @@ bind_parameter(const MongoBindContext *binding, int parameter, bson_t *match)
 	uint32		old_length = match->len;
 	MongoMatch	result;
 
-	if (parameter < 0 || parameter >= binding->template->nparameters)
+	if (parameter < 0 || parameter >= list_length(binding->template->predicates))
 		elog(ERROR, "command has no parameter %d", parameter);
-	predicate = binding->template->predicates[parameter];
+	predicate = list_nth(binding->template->predicates, parameter);
 
 	if (binding->names != NULL)
 	{
 		describe_parameter(predicate, binding->names[parameter], match);
 		return MONGO_MATCH_SOME;
 	}
-	if (bind_long_list(binding, parameter, match, &result))
-		return result;
-	result = mongo_predicate_render(predicate, binding->values[parameter],
-									binding->isnull[parameter], match);
-
-	mongo_add_to_size(binding->size, match->len - old_length);
-	return result;
+	if (!bind_long_list(binding, parameter, match, &result))
+	{
+		result = mongo_predicate_render(predicate, binding->values[parameter],
+										binding->isnull[parameter], match);
+		mongo_add_to_size(binding->size, match->len - old_length);
+	}
+	return match->len == old_length ? MONGO_MATCH_ALL : result;
 }
 
 /*-------------------------------------------------------------------------
@@ -328,17 +328,14 @@ has_only_filter(const bson_iter_t *stages)
 	return nfilters == 1;
 }
 
-/*
- * Binds an array of stages or branches.  No document matches if one stage, or $and branch, matches
- * none, or if all branches of an $or do.
- */
+/* Binds an array of stages or branches; the stages are an AND. */
 static MongoMatch
 bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place place, BsonArray *bound)
 {
 	const char *key = bson_iter_key(array);
+	bool		is_or = strcmp(key, "$or") == 0;
 	MongoBindContext below = *binding;
-	bool		any_none = false;
-	bool		all_none = true;
+	MongoMatch	result = is_or ? MONGO_MATCH_NONE : MONGO_MATCH_ALL;
 	bson_iter_t element;
 
 	if (strcmp(key, "$nor") == 0)
@@ -348,29 +345,24 @@ bind_array(const MongoBindContext *binding, const bson_iter_t *array, Place plac
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
 	{
-		MongoMatch	result;
+		MongoMatch	one;
 		bson_iter_t fields;
 		bson_t		document;
 
 		bson_iter_recurse(&element, &fields);
 		if (place == IN_PIPELINE && bson_iter_find(&fields, MONGO_VERBATIM_KEY))
-			result = mongo_bind_stages(&below, &element, bound);
+			one = mongo_bind_stages(&below, &element, bound);
 		else
 		{
 			bson_iter_recurse(&element, &fields);
 			mongo_array_begin_document(bound, &document);
-			result = bind_document(&below, &fields, place == IN_PIPELINE ? IN_STAGE : IN_MATCH,
-								   &document);
+			one = bind_document(&below, &fields, place == IN_PIPELINE ? IN_STAGE : IN_MATCH,
+								&document);
 			mongo_array_end_document(bound, &document);
 		}
-		if (result == MONGO_MATCH_NONE)
-			any_none = true;
-		else
-			all_none = false;
+		result = is_or ? Max(result, one) : Min(result, one);
 	}
-	if (strcmp(key, "$nor") == 0)
-		return MONGO_MATCH_SOME;
-	return (strcmp(key, "$or") == 0 ? all_none : any_none) ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
+	return strcmp(key, "$nor") == 0 ? MONGO_MATCH_SOME : result;
 }
 
 /* Returns the number of documents to which the command is limited; -1 or 0: it is not. */
@@ -390,7 +382,7 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 	const MongoCommandTemplate *template = binding->template;
 	const char *key = bson_iter_key(field);
 	Place		within = place_within(place, field);
-	MongoMatch	result = MONGO_MATCH_SOME;
+	MongoMatch	result = place == IN_MATCH ? MONGO_MATCH_SOME : MONGO_MATCH_ALL;
 	bson_t		value;
 	BsonArray	array = {.bson = &value};
 	bson_iter_t fields;
@@ -401,8 +393,7 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 	if (place == IN_MATCH && strcmp(key, MONGO_VERBATIM_KEY) == 0)
 	{
 		bson_iter_recurse(field, &fields);
-		while (bson_iter_next(&fields))
-			mongo_append_iter(bound, NULL, &fields);
+		result = mongo_append_user_filter(bound, &fields);
 	}
 	else if (within == IN_PIPELINE || within == IN_BRANCHES)
 	{
@@ -416,9 +407,12 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 	}
 	else if (within != NOWHERE)
 	{
+		MongoMatch	inside;
+
 		bson_iter_recurse(field, &fields);
 		mongo_append_document_begin(bound, key, &value);
-		result = bind_document(binding, &fields, within, &value);
+		inside = bind_document(binding, &fields, within, &value);
+		result = Min(result, inside);
 		if (within == IN_MATCH && place != IN_FIELD && binding->names == NULL)
 			mark_all_ors(&value, binding->only_filter);
 		mongo_append_document_end(bound, &value);
@@ -429,19 +423,20 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 		mongo_append_iter(bound, NULL, field);
 
 	/* a $lookup that finds nothing still keeps the outer documents */
-	return place == IN_LOOKUP ? MONGO_MATCH_SOME : result;
+	return place == IN_LOOKUP ? MONGO_MATCH_ALL : result;
 }
 
-/* Binds all fields; no document matches if a field matches none. */
+/* Binds all fields, which are an AND. */
 static MongoMatch
 bind_document(const MongoBindContext *binding, bson_iter_t *fields, Place place, bson_t *bound)
 {
-	MongoMatch	result = MONGO_MATCH_SOME;
+	MongoMatch	result = MONGO_MATCH_ALL;
 
 	while (bson_iter_next(fields))
 	{
-		if (bind_field(binding, fields, place, bound) == MONGO_MATCH_NONE)
-			result = MONGO_MATCH_NONE;
+		MongoMatch	one = bind_field(binding, fields, place, bound);
+
+		result = Min(result, one);
 	}
 	return result;
 }
@@ -484,7 +479,7 @@ append_let(const MongoBindContext *binding, bson_t *command)
 
 		if (binding->names != NULL)
 		{
-			mongo_append(&let, name, mongo_utf8(binding->names[template->nparameters + i]));
+			mongo_append(&let, name, mongo_utf8(binding->names[list_length(template->predicates) + i]));
 			continue;
 		}
 		/* $literal keeps strings and documents from being evaluated */

@@ -70,6 +70,7 @@ typedef struct MongoBindContext
 extern void mongo_add_to_size(Size *size, uint32 length);
 extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
 extern bson_value_t mongo_match_document(Oid relid, Datum json);
+extern MongoMatch mongo_append_user_filter(bson_t *match, bson_iter_t *members);
 extern MongoMatch mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match);
 extern MongoMatch mongo_bind_stages(const MongoBindContext *binding, const bson_iter_t *placeholder,
 									BsonArray *bound);
@@ -90,11 +91,6 @@ extern bool mongo_local_time_has_bounds(const MongoField *field, Node *value);
 extern MongoExactness mongo_local_time_exactness(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum value,
 										  bson_t *match);
-
-/* ------------------------------ predicate.c ------------------------------ */
-
-extern void mongo_append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
-									 Node *value, const char *key, bson_t *match);
 
 /* ----------------------------- equivalent.c ------------------------------ */
 

@@ -137,6 +137,25 @@ mongo_match_document(Oid relid, Datum json)
 }
 
 /*
+ * mongo_append_user_filter
+ *		Appends the members of a filter by the user.  Returns MONGO_MATCH_ALL unless one is a
+ *		field's: to MongoDB, {$and: [{}]} or {$expr: true} is no condition.
+ */
+MongoMatch
+mongo_append_user_filter(bson_t *match, bson_iter_t *members)
+{
+	MongoMatch	result = MONGO_MATCH_ALL;
+
+	while (bson_iter_next(members))
+	{
+		mongo_append_iter(match, NULL, members);
+		if (bson_iter_key(members)[0] != '$')
+			result = MONGO_MATCH_SOME;
+	}
+	return result;
+}
+
+/*
  * mongo_render_match
  *		Renders the predicate for a value that is not NULL, as mongo_predicate_render() does.
  *		Raises 22023 if the value is not a document, and 42501 for JavaScript.
@@ -145,13 +164,15 @@ MongoMatch
 mongo_render_match(const MongoPredicate *predicate, Datum json, bson_t *match)
 {
 	bson_value_t document = mongo_match_document(predicate->relid, json);
-	bson_t		members;
+	bson_iter_t members;
 
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+	{
 		mongo_append_template(match, "{$nor: [@1]}", document);
-	else if (mongo_bson_view(&members, document.value.v_doc.data, document.value.v_doc.data_len))
-		mongo_concat(match, &members);
-	return MONGO_MATCH_SOME;
+		return MONGO_MATCH_SOME;
+	}
+	bson_iter_init_from_data(&members, document.value.v_doc.data, document.value.v_doc.data_len);
+	return mongo_append_user_filter(match, &members);
 }
 
 /*
@@ -400,7 +421,7 @@ render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
 		const char *name = bson_iter_key(numbers);
 		int			number = BSON_ITER_HOLDS_INT32(numbers) ? bson_iter_int32(numbers) : -1;
 
-		if (number >= binding->template->nparameters)
+		if (number >= list_length(binding->template->predicates))
 			elog(ERROR, "command has no parameter %d", number);
 		if (binding->names != NULL && number >= 0)
 			mongo_append(values, name, mongo_utf8(binding->names[number]));
@@ -418,7 +439,8 @@ render_values(const Stages *stages, bson_iter_t *numbers, bson_t *values)
 		}
 		else if (number >= 0)
 		{
-			const MongoField *field = &binding->template->predicates[number]->field;
+			const MongoPredicate *predicate = list_nth(binding->template->predicates, number);
+			const MongoField *field = &predicate->field;
 			FormData_pg_attribute column = {.atttypid = field->type, .atttypmod = field->typmod};
 
 			strlcpy(NameStr(column.attname), mongo_printable(name), NAMEDATALEN);

@@ -30,6 +30,17 @@ is(counted(q{PREPARE p AS SELECT count(*) FROM points WHERE id <> ALL ($1::int[]
 	SET plan_cache_mode = force_generic_plan; EXECUTE p ('{}')}), '1000 aggregate 1', 'a condition that all meet');
 is(counted(q{PREPARE p AS SELECT count(*) FROM points WHERE id <> ALL ($1::int[]);
 	SET plan_cache_mode = force_generic_plan; EXECUTE p ('{1, 2}')}), '998 count 1', 'and the same that not all meet');
+is(counted(q{PREPARE p AS SELECT count(*) FROM points WHERE id <> ALL ($1::int[]) OR id = 5;
+	SET plan_cache_mode = force_generic_plan; EXECUTE p ('{}')}), '1000 aggregate 1', 'in an OR');
+is(counted(q{PREPARE p AS SELECT count(*) FROM points WHERE id <> ALL ($1::int[]) AND id < 5;
+	SET plan_cache_mode = force_generic_plan; EXECUTE p ('{}')}), '4 count 1', 'in an AND');
+is(counted(q{SELECT count(*) FROM points p WHERE mongo_match(p, '{"id": {"$lt": 10}}')}), '9 count 1', 'a filter by the user');
+for my $filter ('{}', '{"$and": [{}]}', '{"$expr": true}')
+{
+	is(counted("SELECT count(*) FROM points p WHERE mongo_match(p, '$filter')"), '1000 aggregate 1', "that all meet, $filter");
+	is(counted("PREPARE p AS SELECT count(*) FROM points p WHERE mongo_match(p, \$1); SET plan_cache_mode = force_generic_plan;
+		EXECUTE p ('$filter')"), '1000 aggregate 1', 'as a parameter');
+}
 
 # each session ends without a COMMIT, and does not wait until MongoDB has let go of the document
 my $in_transaction = q{BEGIN ISOLATION LEVEL REPEATABLE READ; DELETE FROM points WHERE id = %d;
