@@ -52,10 +52,14 @@ complete(AsyncRequest *request)
 /*
  * mongo_foreign_async_request
  *		Returns a row to Append, or makes it wait; a callback of PostgreSQL.
+ *
+ * A scan that pruning has left alone waits itself, for which Append would make an epoll instance.
  */
 void
 mongo_foreign_async_request(AsyncRequest *request)
 {
+	if (((AppendState *) request->requestor)->as_nplans == 1)
+		request->requestee->async_capable = false;
 	produce(request);
 }
 

@@ -80,6 +80,20 @@ my $others = 0;
 $others += $_ foreach values %other;
 cmp_ok($others, '<', 20, "$COUNT queries make no other system calls") or diag(explain(\%other));
 
+# nor does Append set up anything for the one partition that pruning has left
+$node->safe_psql(
+	'postgres', q{CREATE TABLE parts (id int, info text) PARTITION BY RANGE (id);}
+	  . join(
+		' ', map { "CREATE FOREIGN TABLE part_$_ PARTITION OF parts FOR VALUES FROM ("
+			  . 500 * $_ . ') TO (' . 500 * ($_ + 1) . ") SERVER mongodb OPTIONS (database 'db', collection 'points');" } 0, 1));
+$session->ask('SET plan_cache_mode = force_generic_plan');
+$loop = 'DO $$ DECLARE t text; BEGIN FOR i IN 1..%d LOOP '
+  . 'SELECT info INTO STRICT t FROM parts WHERE id = i; END LOOP; END $$';
+$session->ask(sprintf $loop, 20);
+is(scalar(grep { /^epoll_create/ } traced($session, sprintf $loop, $COUNT)),
+	0, 'queries of one of two partitions make no set of events');
+$session->ask('RESET plan_cache_mode');
+
 # an INSERT goes through libmongoc, and makes no more of them
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE inserted (_id int, info text) SERVER mongodb OPTIONS (database 'db')});
 $loop = 'DO $$ BEGIN FOR i IN %d..%d LOOP INSERT INTO inserted VALUES (i, repeat(\'x\', 100)); END LOOP; END $$';
