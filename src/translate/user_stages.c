@@ -69,9 +69,9 @@ static const char *const javascript_operators[] = {
 	"$where", "$function", "$accumulator", "$_internalJsEmit", "$_internalJsReduce"
 };
 
-/* Returns the first such operator in a document or array, at any depth, or NULL. */
+/* Returns the first of these operators in a document or array, at any depth, or NULL. */
 static const char *
-javascript_in(bson_iter_t *iter)
+operator_in(bson_iter_t *iter, const char *const *names, int count)
 {
 	check_stack_depth();
 	while (bson_iter_next(iter))
@@ -79,14 +79,14 @@ javascript_in(bson_iter_t *iter)
 		bson_iter_t child;
 		const char *found = NULL;
 
-		for (size_t i = 0; i < lengthof(javascript_operators); i++)
+		for (int i = 0; i < count; i++)
 		{
-			if (strcmp(bson_iter_key(iter), javascript_operators[i]) == 0)
-				return javascript_operators[i];
+			if (strcmp(bson_iter_key(iter), names[i]) == 0)
+				return names[i];
 		}
 		if ((BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) &&
 			bson_iter_recurse(iter, &child))
-			found = javascript_in(&child);
+			found = operator_in(&child, names, count);
 		if (found != NULL)
 			return found;
 	}
@@ -105,7 +105,7 @@ mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *valu
 	const char *found = NULL;
 
 	if (!options->allow_javascript && bson_iter_recurse(value, &members))
-		found = javascript_in(&members);
+		found = operator_in(&members, javascript_operators, lengthof(javascript_operators));
 	if (found != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -140,11 +140,15 @@ mongo_match_document(Oid relid, Datum json)
  * mongo_append_user_filter
  *		Appends the members of a filter by the user.  Returns MONGO_MATCH_ALL unless one is a
  *		field's: to MongoDB, {$and: [{}]} or {$expr: true} is no condition.
+ *
+ * A filter with $where is one, as a pipeline, which would count the documents otherwise, refuses it.
  */
 MongoMatch
 mongo_append_user_filter(bson_t *match, bson_iter_t *members)
 {
-	MongoMatch	result = MONGO_MATCH_ALL;
+	static const char *const where[] = {"$where"};
+	bson_iter_t copy = *members;
+	MongoMatch	result = operator_in(&copy, where, 1) != NULL ? MONGO_MATCH_SOME : MONGO_MATCH_ALL;
 
 	while (bson_iter_next(members))
 	{

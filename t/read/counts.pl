@@ -42,6 +42,10 @@ for my $filter ('{}', '{"$and": [{}]}', '{"$expr": true}')
 		EXECUTE p ('$filter')"), '1000 aggregate 1', 'as a parameter');
 }
 
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD allow_javascript 'true')});
+is(counted("SELECT count(*) FROM points p WHERE mongo_match(p, '$_')"), '1000 count 1', "a pipeline refuses $_")
+	foreach '{"$where": "true"}', '{"$and": [{"$where": "true"}]}';
+
 # each session ends without a COMMIT, and does not wait until MongoDB has let go of the document
 my $in_transaction = q{BEGIN ISOLATION LEVEL REPEATABLE READ; DELETE FROM points WHERE id = %d;
 	SELECT count(*) FROM points WHERE id BETWEEN %s};
