@@ -7,11 +7,14 @@
  * A connection counts in its own memory, without locks (MongoTraffic).  If the library is in
  * shared_preload_libraries, a connection's new counts are added to two rows of a table in shared
  * memory when the connection returns to the pool: one row per server and user, and one per query.
- * As in pg_stat_statements, sessions share the lock for that, and only a new row excludes others.
+ * A session mostly looks up a row under a lock only once.  Adding takes one atomic operation per
+ * counter.
  *
  * One hash table contains the counts of servers and users, those of queries, and the number of
  * connections to each server.  If it is full, a new row replaces the least recently used one: of
- * a query, or of a server without connections if these have more than half of the table.
+ * a query, or of a server without connections if these have more than half of the table.  A
+ * session that remembers the old row's address detects this by the row's generation.  Counts that
+ * are added between this check and the replacement may go to the new row.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +28,6 @@
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/backend_status.h"
 #include "utils/timestamp.h"
@@ -45,6 +47,7 @@ typedef struct ActivityKey
 typedef struct MongoActivity
 {
 	ActivityKey key;
+	pg_atomic_uint32 generation;	/* changes when the row is removed */
 	pg_atomic_uint64 last_used; /* start time of the last statement */
 	pg_atomic_uint64 calls;
 	pg_atomic_uint64 counters[MONGO_COUNTERS];
@@ -150,6 +153,14 @@ mongo_activity_initialize(void)
 	shmem_startup_hook = find_memory;
 }
 
+/* Removes a row; the caller has the lock exclusively. */
+static void
+remove_row(MongoActivity *row)
+{
+	pg_atomic_fetch_add_u32(&row->generation, 1);
+	hash_search(rows, &row->key, HASH_REMOVE, NULL);
+}
+
 /* Makes space for a row; returns false if there are connections to all servers. */
 static bool
 remove_oldest(void)
@@ -172,48 +183,84 @@ remove_oldest(void)
 	}
 	each = oldest[servers <= MOST_ROWS / 2 || oldest[0] == NULL];
 	if (each != NULL)
-		hash_search(rows, &each->key, HASH_REMOVE, NULL);
+		remove_row(each);
 	return each != NULL;
 }
 
-/*
- * Finds or creates a row, and returns it with the lock, which the caller releases.  NULL, without
- * the lock, if there is no space or no shared memory.
- */
+/* Finds or creates a row, and sets *generation; NULL if there is no space. */
 static MongoActivity *
-lock_row(const ActivityKey *key)
+find_row(const ActivityKey *key, uint32 *generation)
 {
 	MongoActivity *row;
 	bool		found = true;
 
-	if (lock == NULL || MyProc == NULL)
-		return NULL;
 	LWLockAcquire(lock, LW_SHARED);
 	row = hash_search(rows, key, HASH_FIND, NULL);
 	if (row != NULL)
-		return row;
+		*generation = pg_atomic_read_u32(&row->generation);
 	LWLockRelease(lock);
+	if (row != NULL)
+		return row;
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	if (hash_get_num_entries(rows) < MOST_ROWS || hash_search(rows, key, HASH_FIND, NULL) != NULL ||
 		remove_oldest())
 		row = hash_search(rows, key, HASH_ENTER_NULL, &found);
-	if (row == NULL)
-		LWLockRelease(lock);
-	if (found)
-		return row;
-	pg_atomic_init_u64(&row->last_used, GetCurrentStatementStartTimestamp());
-	pg_atomic_init_u64(&row->calls, 0);
-	for (int i = 0; i < MONGO_COUNTERS; i++)
-		pg_atomic_init_u64(&row->counters[i], 0);
-	pg_atomic_init_u32(&row->connections, 0);
+	if (row != NULL && !found)
+	{
+		pg_atomic_init_u64(&row->last_used, GetCurrentStatementStartTimestamp());
+		pg_atomic_init_u64(&row->calls, 0);
+		for (int i = 0; i < MONGO_COUNTERS; i++)
+			pg_atomic_init_u64(&row->counters[i], 0);
+		pg_atomic_init_u32(&row->connections, 0);
+	}
+	if (row != NULL)
+		*generation = pg_atomic_read_u32(&row->generation);
+	LWLockRelease(lock);
 	return row;
 }
 
-/* --------------------------------- counting ---------------------------------- */
+/* A cache of this session's rows, with one entry for each hash value. */
+#define REMEMBERED	256
+
+static struct
+{
+	ActivityKey key;
+	MongoActivity *row;
+	uint32		generation;
+}			remembered[REMEMBERED];
+
+/* Returns what find_row() does, mostly without a lock; NULL without shared memory. */
+static MongoActivity *
+remembered_row(const ActivityKey *key)
+{
+	int			place = (key->queryid + key->serverid + key->userid) % REMEMBERED;
+
+	if (lock == NULL)
+		return NULL;
+	if (remembered[place].row == NULL ||
+		memcmp(&remembered[place].key, key, sizeof(*key)) != 0 ||
+		remembered[place].generation != pg_atomic_read_u32(&remembered[place].row->generation))
+	{
+		remembered[place].key = *key;
+		remembered[place].row = find_row(key, &remembered[place].generation);
+	}
+	return remembered[place].row;
+}
+
+/* --------------------------- servers and users ------------------------------ */
 
 /* For whom mongo_activity_count_current() counts. */
 static MongoActivityOwner current_owner;
+
+/* Returns the row of a server and a role, or of all roles; NULL if there is no space. */
+static MongoActivity *
+row_of(MongoActivityOwner owner)
+{
+	ActivityKey key = {.dbid = MyDatabaseId, .serverid = owner.serverid, .userid = owner.userid};
+
+	return OidIsValid(owner.serverid) ? remembered_row(&key) : NULL;
+}
 
 /*
  * mongo_activity_use
@@ -224,6 +271,8 @@ mongo_activity_use(MongoActivityOwner owner)
 {
 	current_owner = owner;
 }
+
+/* ---------------------------------- queries ---------------------------------- */
 
 /* Counts a call of the query, once for each statement. */
 static void
@@ -238,42 +287,30 @@ note_call(MongoActivity *query)
 	last = query;
 	last_start = start;
 	pg_atomic_fetch_add_u64(&query->calls, 1);
+	pg_atomic_write_u64(&query->last_used, start);
 }
 
-/* Adds to a row; 'is_use' if that is a use of it, and of a query a call. */
-static void
-add_to_row(const ActivityKey *key, const MongoTraffic *more, bool is_use)
+/* Returns the row of the current query; NULL without a query id or space. */
+static MongoActivity *
+current_query(void)
 {
-	MongoActivity *row = lock_row(key);
-
-	if (row == NULL)
-		return;
-	if (is_use && key->queryid != 0)
-		note_call(row);
-	if (is_use)
-		pg_atomic_write_u64(&row->last_used, GetCurrentStatementStartTimestamp());
-	/* adding 0 costs no atomic operation */
-	for (int i = 0; i < MONGO_COUNTERS; i++)
-	{
-		if (more->counters[i] > 0)
-			pg_atomic_fetch_add_u64(&row->counters[i], more->counters[i]);
-	}
-	LWLockRelease(lock);
-}
-
-/* Adds to the rows of the owner and of the current query, if these are known. */
-static void
-add_traffic(MongoActivityOwner owner, const MongoTraffic *more, bool is_use)
-{
-	ActivityKey server = {.dbid = MyDatabaseId, .serverid = owner.serverid, .userid = owner.userid};
-	ActivityKey query = {
-		.queryid = (uint64) pgstat_get_my_query_id(), .dbid = MyDatabaseId, .userid = GetUserId()
+	ActivityKey key = {
+		.queryid = (uint64) pgstat_get_my_query_id(),
+		.dbid = MyDatabaseId,
+		.userid = GetUserId()
 	};
 
-	if (OidIsValid(server.serverid))
-		add_to_row(&server, more, is_use);
-	if (query.queryid != 0)
-		add_to_row(&query, more, is_use);
+	return key.queryid != 0 ? remembered_row(&key) : NULL;
+}
+
+/* --------------------------------- counting ---------------------------------- */
+
+/* Adds to a row, unless it is NULL.  Adding 0 costs no atomic operation. */
+static void
+add_count(MongoActivity *row, MongoCounter counter, uint64 count)
+{
+	if (row != NULL && count > 0)
+		pg_atomic_fetch_add_u64(&row->counters[counter], count);
 }
 
 /*
@@ -285,13 +322,24 @@ add_traffic(MongoActivityOwner owner, const MongoTraffic *more, bool is_use)
 void
 mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic, MongoTraffic *flushed)
 {
-	MongoTraffic more;
+	MongoActivity *server;
+	MongoActivity *query;
 
 	if (lock == NULL || memcmp(traffic, flushed, sizeof(*traffic)) == 0)
 		return;
+	server = row_of(owner);
+	if (server != NULL)
+		pg_atomic_write_u64(&server->last_used, GetCurrentStatementStartTimestamp());
+	query = current_query();
+	if (query != NULL)
+		note_call(query);
 	for (int i = 0; i < MONGO_COUNTERS; i++)
-		more.counters[i] = traffic->counters[i] - flushed->counters[i];
-	add_traffic(owner, &more, true);
+	{
+		uint64		more = traffic->counters[i] - flushed->counters[i];
+
+		add_count(server, i, more);
+		add_count(query, i, more);
+	}
 	*flushed = *traffic;
 }
 
@@ -303,11 +351,10 @@ mongo_activity_flush(MongoActivityOwner owner, const MongoTraffic *traffic, Mong
 void
 mongo_activity_count(MongoActivityOwner owner, MongoCounter counter, uint64 count)
 {
-	MongoTraffic more = {0};
-
-	more.counters[counter] = count;
-	if (lock != NULL && OidIsValid(owner.serverid) && count > 0)
-		add_traffic(owner, &more, false);
+	if (lock == NULL || !OidIsValid(owner.serverid) || count == 0)
+		return;
+	add_count(row_of(owner), counter, count);
+	add_count(current_query(), counter, count);
 }
 
 /*
@@ -424,44 +471,46 @@ mongo_server_failures(int *count)
 bool
 mongo_connection_limit_has_room(Oid serverid, int limit)
 {
-	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid};
 	MongoActivity *server;
-	bool		has_room;
 
 	if (limit <= 0 || lock == NULL)
 		return true;
-	server = lock_row(&key);
-	if (server == NULL)
-		return false;
-	has_room = pg_atomic_read_u32(&server->connections) < (uint32) limit;
-	LWLockRelease(lock);
-	return has_room;
+	server = row_of((MongoActivityOwner) {serverid, InvalidOid});
+	return server != NULL && pg_atomic_read_u32(&server->connections) < (uint32) limit;
 }
 
 /*
  * Counts one more connection in the server's row, and sets *counted to it; returns false if the
  * limit is reached, or if there is no space for a row to count in.
+ *
+ * Under the lock, so that the row is not removed meanwhile.
  */
 static bool
 try_enter(Oid serverid, int limit, MongoActivity **counted)
 {
 	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid};
-	MongoActivity *server = lock_row(&key);
-	uint32		connections;
-	bool		has_room;
+	MongoActivity *server;
+	uint32		generation;
+	bool		has_room = false;
 
-	*counted = NULL;
-	if (server == NULL)
-		return limit <= 0;
-	connections = pg_atomic_read_u32(&server->connections);
 	do
-		has_room = limit <= 0 || connections < (uint32) limit;
-	while (has_room && !pg_atomic_compare_exchange_u32(&server->connections, &connections,
-													   connections + 1));
-	LWLockRelease(lock);
-	if (has_room)
-		*counted = server;
-	return has_room;
+	{
+		LWLockAcquire(lock, LW_SHARED);
+		server = hash_search(rows, &key, HASH_FIND, NULL);
+		if (server != NULL)
+		{
+			uint32		connections = pg_atomic_read_u32(&server->connections);
+
+			do
+			{
+				has_room = limit <= 0 || connections < (uint32) limit;
+			} while (has_room && !pg_atomic_compare_exchange_u32(&server->connections, &connections,
+																 connections + 1));
+		}
+		LWLockRelease(lock);
+	} while (server == NULL && find_row(&key, &generation) != NULL);
+	*counted = has_room ? server : NULL;
+	return has_room || (server == NULL && limit <= 0);
 }
 
 /* Takes a slot for a connection; NULL if none is free. */
@@ -668,7 +717,7 @@ mongo_activity_reset(bool of_queries)
 	while ((row = hash_seq_search(&scan)) != NULL)
 	{
 		if (of_queries && row->key.queryid != 0)
-			hash_search(rows, &row->key, HASH_REMOVE, NULL);
+			remove_row(row);
 		for (int i = 0; !of_queries && row->key.queryid == 0 && i < MONGO_COUNTERS; i++)
 			pg_atomic_write_u64(&row->counters[i], 0);
 	}
