@@ -221,10 +221,12 @@ mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 	PG_RETURN_INT32(MONGO_FDW_VERSION);
 }
 
-/* Appends a json value under 'key', and points *iter to it. */
+/* Appends a json, or a text of one, under 'key', and points *iter to it. */
 static void
 append_json_at(bson_t *document, const char *key, Datum value, bson_iter_t *iter)
 {
+	/* of a text, the input function checks the syntax */
+	value = DirectFunctionCall1(json_in, CStringGetDatum(TextDatumGetCString(value)));
 	mongo_append_datum(document, key, -1, value, false, JSONOID, -1);
 	if (!bson_iter_init_find(iter, document, key))
 		elog(ERROR, "value was not appended");

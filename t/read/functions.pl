@@ -42,7 +42,9 @@ fails("SELECT mongo_command('mongodb', 'db', '{\"ping\": 1}'::jsonb)",
 	qr/function mongo_command\(unknown, unknown, jsonb\) does not exist/, 'jsonb keeps no order');
 fails("SELECT mongo_command('mongodb', 'db', '{\"frobnicate\": 1}')", qr/no such command: 'frobnicate'/, 'unknown to MongoDB');
 fails("SELECT mongo_command('mongodb', 'db', '$_')", qr/a command must/, $_) foreach ('[]', '{}', '1', 'null');
-fails("SELECT mongo_command('mongodb', 'db', '{\"ping\": 1')", qr/invalid input syntax for type json/, 'not JSON');
+fails("SELECT mongo_command('mongodb', 'db', '$_')", qr/invalid input syntax for type json/, "not JSON: $_")
+  foreach '{"ping": 1', '{"ping": 1,}', '{"ping", 1}', '{,"ping": 1}', '{"ping": 1}}';
+fails("SELECT mongo_aggregate('mongodb', 'db', 't', '[,]')", qr/invalid input syntax for type json/, 'no pipeline');
 fails("SELECT mongo_command('mongodb', 'db', '{\"$_\": 1}')", qr/cannot be run by mongo_command/, $_)
   foreach qw(logout authenticate saslStart saslContinue);
 fails("SELECT mongo_command('mongodb', 'db', '{\"ping\": 1, \"$_\": \"x\"}')", qr/must not hold/, $_) foreach qw($db lsid);
