@@ -388,8 +388,8 @@ typedef struct MongoCommand
 								 * reply */
 } MongoCommand;
 
-/* MongoDB's limit is 255 bytes for both names. */
-#define LONGEST_NAMESPACE	256
+/* MongoDB's limit is 255 bytes for both names.  Compatible servers may limit each name. */
+#define LONGEST_NAMESPACE	320
 
 /* A cursor that is open on a server. */
 typedef struct RemoteCursor

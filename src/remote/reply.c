@@ -388,7 +388,7 @@ mongo_reply_is_ok(const MongoReply *reply)
 /*
  * mongo_reply_cursor
  *		Sets id, database and collection of *cursor.  Returns false if the reply names no cursor
- *		that is open.
+ *		that is open, or its namespace is too long.
  */
 bool
 mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor)
@@ -401,9 +401,9 @@ mongo_reply_cursor(const MongoReply *reply, RemoteCursor *cursor)
 	if (!mongo_reply_find(reply, "cursor", &iter) || !bson_iter_recurse(&iter, &field) ||
 		!bson_iter_find(&field, "id") || (cursor->id = bson_iter_as_int64(&field)) == 0 ||
 		!bson_iter_recurse(&iter, &field) || !bson_iter_find(&field, "ns") ||
-		!BSON_ITER_HOLDS_UTF8(&field))
+		!BSON_ITER_HOLDS_UTF8(&field) ||
+		strlcpy(names, bson_iter_utf8(&field, NULL), sizeof(names)) >= sizeof(names))
 		return false;
-	strlcpy(names, bson_iter_utf8(&field, NULL), sizeof(names));
 	dot = strchr(names, '.');
 	if (dot == NULL)
 		return false;

@@ -49,6 +49,7 @@ my @cases = (
 	[ lost_connection_twice => '08006' ],
 	[ other_error => 'HV000|22\w+' ],
 	[ no_namespace => '08P01' ],
+	[ namespace_too_long => '08P01' ],
 	[ not_bson => 'HV000|08P01', 'HV000|08P01' ],
 	[ close_at_once => '08006', '08006' ],
 	[ close_after_header => '08006', '08006' ],

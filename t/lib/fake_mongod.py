@@ -320,6 +320,7 @@ BEHAVIOURS = {
     'cursor_of_another_type': lambda r: [r.message(bson.encode({'cursor': 'x', 'ok': 1.0}))],
     'no_batch': lambda r: [r.message(bson.encode({'cursor': {'id': bson.Int64(0), 'ns': 'db.c'}, 'ok': 1.0}))],
     'no_namespace': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'id': bson.Int64(1), 'ns': ''}, 'ok': 1.0}))],
+    'namespace_too_long': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'id': bson.Int64(1), 'ns': 'db.' + 1000 * 'x'}, 'ok': 1.0}))],
     'element_too_long': lambda r: [r.message(r.cursor(raw_batch=element(patched(GOOD, 0, len(GOOD) + 1))))],
     'element_huge': lambda r: [r.message(r.cursor(raw_batch=element(patched(GOOD, 0, 0x7fffffff))))],
     'element_negative': lambda r: [r.message(r.cursor(raw_batch=element(patched(GOOD, 0, -5))))],
