@@ -82,10 +82,9 @@ next_of_text(JsonInput *input)
 		if (json_lex(lexer) != JSON_SUCCESS)
 			report_bad_json(input);
 	} while (lexer->token_type == JSON_TOKEN_COMMA || lexer->token_type == JSON_TOKEN_COLON);
-	/* copied, because the lexer's buffer is reused for its next string */
+	/* in the lexer's buffer, which its next string overwrites */
 	if (lexer->token_type == JSON_TOKEN_STRING)
-		return set_string(input, pnstrdup(lexer->strval->data, lexer->strval->len),
-						  lexer->strval->len);
+		return set_string(input, lexer->strval->data, lexer->strval->len);
 	input->text = lexer->token_start;
 	input->length = lexer->token_terminator - lexer->token_start;
 	return lexer->token_type;
@@ -542,9 +541,11 @@ write_members(JsonInput *input, JsonTokenType token, bson_t *document)
 {
 	for (; token == JSON_TOKEN_STRING; token = next_token(input))
 	{
-		MongoWriteTarget member = {document, input->text, (int) input->length};
+		char	   *key = pnstrdup(input->text, input->length);
+		MongoWriteTarget member = {document, key, (int) input->length};
 
 		write_json_value(input, next_token(input), &member);
+		pfree(key);
 	}
 	if (token != JSON_TOKEN_OBJECT_END)
 		report_bad_json(input);
