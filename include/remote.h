@@ -294,7 +294,7 @@ typedef struct MongoActiveScan
 	CommandId	command;		/* its snapshot shows writes of earlier ones */
 	/* called before a write that it may see and must not */
 	void		(*before_write) (struct MongoActiveScan *reader, const MongoAccessScope *written,
-								 MemoryContext statement);
+								 MemoryContext statement, bool deferred);
 	MongoListMember listed;
 } MongoActiveScan;
 
@@ -306,7 +306,7 @@ extern void mongo_list_remove(void *listed);
 extern void mongo_unsent_add(MongoUnsent *unsent);
 extern void mongo_before_read(const MongoAccessScope *scope, CommandId command);
 extern MongoSession *mongo_begin_write(UserMapping *user, const MongoAccessScope *scope,
-									   CommandId command, MemoryContext statement);
+									   CommandId command, MemoryContext statement, bool deferred);
 extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
 
 /* -------------------------------- command.c --------------------------------- */

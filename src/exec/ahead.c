@@ -140,10 +140,13 @@ names_written(const MongoScanState *state, const MongoAccessScope *written)
  * scan to send further commands.
  *
  * It is not too late for scans of the query that writes: they see rows that it had to send at
- * once.  Nor is it too late if a command might write anywhere, which mostly is elsewhere.
+ * once.  Of 'deferred' writes that is true only of the scan of rows to be changed, each of which
+ * is changed once.  Nor is it too late if a command might write anywhere, which mostly is
+ * elsewhere.
  */
 static void
-before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryContext statement)
+before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryContext statement,
+			 bool deferred)
 {
 	MongoScanState *state = (MongoScanState *) reader;
 	EState	   *estate = state->node->ss.ps.state;
@@ -155,8 +158,8 @@ before_write(MongoActiveScan *reader, const MongoAccessScope *written, MemoryCon
 	if (!state->started && state->overtaken == MONGO_NOT_OVERTAKEN && state->plan->needs_no_row &&
 		!awaits_value((Node *) ((ForeignScan *) state->node->ss.ps.plan)->fdw_exprs, estate))
 		begin_early(state);
-	if (statement == estate->es_query_cxt || written->collection == NULL ||
-		state->overtaken == MONGO_OVERTAKEN)
+	if ((statement == estate->es_query_cxt && (!deferred || state->identities != NULL)) ||
+		written->collection == NULL || state->overtaken == MONGO_OVERTAKEN)
 		return;
 	if (names_written(state, written))
 		state->overtaken = MONGO_OVERTAKEN;

@@ -327,7 +327,7 @@ check_overtaken(MongoScanState *state)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot scan foreign table \"%s\" without later writes",
 						get_rel_name(linitial_oid(state->relids))),
-				 errdetail("A later command of the session has written to what the table reads, and MongoDB has no snapshot of before.  The scan could not begin earlier, for example because it needs a value of another row."),
+				 errdetail("The session has written to what the table reads since the query began, and MongoDB has no snapshot of before.  The scan could not begin earlier, for example because it needs a value of another row."),
 				 errhint("Read all rows of the query before writing, for example into an array or a temporary table, or set enable_nestloop and mongo_fdw.enable_batched_joins to off.")));
 }
 

@@ -215,21 +215,24 @@ finish_flight(MongoWriteQueue *queue)
 	clear_batch(&queue->flying);
 }
 
-/* Does what must precede a batch, to keep SQL's order in MongoDB. */
+/*
+ * Does what must precede a write, to keep SQL's order in MongoDB.  The statement's own scans must
+ * not see deferred writes, either.
+ */
 static MongoSession *
-prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
+prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer, bool deferred)
 {
 	CHECK_FOR_INTERRUPTS();
 	finish_flight(queue);
 	return mongo_begin_write(writer->user, &queue->unsent.scope, queue->unsent.command,
-							 queue->context);
+							 queue->context, deferred);
 }
 
 /* Sends a batch, waits, and returns the indexes of refused rows. */
 static Bitmapset *
 send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
-	MongoSession *session = prepare_to_send(queue, writer);
+	MongoSession *session = prepare_to_send(queue, writer, queue->deferred);
 	MongoWriteResult result;
 	MongoErrorSource source;
 
@@ -249,7 +252,7 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 static void
 launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
-	MongoSession *session = prepare_to_send(queue, writer);
+	MongoSession *session = prepare_to_send(queue, writer, queue->deferred);
 	MongoWriteBatch spare = queue->flying;
 	MongoErrorSource source;
 
@@ -474,7 +477,7 @@ mongo_writer_find_and_modify(MongoWriter *writer, const bson_t *filter, const bs
 		.simple_collation = writer->form.simple_collation,
 		.upsert = writer->form.kind == MONGO_UPSERT
 	};
-	MongoSession *session = prepare_to_send(writer->queue, writer);
+	MongoSession *session = prepare_to_send(writer->queue, writer, false);
 	MongoErrorSource source;
 	bson_t		document;
 	bool		found;

@@ -171,7 +171,8 @@ mongo_before_read(const MongoAccessScope *scope, CommandId command)
  *		begin.  They stay in the list, but others may come and go.
  */
 void
-mongo_begin_readers(const MongoAccessScope *scope, CommandId command, MemoryContext statement)
+mongo_begin_readers(const MongoAccessScope *scope, CommandId command, MemoryContext statement,
+					bool deferred)
 {
 	dlist_iter	iter;
 
@@ -180,7 +181,7 @@ mongo_begin_readers(const MongoAccessScope *scope, CommandId command, MemoryCont
 		MongoActiveScan *reader = dlist_container(MongoActiveScan, listed.node, iter.cur);
 
 		if (reader->command <= command && mongo_scopes_overlap(&reader->scope, scope))
-			reader->before_write(reader, scope, statement);
+			reader->before_write(reader, scope, statement, deferred);
 	}
 }
 
@@ -223,6 +224,6 @@ mongo_begin_command(UserMapping *user, const char *database, bool writes)
 		mongo_before_read(&scope, GetActiveSnapshot()->curcid);
 	if (!writes)
 		return;
-	mongo_begin_readers(&scope, GetCurrentCommandId(false), NULL);
+	mongo_begin_readers(&scope, GetCurrentCommandId(false), NULL, false);
 	mongo_cursors_read_to_end(&scope, false);
 }

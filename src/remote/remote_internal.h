@@ -787,7 +787,7 @@ extern dlist_head mongo_open_cursors;
 
 extern int	mongo_writing_level(void);
 extern void mongo_begin_readers(const MongoAccessScope *scope, CommandId command,
-								MemoryContext statement);
+								MemoryContext statement, bool deferred);
 extern void mongo_cursors_read_to_end(const MongoAccessScope *scope, bool in_transaction);
 
 #endif							/* MONGO_FDW_REMOTE_INTERNAL_H */

@@ -786,15 +786,15 @@ mongo_session_for_write(UserMapping *user)
  *
  * Begins the scans, and reads to their end the open cursors, that may see the write and must not.
  * Sends other statements' unsent writes to 'scope'.  'statement' is the memory context of the
- * query that writes.  Raises what these raise.
+ * query that writes, 'deferred' whether it had deferred that.  Raises what these raise.
  */
 MongoSession *
 mongo_begin_write(UserMapping *user, const MongoAccessScope *scope, CommandId command,
-				  MemoryContext statement)
+				  MemoryContext statement, bool deferred)
 {
 	MongoSession *session;
 
-	mongo_begin_readers(scope, command, statement);
+	mongo_begin_readers(scope, command, statement, deferred);
 	session = mongo_session_for_write(user);
 	mongo_before_read(scope, InvalidCommandId);
 	mongo_cursors_read_to_end(scope, session->lease != NULL);

@@ -351,6 +351,25 @@ foreach my $case ([ 'u', '', '0A000' ], [ 'viewed_u', '', '0A000' ], [ 't', '', 
 	}
 }
 
+# nor may a statement see its own writes, which its trigger has read; but rows to be changed may
+# be read later
+$node->safe_psql('postgres', 'CREATE FUNCTION sees() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM seen(); RETURN NEW; END $$');
+foreach my $case ([ "b = (SELECT b || '!' FROM t y WHERE y._id = x._id - 1)", '0A000' ],
+	[ "b = (SELECT b || '!' FROM u y WHERE y._id = x._id - 1)", '' ],
+	[ "b = 'new' FROM (SELECT generate_series(2, 9) AS i OFFSET 0) y WHERE x._id = i", '' ])
+{
+	my ($change, $state) = @$case;
+
+	foreach my $schema (sort keys %servers)
+	{
+		fill($schema);
+		my ($status, $stdout, $stderr) = $node->psql('postgres', qq{\\set VERBOSITY sqlstate
+			SET search_path = $schema, public; SET enable_hashjoin = off; SET enable_mergejoin = off; SET mongo_fdw.enable_batched_joins = off;
+			BEGIN; CREATE TRIGGER sees BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION sees(); UPDATE t x SET $change; ROLLBACK});
+		is(join(' ', $stderr =~ /ERROR:  (\w+)/g), $state, "$schema: a trigger reads the table, whose UPDATE sets $change");
+	}
+}
+
 # a function in the scan's command cannot take the scan away
 $node->safe_psql('postgres', q{CREATE FUNCTION takes(name refcursor) RETURNS int LANGUAGE plpgsql STABLE AS $$
 	DECLARE r record; BEGIN
