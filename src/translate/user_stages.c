@@ -141,7 +141,8 @@ mongo_match_document(Oid relid, Datum json)
  *		Appends the members of a filter by the user.  Returns MONGO_MATCH_ALL unless one is a
  *		field's: to MongoDB, {$and: [{}]} or {$expr: true} is no condition.
  *
- * A filter with $where is one, as a pipeline, which would count the documents otherwise, refuses it.
+ * A filter with $where is one, since a pipeline, which would count the documents otherwise, refuses
+ * it.
  */
 MongoMatch
 mongo_append_user_filter(bson_t *match, bson_iter_t *members)
