@@ -336,6 +336,8 @@ build_container() {
 	passed "$what: built"
 	remove_root "$base"
 	mv "$ROOTS/$root/container" "$ROOTS/$base"
+	# a container has it when it runs
+	echo '127.0.0.1 localhost' >"$ROOTS/$base/etc/hosts"
 }
 
 # Over an image made from a root like PostgreSQL's official image.
