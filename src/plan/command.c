@@ -71,7 +71,7 @@ finish_command(bson_t *command, const MongoRelation *relation,
 static bool
 reads_naturally(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
-	return relation->natural && !relation->covered && relation->join == NULL && pipeline->reads_all;
+	return relation->natural && relation->join == NULL && pipeline->reads_all;
 }
 
 /*

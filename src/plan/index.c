@@ -383,14 +383,13 @@ share_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoS
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
  * The same holds if another condition may find few documents by an index.  Nor does it pay if only
- * the first rows may be wanted.  *covered is set if an index contains all that the query reads, so
- * that only what fetches documents gains by the hint.
+ * the first rows may be wanted, or if an index contains all that the query reads.
  *
  * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
  * mongo_match(), since $text and $near need their index.
  */
 bool
-mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, bool *covered)
+mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
@@ -398,7 +397,6 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 	double		share = relation->examined_rows / Max(baserel->tuples, 1);
 	double		other_share;
 
-	*covered = false;
 	if (!is_large_share(share, filter_cost) || id == NULL || id->clustered ||
 		relation->analyzed_rows <= 0 || relation->calls_match ||
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
@@ -414,7 +412,10 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost, b
 	if (!is_large_share(other_share, filter_cost) || (share >= 1 && other_share > 1))
 		return false;
 	for (int i = 0; i < statistics->nindexes; i++)
-		*covered |= has_all_fields(baserel, &statistics->indexes[i]);
+	{
+		if (has_all_fields(baserel, &statistics->indexes[i]))
+			return false;
+	}
 	return true;
 }
 

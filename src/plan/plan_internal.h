@@ -59,8 +59,6 @@ typedef struct MongoRelation
 								 * because that costs less */
 	bool		natural;		/* reading all documents costs less than the
 								 * index that MongoDB would take */
-	bool		covered;		/* ... but not if only fields of that index
-								 * are read */
 	List	   *restrictions;	/* RestrictInfo *, a copy of baserestrictinfo */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from conditions */
@@ -328,8 +326,7 @@ extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *cond
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 								   const MongoOrder *order, double *examined_rows);
 extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
-extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost,
-							   bool *covered);
+extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost);
 extern bool mongo_index_covers(const RelOptInfo *baserel);
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 
