@@ -349,6 +349,13 @@ has_lost_collection(const SyncMember *member)
 	return ends_collection(member->reason);
 }
 
+/* Copies a followed group's members again whose collections were gone; tells whether one was. */
+static bool
+copied_lost(SyncGroup *group)
+{
+	return group->follow && sync_copy_stopped(group, has_lost_collection);
+}
+
 /* Gives up copies that were stopped, so that their tables can be copied again. */
 static void
 forget_stopped_copies(SyncGroup *group)
@@ -453,7 +460,7 @@ sync_step(SyncRun *run, int max_wait)
 	{
 		sync_run_close(run);
 		run->mark = sync_present(sync_group_user(group));
-		return group->follow && sync_copy_stopped(group, has_lost_collection) ? SYNC_DONE : SYNC_AT_PRESENT;
+		return copied_lost(group) ? SYNC_DONE : SYNC_AT_PRESENT;
 	}
 	if (!sync_run_is_current(run, group))
 	{
@@ -482,8 +489,7 @@ sync_step(SyncRun *run, int max_wait)
 	if (until == group->position && !run->is_at_end)
 		run->batch_size = Min(SYNC_BATCH, run->batch_size * 2);
 	if (until == group->position && !run->is_copying)
-		return group->follow && sync_copy_stopped(group, has_lost_collection) ? SYNC_DONE :
-			run->is_at_end ? SYNC_AT_PRESENT : SYNC_DONE;
+		return copied_lost(group) || !run->is_at_end ? SYNC_DONE : SYNC_AT_PRESENT;
 
 	/* foreign keys may not hold before T has reached the time of the reads */
 	if (run->choose_time && has_related(group))
@@ -542,9 +548,7 @@ sync_step(SyncRun *run, int max_wait)
 		run->choose_time = false;
 	run->whole_until = 0;
 	run->position = until;
-	if (group->follow && sync_copy_stopped(group, has_lost_collection))
-		return SYNC_DONE;
-	return run->is_at_end && changes == 0 ? SYNC_AT_PRESENT : SYNC_DONE;
+	return copied_lost(group) || !run->is_at_end || changes > 0 ? SYNC_DONE : SYNC_AT_PRESENT;
 }
 
 /*
