@@ -496,7 +496,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 			elements = lappend(elements, rinfo);
 		relation->indexable = mongo_append_indexable(relation->indexable, rinfo, &condition);
 		unique |= condition.unique;
-		if (weighs && !rinfo->pseudoconstant)
+		if (weighs && !unique && !rinfo->pseudoconstant)
 		{
 			TestedClause *one = palloc(sizeof(TestedClause));
 			double		cost = mongo_filter_cost(&translation, match);
