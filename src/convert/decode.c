@@ -38,7 +38,6 @@
 typedef struct DecodedColumn
 {
 	MongoColumn column;
-	const char *namespace;		/* of the document that contains the field */
 	MongoReader *reader;
 	struct DecodedColumn *next; /* another column with the same path */
 } DecodedColumn;
@@ -69,7 +68,7 @@ struct MongoRowDecoder
 {
 	MemoryContext context;
 	const char *database;
-	const char *namespace;		/* "database.collection" */
+	const char *collection;
 	bool		canonical_json;
 	MongoDeferral deferral;
 	const Bitmapset *needed;	/* columns that are read despite deferral */
@@ -233,8 +232,7 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 	decoded->column.path = copy(column->path);
 	decoded->column.prefix = copy(column->prefix);
 	decoded->column.field = copy(column->field);
-	decoded->namespace = column->collection == NULL ? decoder->namespace :
-		psprintf("%s.%s", decoder->database, column->collection);
+	decoded->column.collection = column->collection == NULL ? decoder->collection : copy(column->collection);
 	decoded->reader = mongo_reader_create(typid, column->typmod);
 	if (column->of_token)
 		mongo_prepare_token(decoded->reader, column->name);
@@ -265,7 +263,7 @@ mongo_row_decoder_create(MemoryContext context, const char *database, const char
 
 	decoder->context = context;
 	decoder->database = pstrdup(database);
-	decoder->namespace = psprintf("%s.%s", database, collection);
+	decoder->collection = pstrdup(collection);
 	decoder->canonical_json = canonical_json;
 	decoder->ncolumns = list_length(columns);
 	decoder->indexes = palloc(Max(decoder->ncolumns, 1) * sizeof(int));
@@ -438,10 +436,10 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	ereport(ERROR,
 			(errcode(mismatch_reports[context->mismatch].sqlstate),
 			 column->column.path != NULL ?
-			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
-					mongo_from_utf8(path), column->namespace, type) :
-			 errmsg("could not read a document of collection \"%s\" as type %s",
-					decoder->namespace, type),
+			 errmsg("could not read field \"%s\" of collection \"%s.%s\" as type %s",
+					mongo_from_utf8(path), decoder->database, column->column.collection, type) :
+			 errmsg("could not read a document of collection \"%s.%s\" as type %s",
+					decoder->database, decoder->collection, type),
 			 mongo_may_quote(column->column.name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
 			 errhint("%s", mismatch_hint(column, context))));

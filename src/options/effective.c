@@ -168,12 +168,16 @@ typedef struct CachedTableEntry
 
 static HTAB *cached_tables = NULL;
 
+/* The entry that was found last, or NULL: planning asks for one table many times. */
+static CachedTableEntry *found_last = NULL;
+
 /* Removes a table from the cache.  Callers may use its data until the transaction ends. */
 static void
 forget_table(CachedTableEntry *entry)
 {
 	CachedTable *table = entry->table;
 
+	found_last = NULL;
 	hash_search(cached_tables, &entry->relid, HASH_REMOVE, NULL);
 	if (table == NULL)
 		return;
@@ -217,6 +221,8 @@ cached_table(Oid relid)
 	CachedTableEntry *entry;
 	bool		found;
 
+	if (found_last != NULL && found_last->relid == relid)
+		return found_last->table;
 	if (cached_tables == NULL)
 	{
 		HASHCTL		control = {
@@ -246,6 +252,7 @@ cached_table(Oid relid)
 		MemoryContextSetParent(context, CacheMemoryContext);
 		entry->table = table;
 	}
+	found_last = entry;
 	return entry->table;
 }
 

@@ -324,6 +324,7 @@ bind_parameters(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation)
 typedef struct TestedClause
 {
 	RestrictInfo *rinfo;
+	const bson_t *match;		/* the translation */
 	Cost		remote;			/* for each document, in MongoDB */
 	Cost		local;			/* and in PostgreSQL, with sending the columns */
 	double		selectivity;
@@ -439,12 +440,15 @@ weighs_conditions(PlannerInfo *root, const RelOptInfo *baserel, const MongoRelat
 		!relation->calls_match && !relation->columns->shows_mismatches;
 }
 
+/* So few documents are tested fast, whatever the conditions. */
+#define FEW_EXAMINED	10
+
 /*
  * Finds the restrictions that MongoDB can test, except MongoRelation.kept, and estimates what it
  * returns and examines by them.
  *
- * Returns a TestedClause for each, without its local costs; none if costs do not matter.
- * *filter_cost is what all of them cost MongoDB for each document, in the unit T.
+ * Returns a TestedClause for each, without its local costs, and sets *filter_cost to what all of
+ * them cost MongoDB for each document, in the unit T; NIL and 0 if costs do not matter.
  */
 static List *
 classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relation,
@@ -496,14 +500,12 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 			elements = lappend(elements, rinfo);
 		relation->indexable = mongo_append_indexable(relation->indexable, rinfo, &condition);
 		unique |= condition.unique;
-		if (weighs && !unique && !rinfo->pseudoconstant)
+		if (weighs && !rinfo->pseudoconstant)
 		{
 			TestedClause *one = palloc(sizeof(TestedClause));
-			double		cost = mongo_filter_cost(&translation, match);
 
-			*filter_cost += cost;
 			one->rinfo = rinfo;
-			one->remote = cost * MONGO_COST_UNIT;
+			one->match = match;
 			tested = lappend(tested, one);
 		}
 	}
@@ -517,6 +519,15 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 	if (relation->options->unwind != NULL)
 		estimate_unwinding(root, baserel, relation, documents, elements);
+	if (relation->examined_rows <= FEW_EXAMINED)
+		return NIL;
+	foreach_ptr(TestedClause, one, tested)
+	{
+		double		cost = mongo_filter_cost(&translation, one->match);
+
+		*filter_cost += cost;
+		one->remote = cost * MONGO_COST_UNIT;
+	}
 	return tested;
 }
 

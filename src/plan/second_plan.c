@@ -297,18 +297,22 @@ Path *
 mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, List *pathkeys,
 				   bool limited)
 {
-	List	   *clauses = extract_actual_clauses(baserel->baserestrictinfo, false);
-	PathTarget *target = create_empty_pathtarget();
+	List	   *clauses;
+	PathTarget *target;
 	List	   *vars;
+
+	if (root->parent_root == NULL ||
+		(pathkeys != NIL && baserel->reloptkind != RELOPT_BASEREL))
+		return NULL;
 
 	/*
 	 * the scan tests all clauses again, as its commands' rows need some of
 	 * them
 	 */
-	if (root->parent_root == NULL ||
-		(pathkeys != NIL && baserel->reloptkind != RELOPT_BASEREL) ||
-		contain_volatile_functions((Node *) clauses))
+	clauses = extract_actual_clauses(baserel->baserestrictinfo, false);
+	if (contain_volatile_functions((Node *) clauses))
 		return NULL;
+	target = create_empty_pathtarget();
 	/* columns that are output, sort keys, and columns tested */
 	vars = pull_var_clause((Node *) list_concat(list_concat_copy(expressions, baserel->reltarget->exprs),
 												clauses),

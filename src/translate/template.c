@@ -243,8 +243,16 @@ mark_ors(const bson_t *filter, bool only_filter, bson_t *marks)
 static void
 mark_all_ors(bson_t *filter, bool only_filter)
 {
-	bson_t	   *marks = mongo_bson_create();
+	bson_t	   *marks;
+	bson_iter_t fields;
+	bool		has_branches = false;
 
+	bson_iter_init(&fields, filter);
+	while (!has_branches && bson_iter_next(&fields))
+		has_branches = BSON_ITER_HOLDS_ARRAY(&fields);
+	if (!has_branches)
+		return;
+	marks = mongo_bson_create();
 	mark_ors(filter, only_filter, marks);
 
 	/* with a mark, the whole filter is an AND */
@@ -524,7 +532,8 @@ bind_command(const MongoBindContext *binding, bson_t *command)
 	match = bind_document(binding, &fields, IN_COMMAND, command);
 	if (template->nvariables > 0)
 		append_let(binding, command);
-	if (bson_has_field(command, "find"))
+	bson_iter_init(&fields, template->command);
+	if (bson_iter_next(&fields) && strcmp(bson_iter_key(&fields), "find") == 0)
 		append_limits(binding, command);
 	return match;
 }
