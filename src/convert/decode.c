@@ -427,6 +427,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 {
 	const char *type = format_type_with_typemod(column->column.typid, column->column.typmod);
 	const char *path = column->column.path;
+	const char *namespace = psprintf("%s.%s", decoder->database, column->column.collection);
 
 	if (column->column.field != NULL)
 		path = column->column.field;
@@ -436,10 +437,10 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	ereport(ERROR,
 			(errcode(mismatch_reports[context->mismatch].sqlstate),
 			 column->column.path != NULL ?
-			 errmsg("could not read field \"%s\" of collection \"%s.%s\" as type %s",
-					mongo_from_utf8(path), decoder->database, column->column.collection, type) :
-			 errmsg("could not read a document of collection \"%s.%s\" as type %s",
-					decoder->database, decoder->collection, type),
+			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
+					mongo_from_utf8(path), namespace, type) :
+			 errmsg("could not read a document of collection \"%s\" as type %s",
+					namespace, type),
 			 mongo_may_quote(column->column.name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
 			 errhint("%s", mismatch_hint(column, context))));
