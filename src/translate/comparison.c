@@ -157,7 +157,7 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value, double *low, doub
 	int			scale;
 
 	if (mongo_numeric_typmod(predicate->field.typmod, &precision, &scale))
-		slack += pow(10.0, -scale);
+		slack += pow(10.0, -scale) / 2;
 
 	/* beyond double's range there may still be Decimal128 values */
 	*low = Min(middle - slack, DBL_MAX);
