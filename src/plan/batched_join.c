@@ -63,6 +63,7 @@ typedef struct Choice
 	List	   *keys;			/* Key * */
 	bool		indexed;		/* an index finds these documents */
 	bool		unique;
+	bool		grouped;		/* MongoDB returns the keys that it finds */
 	double		share;			/* of mongo_index_finds() */
 	double		found;			/* documents returned, in all batches */
 	Cost		cost;			/* of looking up and returning them */
@@ -346,6 +347,42 @@ extend(const Search *search, const List *candidates, Choice *choice)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Has MongoDB return each key that it finds once, if that costs less: a semijoin needs no more of a
+ * table whose only clause is the key.
+ *
+ * MongoDB then goes from key to key of an index (DISTINCT_SCAN), so the key must be a field as it
+ * is, and nothing else may be tested or read: a $group of documents takes no less than sending
+ * them.  A value that does not fit the column is a key, too, and raises its error.  Under a
+ * collation of MongoDB's, 'a' and 'A' would be one key.
+ */
+static void
+consider_grouping(const Search *search, const List *clauses, Choice *choice)
+{
+	const RelOptInfo *innerrel = search->innerrel;
+	const MongoRelation *inner = innerrel->fdw_private;
+	const Key  *key = linitial(choice->keys);
+	Choice		grouped = *choice;
+	MongoField	field;
+
+	if (!choice->indexed || choice->unique || list_length(clauses) != 1 || innerrel->baserestrictinfo != NIL ||
+		list_length(innerrel->reltarget->exprs) != 1 ||
+		!equal(linitial(innerrel->reltarget->exprs), key->equality.field) ||
+		mongo_column_of_node(inner->columns, (Node *) key->equality.field, &field) == NULL ||
+		strchr(field.path, '.') != NULL || !mongo_mismatches_are(inner, MONGO_TYPE_MISMATCH_ERROR) ||
+		!mongo_feature_enabled(inner->options, MONGO_FEATURE_GROUP) ||
+		(mongo_compares_text(field.operator_type) &&
+		 !mongo_feature_enabled(inner->options, MONGO_FEATURE_COLLATION)) ||
+		!mongo_index_walks(innerrel, field.path))
+		return;
+	grouped.grouped = true;
+	grouped.found = Min(choice->found, key->distinct);
+	grouped.cost = indexed_cost(search, &grouped, 0) +
+		grouped.found * (MONGO_COST_GROUP + MONGO_COST_KEY) * MONGO_COST_UNIT;
+	if (grouped.cost < choice->cost)
+		*choice = grouped;
 }
 
 /* Tells whether the query is in a correlated subquery or a recursion, with other keys each time. */
@@ -632,7 +669,10 @@ add_path_for(const Search *search, const Choice *choice, const List *other_keys,
 	path->custom_paths = list_make2(unconstify(Path *, search->outer),
 									mongo_foreign_path(root, search->innerrel, NULL,
 													   estimate_find(search, choice), NIL, NULL, NULL,
-													   &(MongoPathDetails) {.batch_keys = asked}));
+													   &(MongoPathDetails) {
+														   .batch_keys = asked,
+														   .grouped = choice->grouped
+													   }));
 	add_path(joinrel, (Path *) path);
 	MemoryContextSwitchTo(old_context);
 }
@@ -701,7 +741,11 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		root, outer_path, innerrel, Max(ceil(outer_path->rows / MONGO_COST_BATCHED_ROWS), 1)
 	};
 	if (choose_keys(&search, batched.join_clauses, &choice, &other_keys))
+	{
+		if (type == JOIN_SEMI || type == JOIN_ANTI)
+			consider_grouping(&search, batched.join_clauses, &choice);
 		add_path_for(&search, &choice, other_keys, &batched, joinrel, extra);
+	}
 	MemoryContextDelete(MemoryContextSwitchTo(old_context));
 }
 

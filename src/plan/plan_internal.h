@@ -425,6 +425,8 @@ typedef struct MongoPathDetails
 								 * hashes rows, and which it does not send */
 	List	   *batch_keys;		/* MongoEquality *, of the keys that a batched
 								 * join looks up */
+	bool		grouped;		/* the only key, a field, is all that is read,
+								 * and MongoDB returns it once */
 } MongoPathDetails;
 
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,

@@ -416,6 +416,21 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 	return columns;
 }
 
+/* Returns the command for each key of a batched join, once; 'key', the only column, reads it. */
+static Const *
+keys_command(const MongoRelation *relation, const MongoTranslation *translation,
+			 const bson_t *filter, MongoColumn *key)
+{
+	MongoPipeline pipeline = {.translation = *translation,.stages = mongo_bson_create()};
+
+	mongo_pipeline_append(&pipeline, "$match", filter);
+	mongo_pipeline_append(&pipeline, "$group",
+						  mongo_from_template("{_id: @1}", mongo_field_path(key->path)));
+	key->field = key->path;
+	key->path = "_id";
+	return mongo_pipeline_command(relation, &pipeline);
+}
+
 /* Fills in the plan and the node of a scan of one table. */
 static void
 plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
@@ -460,18 +475,22 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 		clauses.hiding = list_delete_int(clauses.hiding, list_length(clauses.local));
 	}
 
-	plan->commands = mongo_scan_commands(baserel, translation, &clauses,
-										 projection_of(root, baserel, plan->columns, unwinds),
-										 best_path->path.pathkeys,
-										 relation->natural && !plan->is_inner &&
-										 best_path->fdw_private == NIL &&
-										 best_path->path.pathkeys == NIL &&
-										 best_path->path.param_info == NULL);
+	if (details->grouped)
+		plan->commands = list_make1(keys_command(relation, translation, clauses.filter,
+												 linitial(plan->columns)));
+	else
+		plan->commands = mongo_scan_commands(baserel, translation, &clauses,
+											 projection_of(root, baserel, plan->columns, unwinds),
+											 best_path->path.pathkeys,
+											 relation->natural && !plan->is_inner &&
+											 best_path->fdw_private == NIL &&
+											 best_path->path.pathkeys == NIL &&
+											 best_path->path.param_info == NULL);
 	plan->is_batched = keys != NIL;
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
 		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
-	plan->is_pipeline = mongo_is_pipeline_table(relation->options) && !unwinds;
+	plan->is_pipeline = (mongo_is_pipeline_table(relation->options) && !unwinds) || details->grouped;
 	if (unwinds)
 		describe_unwinding(relation, plan);
 	plan->hiding = clauses.hiding;

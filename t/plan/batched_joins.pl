@@ -121,6 +121,51 @@ $mongod->command('{"createIndexes": "colors", "indexes": [{"key": {"color": 1}, 
 is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND EXISTS (SELECT 1 FROM colors WHERE color = 1 / n)', 12, 'semijoin that ends early');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND NOT EXISTS (SELECT 1 FROM colors WHERE color = 1 / n * 0)', 1, 'antijoin that ends early');
 
+# where a semijoin reads nothing but the key, MongoDB returns each key of an index once
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE repeated (_id int, k int, t text, other int) SERVER mongodb OPTIONS (database 'db', collection 'repeated');
+	INSERT INTO repeated SELECT g, g / 40, 'text ' || g / 40, g FROM generate_series(1, 20000) g;
+	INSERT INTO repeated VALUES (-1, NULL, NULL), (-2, NULL, '0123456789abcdef01234567')});
+$mongod->insert('db', 'repeated', '[{"_id": -3, "k": {"$numberLong": "602"}, "t": {"$oid": "0123456789abcdef01234567"}}, {"_id": -4, "k": 602},'
+	. ' {"_id": -5, "k": 602.0}, {"_id": -6, "k": {"$numberDecimal": "602.00"}}, {"_id": -7, "k": null, "t": null}, {"_id": -8, "k": -602.0}]');
+$mongod->command("{\"createIndexes\": \"repeated\", \"indexes\": [{\"key\": {\"$_\": 1}, \"name\": \"$_\"}]}", 'db') foreach qw(k t);
+$node->safe_psql('postgres', q{ANALYZE repeated;
+	CREATE TABLE some_keys AS SELECT g AS n, CASE WHEN g % 9 <> 0 THEN g % 700 END AS k,
+		CASE g % 7 WHEN 0 THEN '0123456789abcdef01234567' WHEN 1 THEN 'TEXT 5' ELSE 'text ' || g % 600 END AS t FROM generate_series(1, 3000) g;
+	ANALYZE some_keys});
+my %grouped = (k => qr/"\$group" : \{ "_id" : "\$k" \}/, t => qr/"\$group" : \{ "_id" : "\$t" \}/);
+my $kept = 'SELECT count(*), sum(n) FROM some_keys s WHERE';
+foreach my $key (qw(k t))
+{
+	foreach my $exists ("EXISTS (SELECT FROM repeated r WHERE r.$key = s.$key)", "NOT EXISTS (SELECT FROM repeated r WHERE s.$key = r.$key)",
+		"s.$key IN (SELECT $key FROM repeated)")
+	{
+		like($node->safe_psql('postgres', "EXPLAIN (VERBOSE) $kept $exists"), $grouped{$key}, "$exists: grouped");
+		is_batched("$kept $exists", 2, $exists);
+		cmp_ok((keys_asked("$kept $exists"))[1], '<=', 1300, 'each key once in a batch');
+	}
+}
+foreach my $other ('EXISTS (SELECT FROM repeated r WHERE r.k = s.k AND r.other > 50)', 'EXISTS (SELECT FROM repeated r WHERE r.k = s.k AND r.other > s.n)',
+	'EXISTS (SELECT FROM repeated r WHERE r.k = s.k AND r.t = s.t)', 'EXISTS (SELECT FROM repeated r WHERE r.other = s.k)',
+	'EXISTS (SELECT FROM repeated r WHERE r._id = s.k)', 's.n IN (SELECT s.n FROM repeated r WHERE r.k = s.k AND r.other <> 7)')
+{
+	unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE) $kept $other"), qr/\$group/, "$other: not grouped");
+	is_batched("$kept $other", $other =~ /r.(other|_id) = s.k/ ? 1 + ($1 eq '_id') : 2, $other) unless $other =~ /^s.n/;
+}
+unlike($node->safe_psql('postgres', "SET mongo_fdw.enable_aggregate_pushdown = off; EXPLAIN (VERBOSE) $kept EXISTS (SELECT FROM repeated r WHERE r.k = s.k)"),
+	qr/\$group/, 'not without $group');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE uncollated (k int, t text) SERVER mongodb OPTIONS (database 'db', collection 'repeated', pushdown_disable 'collation');
+	ANALYZE uncollated});
+unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE) $kept EXISTS (SELECT FROM uncollated r WHERE r.t = s.t)"), qr/\$group/, 'texts not without a collation');
+like($node->safe_psql('postgres', "EXPLAIN (VERBOSE) $kept EXISTS (SELECT FROM uncollated r WHERE r.k = s.k)"), $grouped{k}, 'but integers');
+$mongod->insert('db', 'repeated', '[{"_id": -9, "k": [88]}]');
+my ($failed, undef, $message) = $node->psql('postgres', "$kept EXISTS (SELECT FROM repeated r WHERE r.k = s.k)");
+like($message, qr/could not read field "k" of collection "db.repeated" as type integer\s.*A group of documents gives a value of BSON type Array/,
+	'an array is an error');
+$node->safe_psql('postgres', "ALTER FOREIGN TABLE repeated OPTIONS (type_mismatch 'null')");
+unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE) $kept EXISTS (SELECT FROM repeated r WHERE r.k = s.k)"), qr/\$group/, 'not if it were NULL');
+is_batched("$kept EXISTS (SELECT FROM repeated r WHERE r.k = s.k)", 2, 'as NULL');
+
 # as part of other plans
 is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN points ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
 	. ' FROM generate_series(1, 5) x', 5, 'again for each outer row');
