@@ -59,4 +59,7 @@ extern void mongo_exec_foreign_truncate(List *rels, DropBehavior behavior, bool 
 /* src/exec/batched_join.c */
 extern const CustomScanMethods mongo_batched_join_methods;
 
+/* src/exec/batched_subqueries.c */
+extern const CustomScanMethods mongo_batched_subqueries_methods;
+
 #endif							/* MONGO_FDW_EXEC_H */

@@ -41,12 +41,15 @@ extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel, Oid 
 /* src/plan/batched_join.c */
 extern void mongo_install_batched_joins(const CustomScanMethods *methods);
 
+/* src/plan/batched_subqueries.c; no callback, but src/exec uses it, too */
+extern int	mongo_batched_rows(const ForeignScan *scan, const List *params);
+
 /* src/plan/upper.c */
 extern void mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 										  RelOptInfo *input_rel, RelOptInfo *output_rel,
 										  void *extra);
 extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
-extern void mongo_install_planner(void);
+extern void mongo_install_planner(const CustomScanMethods *methods);
 
 /* src/plan/scan_plan.c */
 extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
@@ -122,7 +125,10 @@ typedef struct MongoScanPlan
 	int			hash_first;		/* index in fdw_exprs of the outer sides of
 								 * hash_keys, followed by the inner ones */
 	int			switch_after;	/* the number of runs that cost as much as
-								 * fetching all documents; 0: no second plan */
+								 * fetching all documents; 0: it never does */
+	int			batch_rows;		/* outer rows whose documents a second plan
+								 * fetches at a time; 0: it does not */
+	int			batch_runs;		/* how many runs cost as much as that */
 	int			enough_rows;	/* rows needed from each command; -1: all */
 	int			fetch_size;
 	bool		batches_grow;	/* see MongoRead in remote.h */

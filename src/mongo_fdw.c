@@ -35,7 +35,7 @@ _PG_init(void)
 	mongo_install_allocator();
 	mongo_define_settings();
 	mongo_install_batched_joins(&mongo_batched_join_methods);
-	mongo_install_planner();
+	mongo_install_planner(&mongo_batched_subqueries_methods);
 	mongo_register_transaction_callbacks();
 
 	/* in shared_preload_libraries: done once, and inherited by all backends */

@@ -39,6 +39,13 @@ start_run(ForeignScanState *node, MongoCursor *first)
 	MongoErrorSource source;
 	bool		opens;
 
+	if (mongo_has_batched_rows(node))
+	{
+		mongo_results_leave(state->results);
+		mongo_run_reset(&state->run);
+		state->started = state->run.is_local = true;
+		return false;
+	}
 	mongo_push_error_source(&source, state->relids);
 	opens = mongo_run_begin(node);
 	if (opens)
@@ -250,6 +257,7 @@ needed_scans(const PlannedStmt *statement, const Plan *plan, List *scans)
 			return ((const Result *) plan)->resconstantqual != NULL ? scans :
 				needed_scans(statement, plan->lefttree, scans);
 		case T_Agg:
+		case T_CustomScan:
 		case T_Group:
 		case T_Hash:
 		case T_HashJoin:

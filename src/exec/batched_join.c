@@ -16,15 +16,11 @@
 
 #include "exec_internal.h"
 
-#include "access/htup_details.h"
 #include "executor/executor.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "port/pg_bitutils.h"
-#include "utils/array.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
 /* ------ A batch of outer rows, and the documents that are joined with it ------ */
@@ -35,9 +31,6 @@
 
 /* The same if no index finds the keys, so that each batch examines all documents. */
 #define LARGEST_UNINDEXED	50000
-
-/* Bytes of keys after which a batch is full. */
-#define LARGEST_KEYS		(1024 * 1024)
 
 /* Bytes of a key that no document can contain, since documents have 16 MB at most. */
 #define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
@@ -52,14 +45,6 @@ typedef struct KeyValue
 	uint32		hash;
 	struct KeyValue *next;		/* in the same bucket */
 } KeyValue;
-
-/* The distinct requested values of a key. */
-typedef struct KeyValues
-{
-	KeyValue  **buckets;
-	Datum	   *values;
-	int			nvalues;
-} KeyValues;
 
 /* A row of the outer side, waiting for its documents. */
 typedef struct OuterRow
@@ -89,8 +74,6 @@ typedef struct BatchedJoinState
 	bool		wants_one;		/* only one document for an outer row */
 	ExprState  *clauses;
 	MongoHashKeys *keys;
-	int			nasked;			/* the first keys, whose values are requested */
-	TupleDesc	record;			/* with an array for each of these keys */
 	TupleTableSlot *outer_slot; /* for a row of the batch */
 	TupleTableSlot *pending;	/* outer row of the next batch, or NULL */
 	int			largest_batch;
@@ -102,8 +85,11 @@ typedef struct BatchedJoinState
 	int			nrows;
 	int			nwaiting;		/* rows with keys that have no document yet */
 	OuterRow  **buckets;
-	KeyValues  *asked;			/* for each key whose values are requested */
-	Size		asked_size;		/* bytes of their values */
+	/* for each key whose values are requested, these without duplicates */
+	KeyValue ***asked_buckets;
+	Datum	  **asked;
+	int		   *nasked;
+	Size		asked_size;		/* bytes of all of them */
 
 	BatchPhase	phase;
 	bool		outer_done;
@@ -175,15 +161,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 										 ExecInitExprList(list_nth(scan->custom_exprs,
 																   MONGO_BATCHED_KEYS),
 														  (PlanState *) node), 0);
-	foreach_ptr(const MongoHashKey, key, join->keys)
-		state->nasked += key->asked;
-	row_size += state->nasked * (2 * sizeof(KeyValue *) + sizeof(Datum));
-	state->record = CreateTemplateTupleDesc(state->nasked);
-	for (int i = 0; i < state->nasked; i++)
-		TupleDescInitEntry(state->record, i + 1, NULL,
-						   get_array_type(((MongoHashKey *) list_nth(join->keys, i))->type), -1, 0);
-	TupleDescFinalize(state->record);
-	state->record = BlessTupleDesc(state->record);
+	row_size += state->keys->nasked * (2 * sizeof(KeyValue *) + sizeof(Datum));
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
 											   &TTSOpsMinimalTuple);
 	/* the arrays use at most half of work_mem; the rest is for the rows */
@@ -236,17 +214,12 @@ slot_of(BatchedJoinState *state, const OuterRow *row)
 
 /* ------------------------- reading a batch of rows ------------------------- */
 
-static Size
-key_size(const MongoKeyState *key)
-{
-	return datumGetSize(key->value, key->by_value, key->length);
-}
-
-/* Adds the key's last value to the requested values, unless it is there. */
+/* Adds the last value of a key to the requested values, unless it is there. */
 static void
-ask_for_value(BatchedJoinState *state, KeyValues *asked, const MongoKeyState *key)
+ask_for_value(BatchedJoinState *state, int number)
 {
-	KeyValue  **bucket = &asked->buckets[key->hash & (state->nbuckets - 1)];
+	const MongoKeyState *key = &state->keys->keys[number];
+	KeyValue  **bucket = &state->asked_buckets[number][key->hash & (state->nbuckets - 1)];
 	KeyValue   *value;
 
 	for (value = *bucket; value != NULL; value = value->next)
@@ -260,8 +233,8 @@ ask_for_value(BatchedJoinState *state, KeyValues *asked, const MongoKeyState *ke
 	value->hash = key->hash;
 	value->next = *bucket;
 	*bucket = value;
-	asked->values[asked->nvalues++] = value->value;
-	state->asked_size += key_size(key);
+	state->asked[number][state->nasked[number]++] = value->value;
+	state->asked_size += datumGetSize(key->value, key->by_value, key->length);
 }
 
 /*
@@ -273,14 +246,10 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 {
 	OuterRow   *row = &state->rows[state->nrows];
 	bool		meets = mongo_hash_keys(state->keys, put_pair(state, slot, NULL), true, &row->hash);
-	Size		size = 0;
+	Size		size = meets ? mongo_asked_size(state->keys) : 0;
 
-	for (int i = 0; i < state->nasked && meets; i++)
-	{
-		size += key_size(&state->keys->keys[i]);
-		meets = size < IMPOSSIBLE_KEY;
-	}
-	if (meets && size >= LARGEST_KEYS && state->asked_size > 0)
+	meets &= size < IMPOSSIBLE_KEY;
+	if (meets && size >= MONGO_LARGEST_KEYS && state->asked_size > 0)
 	{
 		state->pending = slot;
 		return false;
@@ -298,8 +267,8 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 		row->next = *bucket;
 		*bucket = row;
 		state->nwaiting++;
-		for (int i = 0; i < state->nasked; i++)
-			ask_for_value(state, &state->asked[i], &state->keys->keys[i]);
+		for (int i = 0; i < state->keys->nasked; i++)
+			ask_for_value(state, i);
 	}
 	return true;
 }
@@ -319,7 +288,7 @@ next_outer_row(BatchedJoinState *state)
 static bool
 is_full(const BatchedJoinState *state)
 {
-	return state->nrows >= state->batch_size || state->asked_size >= LARGEST_KEYS ||
+	return state->nrows >= state->batch_size || state->asked_size >= MONGO_LARGEST_KEYS ||
 		MemoryContextMemAllocated(state->batch_context, false) >=
 		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
 }
@@ -334,12 +303,14 @@ fill_batch(BatchedJoinState *state)
 
 	state->rows = palloc(sizeof(OuterRow) * state->batch_size);
 	state->buckets = palloc0(sizeof(OuterRow *) * state->nbuckets);
-	state->asked = palloc0(sizeof(KeyValues) * state->nasked);
+	state->asked_buckets = palloc(sizeof(KeyValue **) * state->keys->nasked);
+	state->asked = palloc(sizeof(Datum *) * state->keys->nasked);
+	state->nasked = palloc0(sizeof(int) * state->keys->nasked);
 	state->asked_size = 0;
-	for (int i = 0; i < state->nasked; i++)
+	for (int i = 0; i < state->keys->nasked; i++)
 	{
-		state->asked[i].buckets = palloc0(sizeof(KeyValue *) * state->nbuckets);
-		state->asked[i].values = palloc(sizeof(Datum) * state->batch_size);
+		state->asked_buckets[i] = palloc0(sizeof(KeyValue *) * state->nbuckets);
+		state->asked[i] = palloc(sizeof(Datum) * state->batch_size);
 	}
 	MemoryContextSwitchTo(old_context);
 	do
@@ -356,32 +327,15 @@ fill_batch(BatchedJoinState *state)
 	return state->nrows > 0;
 }
 
-/*
- * Restarts the inner plan.  The value of its CaseTestExpr is a record that has, for each requested
- * key, an array of its distinct values.
- */
+/* Restarts the inner plan, with the requested values. */
 static void
 ask_for_keys(BatchedJoinState *state)
 {
-	ExprContext *econtext = state->inner->ps_ExprContext;
 	MemoryContext old_context;
-	Datum	   *arrays;
-	bool	   *nulls;
 
 	ExecReScan(state->inner);
 	old_context = MemoryContextSwitchTo(state->batch_context);
-	arrays = palloc(sizeof(Datum) * state->nasked);
-	nulls = palloc0(sizeof(bool) * state->nasked);
-	for (int i = 0; i < state->nasked; i++)
-	{
-		const MongoKeyState *key = &state->keys->keys[i];
-
-		arrays[i] = PointerGetDatum(construct_array(state->asked[i].values,
-													state->asked[i].nvalues, key->type,
-													key->length, key->by_value, key->align));
-	}
-	econtext->caseValue_datum = HeapTupleGetDatum(heap_form_tuple(state->record, arrays, nulls));
-	econtext->caseValue_isNull = false;
+	mongo_ask_for_keys(state->keys, state->asked, state->nasked, state->inner->ps_ExprContext);
 	MemoryContextSwitchTo(old_context);
 }
 

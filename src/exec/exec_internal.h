@@ -99,12 +99,20 @@ typedef struct MongoHashKeys
 {
 	int			nkeys;
 	MongoKeyState *keys;
+	int			nasked;			/* the first keys, whose values are requested */
+	TupleDesc	record;			/* with an array for each of these keys */
 } MongoHashKeys;
+
+/* Bytes of values after which they are requested. */
+#define MONGO_LARGEST_KEYS	(1024 * 1024)
 
 extern MongoHashKeys *mongo_hash_keys_create(const List *plan_keys, const List *expressions,
 											 int first);
 extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer,
 							uint32 *hash);
+extern Size mongo_asked_size(const MongoHashKeys *keys);
+extern void mongo_ask_for_keys(const MongoHashKeys *keys, Datum *const *values, const int *nvalues,
+							   ExprContext *econtext);
 
 /* ------------------------------ row_identity.c ------------------------------ */
 
@@ -122,8 +130,12 @@ extern void mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid, b
 typedef struct MongoHashedScan MongoHashedScan;
 
 extern TupleTableSlot *mongo_hashed_row(ForeignScanState *scan);
-extern void mongo_hashed_end(MongoHashedScan *hashed);
+extern void mongo_hashed_end(ForeignScanState *scan);
 extern bool mongo_switch_plan(ForeignScanState *node);
+extern bool mongo_has_batched_rows(ForeignScanState *node);
+extern bool mongo_batch_begin(ForeignScanState *node);
+extern bool mongo_batch_add(ForeignScanState *node);
+extern bool mongo_batch_request(ForeignScanState *node);
 extern TupleTableSlot *mongo_second_plan_row(ForeignScanState *node);
 
 /* -------------------------------- explain.c --------------------------------- */
@@ -214,8 +226,10 @@ typedef struct MongoScanState
 	struct MongoFinalizer *finalizer;	/* of averages; NULL: it has none */
 	MongoUnwinder *unwinder;	/* NULL: a document is a row */
 	MongoIdentityLog *identities;	/* of the rows to be changed; or NULL */
-	int			nruns;			/* runs that have sent a command */
-	bool		switched;		/* to the second plan */
+	int			nruns;			/* whose cost its commands have had; for
+								 * mongo_switch_plan() */
+	bool		switched;		/* to the second plan, for all runs */
+	bool		batch_abandoned;	/* it takes no values of batches any more */
 	MongoHashedScan *hashed;	/* of a hashed scan; NULL: not filled */
 	bool		keeps_results;	/* it may be restarted */
 	MongoResultCache *results;	/* NULL: none is cached yet */

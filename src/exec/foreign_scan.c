@@ -206,6 +206,5 @@ mongo_end_foreign_scan(ForeignScanState *node)
 	mongo_run_close(&state->run);
 	mongo_results_end(state->results);
 	state->results = NULL;
-	mongo_hashed_end(state->hashed);
-	state->hashed = NULL;
+	mongo_hashed_end(node);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hash_keys.c
- *		Evaluates and hashes the keys of a join.
+ *		Evaluates and hashes the keys of a join, and requests documents with their values.
  *
  * Batched joins and hashed scans look up rows by them.
  *
@@ -11,8 +11,12 @@
 
 #include "exec_internal.h"
 
+#include "access/htup_details.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 
 /*
@@ -25,7 +29,7 @@
 MongoHashKeys *
 mongo_hash_keys_create(const List *plan_keys, const List *expressions, int first)
 {
-	MongoHashKeys *keys = palloc(sizeof(MongoHashKeys));
+	MongoHashKeys *keys = palloc0(sizeof(MongoHashKeys));
 
 	keys->nkeys = list_length(plan_keys);
 	keys->keys = palloc0(sizeof(MongoKeyState) * keys->nkeys);
@@ -41,7 +45,15 @@ mongo_hash_keys_create(const List *plan_keys, const List *expressions, int first
 		key->collation = plan->collation;
 		key->type = plan->type;
 		get_typlenbyvalalign(key->type, &key->length, &key->by_value, &key->align);
+		keys->nasked += plan->asked;
 	}
+	if (keys->nasked == 0)
+		return keys;
+	keys->record = CreateTemplateTupleDesc(keys->nasked);
+	for (int i = 0; i < keys->nasked; i++)
+		TupleDescInitEntry(keys->record, i + 1, NULL, get_array_type(keys->keys[i].type), -1, 0);
+	TupleDescFinalize(keys->record);
+	keys->record = BlessTupleDesc(keys->record);
 	return keys;
 }
 
@@ -74,4 +86,43 @@ mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint3
 	}
 	MemoryContextSwitchTo(old_context);
 	return !isnull;
+}
+
+/*
+ * mongo_asked_size
+ *		Returns the bytes of the last values of the keys whose values are requested.
+ */
+Size
+mongo_asked_size(const MongoHashKeys *keys)
+{
+	Size		size = 0;
+
+	for (int i = 0; i < keys->nasked; i++)
+		size += datumGetSize(keys->keys[i].value, keys->keys[i].by_value, keys->keys[i].length);
+	return size;
+}
+
+/*
+ * mongo_ask_for_keys
+ *		Sets the value of the CaseTestExpr of a scan with this expression context to a record, in
+ *		the current memory context.
+ *
+ * It has, for each key whose values are requested, an array of nvalues[key] of values[key].
+ */
+void
+mongo_ask_for_keys(const MongoHashKeys *keys, Datum *const *values, const int *nvalues,
+				   ExprContext *econtext)
+{
+	Datum	   *arrays = palloc(sizeof(Datum) * keys->nasked);
+	bool	   *nulls = palloc0(sizeof(bool) * keys->nasked);
+
+	for (int i = 0; i < keys->nasked; i++)
+	{
+		const MongoKeyState *key = &keys->keys[i];
+
+		arrays[i] = PointerGetDatum(construct_array(values[i], nvalues[i], key->type,
+													key->length, key->by_value, key->align));
+	}
+	econtext->caseValue_datum = HeapTupleGetDatum(heap_form_tuple(keys->record, arrays, nulls));
+	econtext->caseValue_isNull = false;
 }

@@ -47,7 +47,7 @@ static const struct
 		"If off, overrides the option enable_join_pushdown of servers and tables.",
 	&enable_join_pushdown, PGC_USERSET},
 	{"mongo_fdw.enable_batched_joins",
-		"Enables nested loops that look up the keys of many rows with one command.",
+		"Enables joins and subqueries that look up the keys of many rows with one command.",
 		NULL,
 	&mongo_enable_batched_joins, PGC_USERSET},
 	{"mongo_fdw.enable_aggregate_pushdown",

@@ -126,9 +126,9 @@ mongo_batched_conditions(const List *keys)
  * ranges, such as numeric's; a list would contain too many of them.
  */
 static bool
-can_look_up(const Search *search, Key *key)
+can_look_up(RelOptInfo *innerrel, Key *key)
 {
-	const MongoRelation *relation = search->innerrel->fdw_private;
+	const MongoRelation *relation = innerrel->fdw_private;
 	bson_t	   *match = mongo_bson_create();
 	MongoTranslation translation = mongo_translation_of(relation);
 	const MongoComparison *comparison;
@@ -145,7 +145,7 @@ can_look_up(const Search *search, Key *key)
 	key->condition.seek = MONGO_SEEK_VALUE;
 	key->condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_pipeline_table(relation->options);
 	return key->condition.exactness != MONGO_NOT_SHIPPABLE &&
-		mongo_is_securely_promotable(search->innerrel, key->rinfo, match);
+		mongo_is_securely_promotable(innerrel, key->rinfo, match);
 }
 
 /*
@@ -172,7 +172,7 @@ translate_clause(const Search *search, RestrictInfo *rinfo)
 	key->rinfo = rinfo;
 	if (!mongo_split_equality(search->root, search->innerrel, rinfo, outer_relids,
 							  &key->equality) ||
-		!can_look_up(search, key))
+		!can_look_up(search->innerrel, key))
 		key->condition.exactness = MONGO_NOT_SHIPPABLE;
 	if (GetMemoryChunkContext(rinfo) == CurrentMemoryContext)
 		inner->lookup_keys = lappend(inner->lookup_keys, key);
@@ -427,6 +427,68 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 		   extend(search, candidates, choice))
 		;
 	*others = list_difference_ptr(candidates, choice->keys);
+	return true;
+}
+
+/*
+ * mongo_choose_lookup
+ *		Tells whether MongoDB can look up keys of many outer rows at a time for a correlated
+ *		subquery; if so, sets *lookup.
+ *
+ * 'clauses' (RestrictInfo) compare with values of the outer row.  MongoDB also tests 'conditions'
+ * (RestrictInfo), which leave so many rows of the table.
+ */
+bool
+mongo_choose_lookup(PlannerInfo *root, RelOptInfo *baserel, const List *clauses, List *conditions,
+					double rows, MongoLookup *lookup)
+{
+	/* the table, as if it had no other restrictions */
+	RelOptInfo *table = memcpy(palloc(sizeof(RelOptInfo)), baserel, sizeof(RelOptInfo));
+	MongoRelation *relation = memcpy(palloc(sizeof(MongoRelation)), baserel->fdw_private,
+									 sizeof(MongoRelation));
+	Path		outer = {.rows = MONGO_COST_BATCHED_ROWS};
+	Search		search = {root, &outer, table, 1};
+	List	   *candidates = NIL;
+	Choice		choice;
+	ListCell   *cell;
+
+	table->fdw_private = relation;
+	relation->indexable = NIL;
+	foreach_ptr(MongoClause, clause, ((MongoRelation *) baserel->fdw_private)->indexable)
+	{
+		if (list_member_ptr(conditions, clause->rinfo))
+			relation->indexable = lappend(relation->indexable, clause);
+	}
+	relation->remote_rows = rows;
+	relation->examined_rows = mongo_examined_rows(root, table, relation->indexable, NULL);
+	foreach(cell, clauses)
+	{
+		Key		   *key = palloc0(sizeof(Key));
+
+		key->rinfo = lfirst_node(RestrictInfo, cell);
+		key->distinct = outer.rows;
+		key->share = Min(1, key->distinct * clause_selectivity(root, (Node *) key->rinfo,
+															   baserel->relid, JOIN_INNER, NULL));
+		if (mongo_split_equality(root, baserel, key->rinfo, NULL, &key->equality) &&
+			can_look_up(table, key))
+			candidates = lappend(candidates, key);
+	}
+	if (candidates == NIL)
+		return false;
+	choice = choose_one(&search, candidates);
+	if (!choice.indexed && mongo_is_pipeline_table(relation->options))
+		return false;
+	while (((Key *) linitial(choice.keys))->condition.path != NULL &&
+		   extend(&search, candidates, &choice))
+		;
+	*lookup = (MongoLookup) {
+		.indexed = choice.indexed, .rows = outer.rows, .found = choice.found, .cost = choice.cost
+	};
+	foreach_ptr(Key, key, choice.keys)
+	{
+		lookup->clauses = lappend(lookup->clauses, key->rinfo);
+		lookup->keys = lappend(lookup->keys, &key->equality);
+	}
 	return true;
 }
 

@@ -9,7 +9,8 @@
  * correctly.  Estimates, paths, pipelines and plans use it; it uses none of them.
  *
  * The rules of security come first, then the type checks of columns, then the translation of one
- * clause, the values of a pipeline's parameters, and last the clauses of a scan.
+ * clause, the values of a pipeline's parameters, the clauses of a scan, and last the equalities by
+ * which rows are looked up.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,7 @@
 #include "access/htup_details.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_coerce.h"
@@ -729,4 +731,41 @@ mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 		mongo_concat(filter, linitial(conjuncts));
 	if (list_length(conjuncts) > 1)
 		mongo_append_branches(filter, conjuncts, true);
+}
+
+/*
+ * mongo_split_equality
+ *		Tells whether the clause compares a field of the table and a value of these relations alone
+ *		by a hashable equality; if so, sets *equality.
+ *
+ * If not, *equality is in any state.
+ */
+bool
+mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
+					 const Bitmapset *outer_relids, MongoEquality *equality)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	OpExpr	   *clause = (OpExpr *) rinfo->clause;
+
+	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
+		contain_volatile_functions((Node *) clause) || contain_subplans((Node *) clause))
+		return false;
+	for (int side = 0; side < 2; side++)
+	{
+		MongoHashKey *key = &equality->key;
+		MongoField	field;
+
+		equality->field = list_nth(clause->args, side);
+		equality->value = list_nth(clause->args, 1 - side);
+		equality->opno = side == 0 ? clause->opno : get_commutator(clause->opno);
+		key->type = getBaseType(exprType((Node *) equality->value));
+		key->collation = clause->inputcollid;
+		if (OidIsValid(equality->opno) &&
+			get_op_hash_functions(equality->opno, &key->inner_hash, &key->outer_hash) &&
+			mongo_field_of_node(relation->columns, (Node *) equality->field, &field) &&
+			bms_equal(pull_varnos(root, (Node *) equality->field), baserel->relids) &&
+			bms_is_subset(pull_varnos(root, (Node *) equality->value), outer_relids))
+			return true;
+	}
+	return false;
 }

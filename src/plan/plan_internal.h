@@ -148,6 +148,15 @@ typedef struct MongoScanClauses
 								 * conditions on elements */
 } MongoScanClauses;
 
+/* "field = value", in either order, as a key of a hash table. */
+typedef struct MongoEquality
+{
+	Expr	   *field;
+	Expr	   *value;
+	Oid			opno;			/* with the field on its left */
+	MongoHashKey key;
+} MongoEquality;
+
 extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
 										 const bson_t *match);
 extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
@@ -171,6 +180,8 @@ extern int	mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *c
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, bool unwinds, MongoScanClauses *clauses);
 extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
+extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
+								 const Bitmapset *outer_relids, MongoEquality *equality);
 
 /* -------------------------------- pipeline.c -------------------------------- */
 
@@ -387,35 +398,22 @@ extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *out
 
 /* ------------------------------ batched_join.c ------------------------------ */
 
+/* The keys that a hashed scan looks up for many outer rows at a time. */
+typedef struct MongoLookup
+{
+	List	   *clauses;		/* RestrictInfo * */
+	List	   *keys;			/* MongoEquality *, of these clauses */
+	bool		indexed;		/* an index finds the documents */
+	int			rows;			/* outer rows, for which ... */
+	double		found;			/* so many documents are found */
+	Cost		cost;			/* ... at this cost */
+} MongoLookup;
+
 extern List *mongo_batched_conditions(const List *keys);
+extern bool mongo_choose_lookup(PlannerInfo *root, RelOptInfo *baserel, const List *clauses,
+								List *conditions, double rows, MongoLookup *lookup);
 
 /* ------------------------------ second_plan.c ------------------------------- */
-
-/* "field = value", in either order, as a key of a hash table. */
-typedef struct MongoEquality
-{
-	Expr	   *field;
-	Expr	   *value;
-	Oid			opno;			/* with the field on its left */
-	MongoHashKey key;
-} MongoEquality;
-
-extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
-								 const Bitmapset *outer_relids, MongoEquality *equality);
-extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
-extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
-								  ForeignScan *scan, MongoScanPlan *plan);
-extern Path *mongo_second_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
-									const MongoUpperRelation *upper,
-									const GroupPathExtraData *extra);
-extern Path *mongo_second_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
-								bool limited);
-extern Path *mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
-								List *pathkeys, bool limited);
-extern void mongo_second_describe(const ForeignPath *path, const Plan *second,
-								  const ForeignScan *scan, MongoScanPlan *plan);
-
-/* ---------------------------------- path.c ---------------------------------- */
 
 /* What a ForeignPath has decided in addition to its relation: the member of its fdw_private. */
 typedef struct MongoPathDetails
@@ -423,11 +421,31 @@ typedef struct MongoPathDetails
 	bool		limited;		/* LIMIT and OFFSET are pushed down */
 	List	   *hash_clauses;	/* RestrictInfo *, by which a hashed scan
 								 * hashes rows, and which it does not send */
+	const MongoLookup *lookup;	/* how a hashed scan finds the documents of
+								 * many outer rows; or NULL */
+	bool		only_looks_up;	/* all documents would be too many */
 	List	   *batch_keys;		/* MongoEquality *, of the keys that a batched
 								 * join looks up */
 	bool		grouped;		/* the only key, a field, is all that is read,
 								 * and MongoDB returns it once */
 } MongoPathDetails;
+
+extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
+extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
+								  const MongoPathDetails *details, ForeignScan *scan,
+								  MongoScanPlan *plan);
+extern Path *mongo_second_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
+									const MongoUpperRelation *upper,
+									const GroupPathExtraData *extra);
+extern Path *mongo_second_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
+								bool limited);
+extern Path *mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
+								List *pathkeys, bool limited);
+extern bool mongo_second_describe(const PlannerInfo *root, const ForeignPath *path,
+								  const Plan *second, const ForeignScan *scan,
+								  MongoScanPlan *plan);
+
+/* ---------------------------------- path.c ---------------------------------- */
 
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
@@ -435,6 +453,11 @@ extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *
 extern MongoPathDetails mongo_path_details(const ForeignPath *path);
 extern bool mongo_path_may_pay(RelOptInfo *joinrel, const Path *path);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
+
+/* --------------------------- batched_subqueries.c --------------------------- */
+
+extern void mongo_batch_subqueries(PlannedStmt *statement, int options,
+								   const CustomScanMethods *methods);
 
 /* -------------------------------- command.c --------------------------------- */
 

@@ -431,6 +431,21 @@ keys_command(const MongoRelation *relation, const MongoTranslation *translation,
 	return mongo_pipeline_command(relation, &pipeline);
 }
 
+/* Returns the command of a hashed scan that requests the documents for keys of many outer rows. */
+static Const *
+lookup_command(PlannerInfo *root, RelOptInfo *baserel, const MongoLookup *lookup, bool unwinds,
+			   const bson_t *projection, MongoTranslation *translation)
+{
+	List	   *conditions = list_copy(translation->known_conditions);
+	MongoScanClauses clauses;
+	ListCell   *cell;
+
+	foreach(cell, mongo_batched_conditions(lookup->keys))
+		conditions = lappend(conditions, make_simple_restrictinfo(root, lfirst(cell)));
+	mongo_classify_clauses(translation, baserel, conditions, unwinds, &clauses);
+	return linitial(mongo_scan_commands(baserel, translation, &clauses, projection, NIL, false));
+}
+
 /* Fills in the plan and the node of a scan of one table. */
 static void
 plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
@@ -489,6 +504,11 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 	plan->is_batched = keys != NIL;
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
 		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);
+	if (details->lookup != NULL)
+		plan->commands = lappend(details->only_looks_up ? NIL : plan->commands,
+								 lookup_command(root, baserel, details->lookup, unwinds,
+												projection_of(root, baserel, plan->columns, unwinds),
+												translation));
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
 	plan->is_pipeline = (mongo_is_pipeline_table(relation->options) && !unwinds) || details->grouped;
 	if (unwinds)
@@ -845,10 +865,10 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);
 	plan.needs_no_row = !plan.is_stream && !plan.is_batched &&
 		details.hash_clauses == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
-	if (outer_plan != NULL)
-		mongo_second_describe(best_path, outer_plan, scan, &plan);
+	if (outer_plan != NULL && !mongo_second_describe(root, best_path, outer_plan, scan, &plan))
+		scan->scan.plan.lefttree = NULL;
 	if (details.hash_clauses != NIL)
-		mongo_hashed_describe(root, foreignrel, details.hash_clauses, scan, &plan);
+		mongo_hashed_describe(root, foreignrel, &details, scan, &plan);
 	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);
 	return scan;
 }

@@ -5,9 +5,10 @@
  *
  * Such a scan sends "column = value of the outer row" for each outer row, perhaps with an
  * aggregate, an ORDER BY or a LIMIT.  The plan does not know the number of outer rows.  So the
- * scan has a second plan below it, in which PostgreSQL does the same over a hashed scan.  After
- * many values, that reads the documents for all values once, into a hash table, and finds the rows
- * of a value there.  src/exec/hashed_scan.c switches.
+ * scan has a second plan below it, in which PostgreSQL does the same over a hashed scan.  That
+ * reads documents into a hash table, and finds the rows of a value there: the documents for the
+ * values of many outer rows, if batched_subqueries.c can have these collected, or after many values
+ * the documents for all values.  src/exec/hashed_scan.c switches.
  *
  * First come the equalities by which rows are hashed, then the hashed scan, then what PostgreSQL
  * does above it.
@@ -18,6 +19,7 @@
 
 #include "cost.h"
 #include "plan_internal.h"
+#include "options.h"
 #include "translate.h"
 
 #include <math.h>
@@ -81,43 +83,6 @@ mongo_has_exec_param(Node *node, void *context)
 }
 
 /*
- * mongo_split_equality
- *		Tells whether the clause compares a field of the table and a value of these relations alone
- *		by a hashable equality; if so, sets *equality.
- *
- * If not, *equality is in any state.
- */
-bool
-mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
-					 const Bitmapset *outer_relids, MongoEquality *equality)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	OpExpr	   *clause = (OpExpr *) rinfo->clause;
-
-	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
-		contain_volatile_functions((Node *) clause) || contain_subplans((Node *) clause))
-		return false;
-	for (int side = 0; side < 2; side++)
-	{
-		MongoHashKey *key = &equality->key;
-		MongoField	field;
-
-		equality->field = list_nth(clause->args, side);
-		equality->value = list_nth(clause->args, 1 - side);
-		equality->opno = side == 0 ? clause->opno : get_commutator(clause->opno);
-		key->type = getBaseType(exprType((Node *) equality->value));
-		key->collation = clause->inputcollid;
-		if (OidIsValid(equality->opno) &&
-			get_op_hash_functions(equality->opno, &key->inner_hash, &key->outer_hash) &&
-			mongo_field_of_node(relation->columns, (Node *) equality->field, &field) &&
-			bms_equal(pull_varnos(root, (Node *) equality->field), baserel->relids) &&
-			bms_is_subset(pull_varnos(root, (Node *) equality->value), outer_relids))
-			return true;
-	}
-	return false;
-}
-
-/*
  * mongo_hashed_conditions
  *		Returns the RestrictInfos of 'clauses' that the path of a hashed scan sends to MongoDB.
  *
@@ -166,10 +131,69 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 	return keys;
 }
 
+/* Tells whether so many of the table's rows can be hashed within a part of the memory for it. */
+static bool
+can_be_hashed(const RelOptInfo *baserel, double rows, double part)
+{
+	double		limit = get_hash_memory_limit() * part;
+
+	return rows * HASHED_ROW_BYTES <= limit &&
+		rows * baserel->reltarget->width / MONGO_HASHED_FILE_FACTOR <= limit;
+}
+
+static bool
+is_leaky(Oid function, void *context pg_attribute_unused())
+{
+	return !get_func_leakproof(function);
+}
+
+/* Tells whether computing this may raise an error, which no leakproof function does; a tree walker. */
+static bool
+may_raise(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Param) && !IsA(node, Const) && !IsA(node, RelabelType) &&
+		!IsA(node, FuncExpr) && !IsA(node, OpExpr))
+		return true;
+	return check_functions_in_node(node, is_leaky, context) ||
+		expression_tree_walker(node, may_raise, context);
+}
+
+/*
+ * Returns how the documents for many outer rows are found, palloc'd; NULL if they are not.
+ *
+ * The values are computed for rows for which the query perhaps does not compute the subquery, so
+ * they must not raise errors.  Without an index, each such command examines all documents.  Only
+ * subqueries of expressions are batched; these are planned before the tables of their query.
+ */
+static const MongoLookup *
+find_lookup(PlannerInfo *root, RelOptInfo *baserel, const List *keys, List *conditions, double rows,
+			bool only_looks_up)
+{
+	MongoLookup *lookup = palloc0(sizeof(MongoLookup));
+
+	if (!mongo_enable_batched_joins || root->parent_root->simple_rel_array != NULL)
+		return NULL;
+	foreach_node(RestrictInfo, rinfo, keys)
+	{
+		MongoEquality key;
+
+		if (!mongo_split_equality(root, baserel, rinfo, NULL, &key) ||
+			may_raise((Node *) key.value, NULL))
+			return NULL;
+	}
+	if (!mongo_choose_lookup(root, baserel, keys, conditions, rows, lookup) ||
+		(!lookup->indexed && !only_looks_up) || !can_be_hashed(baserel, lookup->found, 0.5))
+		return NULL;
+	lookup->cost += lookup->found * MONGO_COST_HASHED * MONGO_COST_UNIT;
+	return lookup;
+}
+
 /*
  * Returns a path with this target, or the relation's if NULL, that fetches the documents for all
- * values of the outer rows; NULL if no outer value is compared by equality, or if the documents
- * probably are too many or too large.
+ * values of the outer rows, or for many at a time; NULL if no outer value is compared by equality,
+ * or if the documents probably are too many or too large.
  */
 static Path *
 hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
@@ -177,6 +201,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	const MongoRelation *relation = baserel->fdw_private;
 	List	   *keys;
 	List	   *conditions;
+	MongoPathDetails details = {0};
 	MongoEstimate estimate;
 	double		rows;
 
@@ -192,37 +217,44 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	conditions = mongo_hashed_conditions(baserel, baserel->baserestrictinfo, keys);
 	rows = clamp_row_est(baserel->tuples *
 						 clauselist_selectivity(root, conditions, baserel->relid, JOIN_INNER, NULL));
-	if (rows * HASHED_ROW_BYTES > get_hash_memory_limit() ||
-		rows * baserel->reltarget->width / MONGO_HASHED_FILE_FACTOR > get_hash_memory_limit())
+	details.only_looks_up = !can_be_hashed(baserel, rows, 1);
+	details.lookup = find_lookup(root, baserel, keys, conditions, rows, details.only_looks_up);
+	if (details.only_looks_up && details.lookup == NULL)
 		return NULL;
+	/* the keys that are looked up come first */
+	details.hash_clauses = details.lookup == NULL ? keys :
+		list_concat_unique_ptr(list_copy(details.lookup->clauses), keys);
 	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
 	estimate.total_cost += rows * MONGO_COST_HASHED * MONGO_COST_UNIT;
+	if (details.only_looks_up)
+		estimate.total_cost = estimate.startup_cost + details.lookup->cost;
 	estimate.rows = baserel->rows;
-	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL,
-							  &(MongoPathDetails) {.hash_clauses = keys});
+	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL, &details);
 }
 
 /*
  * mongo_hashed_describe
  *		Sets how the rows are hashed in 'plan', and appends the expressions for that to 'scan'.
  *
- * 'keys' are the path's hash_clauses.
+ * 'details' are the path's.
  */
 void
-mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
+mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const MongoPathDetails *details,
 					  ForeignScan *scan, MongoScanPlan *plan)
 {
+	int			nasked = details->lookup == NULL ? 0 : list_length(details->lookup->keys);
 	List	   *values = NIL;
 	List	   *columns = NIL;
 	ListCell   *cell;
 
 	plan->hash_first = list_length(scan->fdw_exprs);
-	foreach(cell, keys)
+	foreach(cell, details->hash_clauses)
 	{
 		MongoEquality *equality = palloc0(sizeof(MongoEquality));
 
 		if (!mongo_split_equality(root, baserel, lfirst_node(RestrictInfo, cell), NULL, equality))
 			elog(ERROR, "hash key of a scan is no longer an equality");
+		equality->key.asked = foreach_current_index(cell) < nasked;
 		plan->hash_keys = lappend(plan->hash_keys, &equality->key);
 		values = lappend(values, equality->value);
 		columns = lappend(columns, equality->field);
@@ -344,16 +376,28 @@ place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 	return column == NULL ? -1 : column->resno - 1;
 }
 
+/* Returns what one run of the path costs, if the query needs not all of its rows. */
+static Cost
+cost_of_run(const PlannerInfo *root, const Path *path)
+{
+	double		share = root->tuple_fraction <= 0 ? 1 :
+		root->tuple_fraction < 1 ? root->tuple_fraction :
+		Min(1, root->tuple_fraction / Max(path->rows, 1));
+
+	return Max(path->startup_cost + (path->total_cost - path->startup_cost) * share, 1);
+}
+
 /*
  * mongo_second_describe
  *		Sets in 'plan' when its scan, of this path, switches to the second plan 'second', and which
- *		columns of that are those of 'scan'.
+ *		columns of that are those of 'scan'.  Returns false if it never switches.
  */
-void
-mongo_second_describe(const ForeignPath *path, const Plan *second, const ForeignScan *scan,
-					  MongoScanPlan *plan)
+bool
+mongo_second_describe(const PlannerInfo *root, const ForeignPath *path, const Plan *second,
+					  const ForeignScan *scan, MongoScanPlan *plan)
 {
 	const Path *all = path->fdw_outerpath;
+	MongoPathDetails details;
 	int			found = 0;
 	ListCell   *cell;
 
@@ -366,8 +410,16 @@ mongo_second_describe(const ForeignPath *path, const Plan *second, const Foreign
 		else
 			all = castNode(AggPath, (Path *) all)->subpath;
 	}
-	plan->switch_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
-							 PG_INT32_MAX / 2);
+	details = mongo_path_details((const ForeignPath *) all);
+	if (!details.only_looks_up)
+		plan->switch_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
+								 PG_INT32_MAX / 2);
+	if (details.lookup != NULL &&
+		details.lookup->cost < details.lookup->rows * 0.5 * cost_of_run(root, &path->path))
+	{
+		plan->batch_rows = details.lookup->indexed ? details.lookup->rows : MONGO_COST_UNINDEXED_ROWS;
+		plan->batch_runs = ceil(details.lookup->cost / cost_of_run(root, &path->path));
+	}
 	foreach(cell, second->targetlist)
 	{
 		int			column = place_in_scan(lfirst_node(TargetEntry, cell), scan->fdw_scan_tlist,
@@ -378,4 +430,5 @@ mongo_second_describe(const ForeignPath *path, const Plan *second, const Foreign
 	}
 	if (found < list_length(scan->fdw_scan_tlist))
 		elog(ERROR, "second plan of a scan lacks some of its columns");
+	return plan->switch_after > 0 || plan->batch_rows > 0;
 }

@@ -8,8 +8,8 @@
  * PostgreSQL calls mongo_get_foreign_upper_paths() for each step, from the lowest one; costs
  * decide whether MongoDB or PostgreSQL does it.  group.c makes the stages of a group.
  *
- * Groups come first, then sorts, then limits, then the callbacks, and last a planner hook for
- * OFFSET $1.
+ * Groups come first, then sorts, then limits, then the callbacks, and last the planner hook, for
+ * OFFSET $1 and for batched_subqueries.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -795,9 +795,10 @@ mongo_is_foreign_path_async_capable(ForeignPath *path)
 		((MongoRelation *) rel->fdw_private)->options->async_capable;
 }
 
-/* ----------------------- Subqueries with OFFSET $1 ------------------------ */
+/* ------------ Subqueries with OFFSET $1, and batched subqueries ----------- */
 
 static planner_hook_type next_planner = NULL;
+static const CustomScanMethods *batch_methods = NULL;
 
 /* Tells whether it is computed of parameters, and 0 with their values. */
 static bool
@@ -812,7 +813,8 @@ is_zero_parameter(Node *offset, ParamListInfo values)
 }
 
 /*
- * Removes OFFSET $1 of subqueries over our tables if the parameter is 0; the planner_hook.
+ * Removes OFFSET $1 of subqueries over our tables if the parameter is 0, and has the plan's
+ * correlated subqueries batched; the planner_hook.
  *
  * PostgreSQL plans a subquery with OFFSET by itself, so that an aggregate above it could not run
  * in MongoDB.  A constant 0 stays, as that is how one asks for such a plan.
@@ -821,6 +823,7 @@ static PlannedStmt *
 plan_query(Query *query, const char *text, int options, ParamListInfo values
 		   MONGO_EXPLAIN_PARAMETER)
 {
+	PlannedStmt *statement;
 	ListCell   *cell;
 
 	foreach(cell, query->rtable)
@@ -835,20 +838,24 @@ plan_query(Query *query, const char *text, int options, ParamListInfo values
 			is_zero_parameter(subquery->limitOffset, values))
 			subquery->limitOffset = NULL;
 	}
-	return next_planner != NULL ? next_planner(query, text, options, values MONGO_EXPLAIN_ARGUMENT) :
+	statement = next_planner != NULL ? next_planner(query, text, options, values MONGO_EXPLAIN_ARGUMENT) :
 		standard_planner(query, text, options, values MONGO_EXPLAIN_ARGUMENT);
+	mongo_batch_subqueries(statement, options, batch_methods);
+	return statement;
 }
 
 /*
  * mongo_install_planner
  *		Makes the planner treat subqueries with "OFFSET $1" as those without, if the parameter is
- *		0.
+ *		0, and batch correlated subqueries, executed by these methods.
  *
  * Called once, by _PG_init().
  */
 void
-mongo_install_planner(void)
+mongo_install_planner(const CustomScanMethods *methods)
 {
+	batch_methods = methods;
+	RegisterCustomScanMethods(methods);
 	next_planner = planner_hook;
 	planner_hook = plan_query;
 }

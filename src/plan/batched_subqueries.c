@@ -1,0 +1,375 @@
+/*-------------------------------------------------------------------------
+ *
+ * batched_subqueries.c
+ *		Puts nodes into finished plans that batch the values of correlated subqueries.
+ *
+ * PostgreSQL gives a subquery the values of one row after another, wherever an expression needs it.
+ * A CustomScan above the node with such expressions reads many rows of that node, has the scans of
+ * the subqueries fetch the documents for all of them (second_plan.c), and then computes the
+ * expressions row by row.  The node below returns only what these take.  As paths know nothing of
+ * this, it works above whatever the planner has chosen.
+ *
+ * First it is decided which subqueries are batched, then how the plan changes.
+ * src/exec/batched_subqueries.c executes the node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan_internal.h"
+#include "options.h"
+
+#include "foreign/fdwapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
+#include "optimizer/tlist.h"
+
+/* ----------------------- Which subqueries are batched --------------------- */
+
+/* The statement whose plan is changed. */
+typedef struct Placement
+{
+	const PlannedStmt *statement;
+	const CustomScanMethods *methods;
+	int			nnodes;			/* put into the plan */
+	List	   *subplans;		/* plan_ids, in the expressions looked at */
+} Placement;
+
+/* Tells whether it has an executor parameter that is not among 'params'; a tree walker. */
+static bool
+has_other_param(Node *node, void *params)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC &&
+			!list_member_int(params, ((Param *) node)->paramid);
+	return expression_tree_walker(node, has_other_param, params);
+}
+
+/*
+ * mongo_batched_rows
+ *		Returns how many outer rows the second plan of a foreign scan takes the values of at a
+ *		time; 0 if it has none that does, or if not all of these values are among 'params'.
+ */
+int
+mongo_batched_rows(const ForeignScan *scan, const List *params)
+{
+	const MongoScanPlan *plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);
+	const Plan *below = outerPlan(scan);
+	const MongoScanPlan *hashed;
+
+	if (plan->batch_rows == 0 || below == NULL)
+		return 0;
+	while (!IsA(below, ForeignScan))
+		below = outerPlan(below);
+	hashed = mongo_struct_from_list(&mongo_scan_plan_type, ((const ForeignScan *) below)->fdw_private);
+	for (int i = 0; i < list_length(hashed->hash_keys); i++)
+	{
+		if (has_other_param(list_nth(((const ForeignScan *) below)->fdw_exprs, hashed->hash_first + i),
+							unconstify(List *, params)))
+			return 0;
+	}
+	return plan->batch_rows;
+}
+
+static bool
+is_of_mongo_fdw(const ForeignScan *scan)
+{
+	return OidIsValid(scan->fs_server) &&
+		GetFdwRoutineByServerId(scan->fs_server)->GetForeignRelSize == mongo_get_foreign_rel_size;
+}
+
+/* Tells whether a scan of a subquery's plan takes the values of these parameters. */
+static bool
+has_batched_scan(const Plan *plan, const List *params)
+{
+	if (plan == NULL)
+		return false;
+	check_stack_depth();
+	if (IsA(plan, ForeignScan))
+		return is_of_mongo_fdw((const ForeignScan *) plan) &&
+			mongo_batched_rows((const ForeignScan *) plan, params) > 0;
+	if (IsA(plan, SubqueryScan))
+		return has_batched_scan(((const SubqueryScan *) plan)->subplan, params);
+	return has_batched_scan(outerPlan(plan), params) || has_batched_scan(innerPlan(plan), params);
+}
+
+/* Tells whether this is what a node computes, or takes from the node below it. */
+static bool
+is_of_node(const Node *node)
+{
+	return IsA(node, Var) || IsA(node, Aggref) || IsA(node, WindowFunc) || IsA(node, GroupingFunc);
+}
+
+static bool
+is_batched(const Placement *placement, const SubPlan *subplan)
+{
+	if (subplan->useHashTable || subplan->parParam == NIL || subplan->setParam != NIL)
+		return false;
+	foreach_ptr(const Node, arg, subplan->args)
+	{
+		if (!is_of_node(arg))
+			return false;
+	}
+	return has_batched_scan(list_nth(placement->statement->subplans, subplan->plan_id - 1),
+							subplan->parParam);
+}
+
+/*
+ * Collects the subqueries that are batched, of an expression; a tree walker.
+ *
+ * Not those that may not be needed, because CASE, COALESCE, AND or OR decide that before.
+ */
+static bool
+find_subplans(Node *node, void *context)
+{
+	Placement  *placement = context;
+
+	if (node == NULL || is_of_node(node))
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_SubPlan:
+			if (is_batched(placement, (SubPlan *) node))
+				placement->subplans = lappend_int(placement->subplans, ((SubPlan *) node)->plan_id);
+			return false;
+		case T_CaseExpr:
+			return find_subplans((Node *) ((CaseExpr *) node)->arg, context) ||
+				find_subplans((Node *) linitial_node(CaseWhen, ((CaseExpr *) node)->args)->expr, context);
+		case T_CoalesceExpr:
+			return find_subplans(linitial(((CoalesceExpr *) node)->args), context);
+		case T_BoolExpr:
+			return find_subplans(linitial(((BoolExpr *) node)->args), context);
+		default:
+			return expression_tree_walker(node, find_subplans, context);
+	}
+}
+
+/* ---------------------------- How the plan changes ------------------------- */
+
+/*
+ * Returns the expression for the node above, which takes all Vars and the like from the node below;
+ * 'context' is the latter's target list, to which these are added.
+ */
+static Node *
+take_from_below(Node *node, void *context)
+{
+	List	  **below = context;
+	TargetEntry *entry;
+
+	if (node == NULL || !is_of_node(node))
+		return expression_tree_mutator(node, take_from_below, context);
+	entry = tlist_member((Expr *) node, *below);
+	if (entry == NULL)
+	{
+		entry = makeTargetEntry((Expr *) copyObject(node), list_length(*below) + 1, NULL, false);
+		*below = lappend(*below, entry);
+	}
+	return (Node *) makeVar(OUTER_VAR, entry->resno, exprType(node), exprTypmod(node),
+							exprCollation(node), 0);
+}
+
+/*
+ * Puts the node above 'below', with its rows and costs.  Takes over the InitPlans, whose values it
+ * may need as well.
+ */
+static void
+place_above(Plan *plan, Plan *below)
+{
+	plan->startup_cost = below->startup_cost;
+	plan->total_cost = below->total_cost;
+	plan->plan_rows = below->plan_rows;
+	plan->plan_width = below->plan_width;
+	plan->extParam = bms_union(plan->extParam, below->extParam);
+	plan->allParam = bms_union(plan->allParam, below->allParam);
+	plan->initPlan = list_concat(plan->initPlan, below->initPlan);
+	foreach_ptr(const SubPlan, subplan, below->initPlan)
+	{
+		foreach_int(param, subplan->setParam)
+			below->extParam = bms_add_member(below->extParam, param);
+	}
+	below->initPlan = NIL;
+	plan->lefttree = below;
+}
+
+/* Tells whether the node may have a smaller target list, and one above it the rest. */
+static bool
+may_be_split(Plan *plan)
+{
+	if (plan->async_capable || !is_projection_capable_plan(plan))
+		return false;
+	switch (nodeTag(plan))
+	{
+		case T_WindowAgg:
+			/* run conditions refer to the target list */
+			return plan->qual == NIL && ((const WindowAgg *) plan)->runCondition == NIL;
+		case T_CustomScan:
+			return strncmp(((const CustomScan *) plan)->methods->CustomName, "MongoDB ", 8) == 0;
+		default:
+			return true;
+	}
+}
+
+/* Tells whether quals of a scan hide rows, which the scan itself has to test (scan_run.c). */
+static bool
+has_hiding_quals(const Plan *plan)
+{
+	return IsA(plan, ForeignScan) && is_of_mongo_fdw((const ForeignScan *) plan) &&
+		((const MongoScanPlan *) mongo_struct_from_list(&mongo_scan_plan_type,
+														((const ForeignScan *) plan)->fdw_private))->hiding != NIL;
+}
+
+/*
+ * Returns the plan with a node above it that batches the subqueries found, and computes the target
+ * list and the quals from index 'first' on; or as it is, if that would change how often something
+ * volatile runs.
+ */
+static Plan *
+split(Placement *placement, Plan *plan, int first)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *above = &scan->scan.plan;
+	List	   *quals = list_copy_tail(plan->qual, first);
+	List	   *tlist = NIL;
+
+	if (contain_volatile_functions((Node *) quals) ||
+		contain_volatile_functions((Node *) plan->targetlist))
+		return plan;
+	place_above(above, plan);
+	above->qual = (List *) take_from_below((Node *) quals, &tlist);
+	above->targetlist = (List *) take_from_below((Node *) plan->targetlist, &tlist);
+	/* PostgreSQL counts up from 0 */
+	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
+	scan->custom_private = placement->subplans;
+	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	scan->methods = placement->methods;
+	plan->qual = list_truncate(plan->qual, first);
+	plan->targetlist = tlist;
+	return above;
+}
+
+/*
+ * Returns the plan with a node above it if one of its quals has subqueries to be batched, and
+ * another one if its target list has.
+ *
+ * The former also tests the quals behind, which may rely on it.
+ */
+static Plan *
+batch_node(Placement *placement, Plan *plan)
+{
+	int			first = 0;
+
+	placement->subplans = NIL;
+	while (first < list_length(plan->qual) && placement->subplans == NIL)
+		(void) find_subplans(list_nth(plan->qual, first++), placement);
+	if (placement->subplans != NIL && !has_hiding_quals(plan))
+		plan = split(placement, plan, first - 1);
+	placement->subplans = NIL;
+	(void) find_subplans((Node *) plan->targetlist, placement);
+	return placement->subplans == NIL ? plan : split(placement, plan, list_length(plan->qual));
+}
+
+/*
+ * Returns the plan with the batching node below this LIMIT above it, if there is one; that then
+ * reads no more rows than it returns.
+ */
+static Plan *
+raise_above_limit(const Placement *placement, Limit *limit)
+{
+	Plan	   *batch = outerPlan(limit);
+	List	   *tlist = NIL;
+
+	if (!IsA(batch, CustomScan) || ((CustomScan *) batch)->methods != placement->methods ||
+		batch->qual != NIL || limit->limitOption != LIMIT_OPTION_COUNT)
+		return &limit->plan;
+	outerPlan(limit) = outerPlan(batch);
+	foreach_node(TargetEntry, entry, outerPlan(limit)->targetlist)
+		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, entry),
+											   entry->resno, NULL, false));
+	limit->plan.targetlist = tlist;
+	place_above(batch, &limit->plan);
+	return batch;
+}
+
+/* Returns the plan with nodes that batch subqueries, wherever it has any. */
+static Plan *
+batch_plan(Placement *placement, Plan *plan)
+{
+	List	   *plans = NIL;
+	ListCell   *cell;
+
+	if (plan == NULL)
+		return NULL;
+	check_stack_depth();
+	switch (nodeTag(plan))
+	{
+		case T_Gather:
+		case T_GatherMerge:
+		case T_ForeignScan:
+			/* below it are workers' plans, or its second plan */
+			break;
+		case T_Append:
+			plans = ((Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			plans = ((MergeAppend *) plan)->mergeplans;
+			break;
+		case T_CustomScan:
+			/* the inner side of a batched join stays a foreign scan */
+			if (may_be_split(plan))
+				linitial(((CustomScan *) plan)->custom_plans) =
+					batch_plan(placement, linitial(((CustomScan *) plan)->custom_plans));
+			break;
+		case T_SubqueryScan:
+			((SubqueryScan *) plan)->subplan = batch_plan(placement, ((SubqueryScan *) plan)->subplan);
+			break;
+		case T_MergeJoin:
+			/* the inner side has to go back, which Sort and Material can */
+			outerPlan(plan) = batch_plan(placement, outerPlan(plan));
+			if (IsA(innerPlan(plan), Sort) || IsA(innerPlan(plan), Material))
+				innerPlan(plan) = batch_plan(placement, innerPlan(plan));
+			break;
+		default:
+			outerPlan(plan) = batch_plan(placement, outerPlan(plan));
+			innerPlan(plan) = batch_plan(placement, innerPlan(plan));
+			break;
+	}
+	foreach(cell, plans)
+		lfirst(cell) = batch_plan(placement, lfirst(cell));
+	if (IsA(plan, Limit))
+		return raise_above_limit(placement, (Limit *) plan);
+	return may_be_split(plan) ? batch_node(placement, plan) : plan;
+}
+
+/*
+ * mongo_batch_subqueries
+ *		Has the correlated subqueries of the statement batched where possible, by nodes with these
+ *		methods.
+ *
+ * 'options' are those of the statement's cursor.  The nodes cannot go backwards, nor find a row
+ * again that has to be locked.
+ */
+void
+mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMethods *methods)
+{
+	Placement	placement = {.statement = statement, .methods = methods};
+	ListCell   *cell;
+
+	if (statement->subplans == NIL || statement->commandType != CMD_SELECT ||
+		statement->rowMarks != NIL || statement->hasModifyingCTE ||
+		(options & CURSOR_OPT_SCROLL) != 0 || !mongo_enable_batched_joins)
+		return;
+	statement->planTree = batch_plan(&placement, statement->planTree);
+	foreach(cell, statement->subplans)
+	{
+		const Plan *plan = lfirst(cell);
+
+		/* a correlated subquery may run for few rows each time */
+		if (plan != NULL && bms_is_empty(plan->extParam))
+			lfirst(cell) = batch_plan(&placement, lfirst(cell));
+	}
+}

@@ -1,0 +1,194 @@
+# Correlated subqueries over a collection that cannot be hashed whole: the values of many outer
+# rows go in one command.  Counted by MongoDB; the answers are local tables'.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+# five documents for a key, of which one half are wanted
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('batched', 'jit = off', 'max_parallel_workers_per_gather = 0', 'work_mem = 1MB',
+	'hash_mem_multiplier = 1', 'session_preload_libraries = mongo_fdw');
+create_server($node, 'mongodb', $mongod);
+my $rows = q{SELECT g AS _id, CASE WHEN g % 11 > 0 THEN g % 6000 END AS k, g % 3 AS w, 'value ' || g % 6000 AS v,
+	(g % 100) / 4.0 AS x FROM generate_series(1, 30000) g};
+$node->safe_psql('postgres', qq{
+	CREATE SCHEMA foreigners;
+	CREATE FOREIGN TABLE foreigners.t (_id int, k int, w int, v text, x numeric) SERVER mongodb OPTIONS (database 'db', collection 't');
+	CREATE SCHEMA locals;
+	CREATE TABLE locals.t AS $rows;
+	CREATE INDEX ON locals.t (k);
+	CREATE INDEX ON locals.t (v);
+	INSERT INTO foreigners.t SELECT * FROM locals.t;
+	CREATE TABLE keys AS SELECT g AS n, CASE WHEN g % 9 > 0 THEN g % 2500 END AS k, g % 5 AS w, 'value ' || g AS v, g % 40 AS p
+		FROM generate_series(1, 3000) g;
+	ANALYZE locals.t; ANALYZE keys});
+$mongod->command('{"createIndexes": "t", "indexes": [{"key": {"k": 1}, "name": "k"}, {"key": {"v": 1, "w": 1}, "name": "v"}]}', 'db');
+$node->safe_psql('postgres', 'ANALYZE foreigners.t');
+
+# A query whose answer is that of local tables, in so many commands.
+sub is_answered
+{
+	my ($name, $query, $most, $least) = @_;
+	my ($answer, $commands) = $mongod->asked($query, 'foreigners');
+	my $local = ($mongod->asked($query, 'locals'))[0];
+
+	unlike($local, qr/ERROR/, "$name: is answered");
+	is($answer, $local, "$name: the answer");
+	cmp_ok($commands, '<=', $most, "$name: $commands commands");
+	cmp_ok($commands, '>=', $least, "$name: no fewer") if $least;
+}
+
+# An expression for each of the rows in keys.
+sub is_batched { is_answered($_[0], "SELECT n, $_[1] FROM keys ORDER BY n", $_[2] // 12) }
+
+is_batched('count', '(SELECT count(*) FROM t WHERE t.k = keys.k)');
+is_batched('count of none', '(SELECT count(*) FROM t WHERE t.k = keys.k AND t.w = 7)');
+is_batched('sum', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k)');
+is_batched('coalesce', 'coalesce((SELECT sum(_id) FROM t WHERE t.k = keys.k AND t.w > keys.w), -1)');
+is_batched('EXISTS', 'EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = keys.w)');
+is_batched('NOT EXISTS', 'NOT EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = keys.w)');
+is_batched('EXISTS in CASE', q{CASE WHEN EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = keys.w) THEN 'yes' ELSE 'no' END});
+is_batched('the latest', '(SELECT t.v FROM t WHERE t.k = keys.k ORDER BY t._id DESC LIMIT 1)');
+is_batched('any one', '(SELECT t.k FROM t WHERE t.k = keys.k LIMIT 1)');
+is_batched('array', '(ARRAY(SELECT _id FROM t WHERE t.k = keys.k ORDER BY 1))::text');
+is_batched('IN', 'n + 6000 IN (SELECT t._id FROM t WHERE t.k = keys.k)');
+is_batched('ALL', 'n < ALL (SELECT t._id FROM t WHERE t.k = keys.k)');
+is_batched('row comparison', '(n, w) < (SELECT min(t._id), max(t.w) FROM t WHERE t.k = keys.k)');
+is_batched('GROUP BY', 'ARRAY(SELECT sum(_id) FROM t WHERE t.k = keys.k GROUP BY w ORDER BY 1)::text');
+is_batched('bigint', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k::bigint)');
+is_batched('text', '(SELECT sum(_id + n) FROM t WHERE t.v = keys.v)');
+is_batched('two columns', '(SELECT sum(_id + n) FROM t WHERE t.v = keys.v AND t.w = keys.w)');
+is_batched('two columns, one of them without an index', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k AND t.w = keys.w)');
+is_batched('two subqueries', '(SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT max(t.x) FROM t WHERE t.v = keys.v)', 24);
+is_batched('a join within', '(SELECT count(*) FROM t JOIN keys o ON o.n = t._id WHERE t.k = keys.k)');
+is_batched('two levels', '(SELECT sum((SELECT count(*) FROM t b WHERE b.k = keys.k AND b.w = a.w)) FROM t a WHERE a.k = keys.k)', 3000);
+is_batched('a value of few', '(SELECT count(*) FROM t WHERE t.k = keys.p)', 6);
+
+# what it is above
+is_answered('a qual', 'SELECT n FROM keys WHERE (SELECT count(*) FROM t WHERE t.k = keys.k) > 4 ORDER BY n', 12);
+is_answered('a qual among others, and a column',
+	'SELECT n, (SELECT min(t._id) FROM t WHERE t.k = keys.k) FROM keys WHERE n > 50 AND (SELECT count(*) FROM t WHERE t.k = keys.k) > 4 AND (SELECT max(t.w) FROM t WHERE t.k = keys.k) > 0 ORDER BY n', 2600);
+is_answered('no column', 'SELECT count(*) FROM keys WHERE (SELECT count(*) FROM t WHERE t.k = keys.k) > 4', 12);
+is_answered('a group', 'SELECT k, count(*), (SELECT max(t.x) FROM t WHERE t.k = keys.k) FROM keys GROUP BY k ORDER BY k', 12);
+is_answered('HAVING', 'SELECT k, count(*) FROM keys GROUP BY k HAVING count(*) + (SELECT count(*) FROM t WHERE t.k = keys.k) > 5 ORDER BY k', 12);
+is_answered('a join', 'SELECT a.n, b.n, (SELECT count(*) FROM t WHERE t.k = b.k) FROM keys a JOIN keys b ON b.n = a.n + 1 ORDER BY 1', 12);
+is_answered('a batched join', 'SELECT keys.n, u.v, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys LEFT JOIN t u ON u._id = keys.n ORDER BY 1', 24);
+is_answered('a window function', 'SELECT n, row_number() OVER (ORDER BY n DESC), (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n', 12);
+is_answered('DISTINCT', 'SELECT DISTINCT (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY 1', 12);
+is_answered('UNION ALL', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys UNION ALL SELECT n, (SELECT sum(_id) FROM t WHERE t.k = keys.w) FROM keys ORDER BY 1, 2', 24);
+is_answered('a CTE', 'WITH c AS MATERIALIZED (SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys) SELECT a.m, count(*) FROM c a JOIN c b USING (n) GROUP BY 1 ORDER BY 1', 12);
+is_answered('a view', 'SELECT * FROM (SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys OFFSET 0) v WHERE m > 4 ORDER BY n', 12);
+is_answered('an InitPlan beside it', 'SELECT n, (SELECT max(n) FROM keys) - (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n LIMIT (SELECT 100)', 12);
+is_answered('LATERAL', 'SELECT a.n, s.m FROM keys a, LATERAL (SELECT sum((SELECT count(*) FROM t WHERE t.k = b.k)) AS m FROM keys b WHERE b.p = a.p AND b.n > a.n + 2900) s ORDER BY 1', 600);
+is_answered('the foreign table itself', 'SELECT _id, (SELECT count(*) FROM t b WHERE b.k = a.k AND b._id < a._id) FROM t a WHERE a._id <= 2000 ORDER BY 1', 12);
+is_answered('a merge join', 'SET enable_hashjoin = off; SET enable_nestloop = off; SELECT a.n, b.m FROM keys a JOIN (SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys OFFSET 0) b USING (n) ORDER BY 1', 12);
+is_answered('Gather', q{SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+	SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE w = 3 ORDER BY n LIMIT 30}, 24);
+is_answered('CREATE TABLE AS', 'CREATE TEMP TABLE c AS SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys; SELECT * FROM c ORDER BY 1', 12);
+
+# a page, of which the other rows need nothing
+my $page = 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT t.v FROM t WHERE t.k = keys.k ORDER BY t._id DESC LIMIT 1) FROM keys ORDER BY w, n LIMIT 20';
+is_answered('a page', $page, 2, 2);
+is_answered('another page', "$page OFFSET 1000", 2, 2);
+is_answered('a page without an order', $page =~ s/ORDER BY w, n LIMIT 20/LIMIT 20/r, 2, 2);
+is_answered('a page with ties', 'SELECT n / 1000, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY 1, 2 FETCH FIRST 20 ROWS WITH TIES', 8);
+is_answered('few rows', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n IN (1, 2) ORDER BY n', 2, 2);
+is_answered('no row', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n < 0', 0);
+
+# not needed, or not to be computed for each row
+is_answered('guarded', 'SELECT n, CASE WHEN n > 10 THEN 0 ELSE (SELECT count(*) FROM t WHERE t.k = keys.k) END FROM keys ORDER BY n', 10, 5);
+is_answered('computed by what may fail', 'SELECT n, CASE WHEN n <> 5 THEN (SELECT count(*) FROM t WHERE t.k = 100 / (n - 5)) END FROM keys WHERE n < 50 ORDER BY n', 50);
+is_answered('volatile', 'SELECT n, random() < 2, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 50 ORDER BY n', 50, 40);
+is_answered('turned off', 'SET mongo_fdw.enable_batched_joins = off; SET work_mem = \'64kB\'; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 50 ORDER BY n', 50, 40);
+like($node->safe_psql('postgres', q{SET search_path = foreigners, public;
+	EXPLAIN (VERBOSE, COSTS OFF) SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY w, n LIMIT 20}),
+	qr/^Custom Scan \(MongoDB Batched Subqueries\)\n  Output: keys\.n, \(SubPlan 1\)|^Custom Scan \(MongoDB Batched Subqueries\)\n  Output: keys\.n, \(SELECT .*\), keys\.w\n  ->  Limit\n/m, 'EXPLAIN');
+like($node->safe_psql('postgres', q{SET search_path = foreigners, public;
+	EXPLAIN (VERBOSE, COSTS OFF) SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys}),
+	qr/Remote Command.*"\$in".*keys of the outer rows/, 'EXPLAIN of the command');
+like($node->safe_psql('postgres', q{SET search_path = foreigners, public;
+	EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys}),
+	qr/Custom Scan \(MongoDB Batched Subqueries\) \(actual rows=3000\S* loops=1\).*commands=5 documents=/s, 'EXPLAIN ANALYZE');
+$node->safe_psql('postgres', "SET search_path = foreigners, public; EXPLAIN (FORMAT $_, VERBOSE, ANALYZE) $page") foreach 'JSON', 'XML', 'YAML';
+
+# errors are PostgreSQL's
+sub is_error
+{
+	my ($name, $query, $error, @schemas) = @_;
+
+	foreach my $schema (@schemas ? @schemas : ('foreigners', 'locals'))
+	{
+		my ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = $schema, public; $query");
+		like($err, $error, "$name: $schema");
+	}
+}
+is_error('more than one row', 'SELECT n, (SELECT t._id FROM t WHERE t.k = keys.k) FROM keys', qr/21000/);
+is_answered('more than one row, of which nobody asks', 'SELECT n, (SELECT t._id FROM t WHERE t.k = keys.k AND t._id <= 6000) FROM keys ORDER BY n', 12);
+is_error('a division', 'SELECT n, (SELECT sum(100 / (t._id - 500)) FROM t WHERE t.k = keys.k) FROM keys', qr/22012/);
+is_answered('a division, of which nobody asks', 'SELECT n, (SELECT sum(100 / (t._id - 500)) FROM t WHERE t.k = keys.k) FROM keys WHERE n < 500 AND k < 500 ORDER BY n', 12);
+
+# cursors, prepared statements, savepoints
+foreach my $schema ('foreigners')
+{
+	my %sessions = map { $_ => MongoFdwTest::Session->new($node) } 'foreigners', 'locals';
+	my $both = sub
+	{
+		my ($name, @statements) = @_;
+		my %answers = map { my $session = $sessions{$_}; $_ => join('|', map { $session->ask($_) } @statements) } keys %sessions;
+		is($answers{foreigners}, $answers{locals}, $name);
+	};
+	$sessions{$_}->ask("SET search_path = $_, public") foreach keys %sessions;
+	my $query = 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT max(x) FROM t WHERE t.v = keys.v) FROM keys ORDER BY n';
+	$both->('a cursor', 'BEGIN', "DECLARE c NO SCROLL CURSOR FOR $query", 'FETCH 5 FROM c', 'SAVEPOINT s', 'FETCH 100 FROM c', 'ROLLBACK TO s',
+		'FETCH 500 FROM c', 'MOVE 100 FROM c', 'FETCH ALL FROM c', 'COMMIT');
+	$both->('a cursor that goes back', 'BEGIN', "DECLARE c SCROLL CURSOR FOR $query", 'FETCH 50 FROM c', 'FETCH BACKWARD 10 FROM c', 'FETCH 3 FROM c', 'COMMIT');
+	$both->('a cursor that is held', 'BEGIN', "DECLARE c CURSOR WITH HOLD FOR $query", 'COMMIT', 'FETCH 700 FROM c', 'CLOSE c');
+	$both->('prepared', 'SET plan_cache_mode = force_generic_plan',
+		'PREPARE p (int) AS SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k AND t.w < $1) FROM keys WHERE n % $1 = 0 ORDER BY n LIMIT $1 * 20',
+		map { "EXECUTE p($_)" } (1 .. 7, 3));
+	$both->('in a function', 'DO $$ DECLARE r record; s bigint := 0; BEGIN FOR r IN SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys LOOP s := s + r.m * r.n; '
+		. 'EXIT WHEN r.n > 1500; END LOOP; PERFORM set_config(\'x.s\', s::text, false); END $$', 'SHOW x.s');
+
+	# interrupted, and again
+	my $session = $sessions{foreigners};
+	my $before = $session->ask($query);
+	$mongod->fail_command(1, 96, 'find');
+	like($session->ask($query), qr/ERROR/, 'an error of MongoDB');
+	$mongod->block_commands(3000, 'find');
+	$session->ask("SET statement_timeout = '1s'");
+	like($session->ask($query), qr/canceling statement/, 'cancelled');
+	$session->ask('RESET statement_timeout');
+	$mongod->unblock_commands;
+	is($session->ask($query), $before, 'and all is well again');
+	is($session->ask('SELECT count(*) FROM pg_ls_tmpdir()'), 0, 'no file is left');
+}
+
+# memory: less than the batches' documents need, and files
+is_answered('little memory', "SET work_mem = '64kB'; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 300 ORDER BY n", 300);
+is_answered('a small file', "SET temp_file_limit = '100kB'; SELECT n, (SELECT max(v || n) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 600 ORDER BY n", 600);
+is_answered('long keys', q{SELECT n, (SELECT count(*) FROM t WHERE t.v = 'value ' || o.n || o.b OR t.v = o.b), (SELECT count(*) FROM t WHERE t.v = o.b)
+	FROM (SELECT n, repeat('x', CASE WHEN n % 50 = 0 THEN 1500000 ELSE 20000 END) || n AS b FROM keys WHERE n <= 200 OFFSET 0) o ORDER BY n}, 220);
+
+# documents that do not fit
+$mongod->command('{"insert": "t", "documents": [{"_id": 90001, "k": 2650, "w": "wrong", "v": "x"}, {"_id": 90002, "k": [7], "w": 1, "v": "x"}]}', 'db');
+my $by_value = 'SELECT n, (SELECT count(t.w) FROM t WHERE t.k = o.k) FROM (SELECT n, k + %d AS k FROM keys OFFSET 0) o WHERE n <= 300 ORDER BY n';
+is_answered('a document that does not fit, of which nobody asks', sprintf($by_value, 2700), 8);
+is_error('one that is asked for', sprintf($by_value, 2500), qr/could not read field "w"/, 'foreigners');
+is_error('one with an array', sprintf($by_value, 0), qr/could not read field "k"/, 'foreigners');
+foreach my $mismatch ('null', 'skip')
+{
+	$node->safe_psql('postgres', "ALTER FOREIGN TABLE foreigners.t OPTIONS (" . ($mismatch eq 'null' ? 'ADD' : 'SET') . " type_mismatch '$mismatch')");
+	$node->safe_psql('postgres', $mismatch eq 'null' ? "INSERT INTO locals.t VALUES (90001, 2650, NULL, 'x'), (90002, NULL, 1, 'x')" : 'DELETE FROM locals.t WHERE _id > 90000');
+	is_answered("type_mismatch $mismatch", sprintf($by_value, $_), 8) foreach 2500, 0;
+}
+
+# policies on the outer table
+$node->safe_psql('postgres', q{CREATE ROLE someone; GRANT USAGE ON SCHEMA foreigners, locals TO someone; GRANT SELECT ON foreigners.t, locals.t, keys TO someone;
+	GRANT USAGE ON FOREIGN SERVER mongodb TO someone; CREATE USER MAPPING FOR someone SERVER mongodb;
+	ALTER TABLE keys ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON keys USING ((SELECT count(*) FROM locals.t WHERE t.k = keys.k) > 3)});
+is_answered('a policy', 'SET ROLE someone; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n', 12);
+
+done_testing();
