@@ -13,6 +13,7 @@
 #include "convert.h"
 
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "utils/timestamp.h"
 
 /* -------------------------- Running one command --------------------------- */
@@ -43,8 +44,10 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 {
 	MongoLease *lease;
 	MongoCommand message = {.database = database,.document = command};
-	MongoUsage	usage = {0};
-	MongoReply	reply = {.context = context,.usage = &usage};
+	MongoReply	reply = {.context = context};
+	instr_time	sent;
+	instr_time	taken;
+	uint64		round_trip_us;
 
 	mongo_session_settle(user);
 	lease = mongo_lease_create(CurrentMemoryContext, user, NULL, NULL);
@@ -54,6 +57,7 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		MongoConnection *connection = lease->connection;
 		MongoFailure failure;
 
+		INSTR_TIME_SET_CURRENT(sent);
 		if (mongo_send_or_raise(connection, &message, &reply) &&
 			mongo_receive_or_raise(connection, &reply, false))
 		{
@@ -71,8 +75,12 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		mongo_lease_renew(lease, user);
 	}
 
-	if (lease->connection->round_trip_us == 0 || usage.wait_us < lease->connection->round_trip_us)
-		lease->connection->round_trip_us = Max(usage.wait_us, 1);
+	/* the reply may have come before it is waited for */
+	INSTR_TIME_SET_CURRENT(taken);
+	INSTR_TIME_SUBTRACT(taken, sent);
+	round_trip_us = Max(INSTR_TIME_GET_MICROSEC(taken), 1);
+	if (lease->connection->round_trip_us == 0 || round_trip_us < lease->connection->round_trip_us)
+		lease->connection->round_trip_us = round_trip_us;
 	mongo_lease_release(lease);
 	return reply_view(&reply);
 }

@@ -278,8 +278,8 @@ typedef struct MongoConnection
 	MongoBuffer request;		/* the request being built; malloc'd */
 	MongoBuffer compressed;		/* the same as OP_COMPRESSED; malloc'd */
 	uint64		waited_before;	/* MONGO_COUNT_WAIT_US at the last send */
-	uint64		round_trip_us;	/* the shortest wait for the reply to a
-								 * command; 0: none yet */
+	uint64		round_trip_us;	/* the shortest time from sending a command to
+								 * its reply; 0: none yet */
 
 	/* options, and what the pool records */
 	Oid			serverid;

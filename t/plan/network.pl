@@ -40,6 +40,8 @@ is(query($read), "t\n", 'what a fast one carries is not');
 my $far = MongoFdwTest::helper('record', port => $mongod->port, delay => 0.06);
 create_server($node, 'far', $mongod, port => $far);
 query(q{CREATE FOREIGN TABLE far_points (id int, info text) SERVER far OPTIONS (database 'db', collection 'points', fetch_size '100')});
+$node->safe_psql('postgres', 'ANALYZE far_points');
+cmp_ok(query("SELECT round_trip_time FROM mongo_fdw_statistics WHERE relation = 'far_points'::regclass"), '>', 50, 'ANALYZE measures a slow one');
 my $session = MongoFdwTest::Session->new($node);
 $session->ask('SELECT count(*) FROM far_points');
 MongoFdwTest::helper('recorded', port => $far);
