@@ -30,8 +30,10 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, square FROM o_numbers WHERE square > 10
 SELECT _id, square FROM o_numbers WHERE square > 100 ORDER BY square LIMIT 2 OFFSET 1;
 
 -- in parts where NULL or NaN of the first key stands elsewhere
+SET enable_sort = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, square FROM o_numbers ORDER BY square DESC, _id LIMIT 3 OFFSET 99;
 SELECT _id, square FROM o_numbers ORDER BY square DESC, _id LIMIT 3 OFFSET 99;
+RESET enable_sort;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;
 EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;
 SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;

@@ -5,6 +5,7 @@ query engine. Most figures are differences between two pipelines of which one do
 does nothing else.
 """
 import os
+import random
 import re
 import statistics
 import time
@@ -22,8 +23,9 @@ NOTHING = {"$match": {"none": 1}}
 
 
 def documents(count, filler):
+    places = random.Random(1).sample(range(count), count)
     for number in range(count):
-        yield {"_id": number, "x": number, "one": 1, "hundred": number % 100, "thousand": number % 1000,
+        yield {"_id": number, "x": number, "random": places[number], "one": 1, "hundred": number % 100, "thousand": number % 1000,
                "filler": "-" * filler}
 
 
@@ -32,7 +34,7 @@ class Costs:
         self.lab, self.count = lab, int(DOCUMENTS * lab.scale)
         self.database = pymongo.MongoClient(lab.uri).bench
         self.outer = min(OUTER, self.count)
-        lab.collection("costs", self.count, documents(self.count, 40), indexes=["x", "thousand"])
+        lab.collection("costs", self.count, documents(self.count, 40), indexes=["x", "thousand", "random"])
         lab.collection("costs_outer", self.outer, documents(self.outer, 40))
         lab.collection("costs_wide", self.outer, documents(self.outer, 40 + WIDER))
         lab.sql("CREATE FOREIGN TABLE costs (_id int, x int, one int, hundred int, thousand int, filler text) "
@@ -76,6 +78,9 @@ class Costs:
         return {
             "EXAMINED": examined / unit,
             "INDEXED": self.pipeline({"$match": {"x": {"$gte": 0}, "none": 1}}, hint={"x": 1}) / unit,
+            "FETCHED": self.pipeline({"$match": {"random": {"$gte": 0}, "none": 1}}, hint={"random": 1}) / unit,
+            "COVERED": self.pipeline({"$match": {"x": {"$gte": 0}}}, {"$group": {"_id": None, "n": {"$sum": 1}}}, hint={"x": 1}) / unit
+            - (self.group(n={"$sum": 1}) - examined) / unit,
             "PART_TEST": (part - self.pipeline({"$count": "n"})) / unit,
             "PROJECTION_BYTES": (picked - (wide - byte * (40 + WIDER))) / byte,
             "SET": (self.pipeline({"$set": {"s": "$x"}}, {"$match": {"s": -1}}) - examined) / unit,
@@ -107,7 +112,6 @@ class Costs:
         find = statistics.median(self.find("costs_outer", filter={"_id": -1}) for _ in range(COMMANDS))
         # many different documents: those that were just read are read faster
         found = self.lookup({"x": {"$lt": OUTER_KEYS}}, "thousand") - setup
-        keys = {"x": {"$in": [-number for number in range(1, KEYS + 1)]}}
         between = {"x": {"$in": [number * self.count / KEYS + 0.5 for number in range(KEYS)]}}
         pair = [("hundred", 1), ("x", 1)]
         self.database.costs.create_index(pair)
@@ -117,7 +121,7 @@ class Costs:
             "LOOKUP": classic / looked_up,
             "LOOKUP_SETUP": (setup - find) / one,
             "FOUND_DOCUMENT": (found / OUTER_KEYS - one) / max(self.count / 1000, 1) / document,
-            "BATCHED_KEY": (self.find("costs", filter=keys) - find) / KEYS / document,
+            "BATCHED_KEY": (self.find("costs", filter=between) - find) / KEYS / document,
             "BATCHED_SEEK": (pairs - self.find("costs", filter=between)) / ((FIRST_KEYS - 1) * KEYS) / document,
         }
 

@@ -47,6 +47,7 @@ typedef struct Sample
 	UserMapping *user;
 	double		total;			/* number of documents in the collection */
 	bool		sampled_there;	/* does $sample choose the rows? */
+	bool		in_order;		/* are these sorted by _id? */
 
 	MongoRowDecoder *decoder;
 	Datum	   *values;
@@ -224,7 +225,7 @@ open_sample(Sample *sample)
 	if (bson_iter_init_find(&projection, find, "projection"))
 		project = mongo_from_template("{$project: @1}", *bson_iter_value(&projection));
 	return mongo_sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
-							 SAMPLE_AT_RANDOM,
+							 sample->in_order ? SAMPLE_IN_ORDER : SAMPLE_AT_RANDOM,
 							 project, options->fetch_size, &sample->usage);
 }
 
@@ -300,6 +301,14 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	sample.total = counted.relid == RelationGetRelid(relation) ? counted.documents :
 		mongo_fetch_row_count(sample.user, sample.options);
 	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
+
+	/*
+	 * PostgreSQL computes the correlation of columns with the order of rows,
+	 * so this is the collection's, as far as it is that of _id.  If only the
+	 * first rows have space, they must be any.
+	 */
+	sample.in_order = sample.sampled_there && counted.relid == RelationGetRelid(relation) &&
+		targrows * counted.document_size < maintenance_work_mem * 512.0;
 
 	sample.rows_to_skip = -1;
 	reservoir_init_selection_state(&sample.reservoir, targrows);

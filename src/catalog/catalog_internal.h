@@ -65,6 +65,7 @@ extern MongoCursor *mongo_sample_open(UserMapping *user, const MongoTableOptions
 
 /* for 'from' */
 #define SAMPLE_AT_RANDOM	(-1)
+#define SAMPLE_IN_ORDER		(-2)	/* at random, but by their _id */
 
 extern List *mongo_sample_columns(Relation relation, MongoTypeMismatch type_mismatch);
 extern double mongo_count_at(const bson_iter_t *iter, double most);

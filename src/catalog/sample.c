@@ -17,7 +17,8 @@
  *		Opens a cursor over a table's documents, or over the rows that its stages produce.
  *
  * It returns 'size' of them, at random or else those from number 'from' by their _id; all if 'size'
- * is 0.  They pass through 'last_stage' unless that is NULL.  'usage' may be NULL.
+ * is 0.  They pass through 'last_stage' unless that is NULL; those of SAMPLE_IN_ORDER are then
+ * sorted by _id.  'usage' may be NULL.
  */
 MongoCursor *
 mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size, int64 from,
@@ -37,6 +38,8 @@ mongo_sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 	}
 	if (last_stage != NULL)
 		mongo_array_append(&pipeline, mongo_document(last_stage));
+	if (from == SAMPLE_IN_ORDER)
+		mongo_array_append_template(&pipeline, "{$sort: {_id: 1}}");
 
 	/* $sample sorts if the sample is a large part of the collection */
 	command = mongo_aggregate_command(options, pipeline.bson);

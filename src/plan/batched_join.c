@@ -234,7 +234,9 @@ indexed_cost(const Search *search, const Choice *choice, double examined)
 	return search->batches * mongo_command_cost(inner) * MONGO_COST_BATCHED_FIND +
 		Max(first->distinct - 1, 0) * MONGO_COST_BATCHED_KEY * MONGO_COST_UNIT +
 		Max(more_seeks, 0) * MONGO_COST_BATCHED_SEEK * MONGO_COST_UNIT +
-		mongo_indexed_cost(inner, examined, !choice->unique) +
+		mongo_indexed_cost(inner, examined, choice->unique ? 1 :
+						   mongo_order_share(search->root, search->innerrel, first->condition.path,
+											 (Node *) first->equality.field)) +
 		mongo_transfer_cost(inner, choice->found, search->innerrel->reltarget);
 }
 

@@ -19,6 +19,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_statistic.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
@@ -80,29 +81,90 @@ mongo_transfer_cost(const MongoRelation *relation, double rows, const PathTarget
 }
 
 /*
- * mongo_indexed_cost
- *		Returns MongoDB's cost of finding so many rows of a table by an index.
+ * mongo_order_of_value
+ *		Returns the mongo_order_share() of an index for one value, which this share of all documents
+ *		has.
  *
- * 'scattered' specifies that their documents are all over the collection.
+ * They are in the collection's order, but the fewer they are, the further from each other.
+ */
+double
+mongo_order_of_value(double share)
+{
+	return MONGO_COST_NEAR_VALUES / (MONGO_COST_NEAR_VALUES + 1 / share);
+}
+
+/*
+ * mongo_order_share
+ *		Returns the share of documents that an index on the field at 'path', which the expression
+ *		reads, finds in the collection's order; 0 if ANALYZE has not seen it.
+ *
+ * ANALYZE has taken the documents by their _id, which is expected to have that order.  The square
+ * of the correlation counts, as in PostgreSQL.
+ */
+double
+mongo_order_share(PlannerInfo *root, const RelOptInfo *baserel, const char *path, Node *expression)
+{
+	double		share = path != NULL && strcmp(path, "_id") == 0;
+
+	foreach_node(Var, var, pull_var_clause(expression, PVC_RECURSE_PLACEHOLDERS))
+	{
+		VariableStatData variable;
+		AttStatsSlot slot;
+		bool		is_default;
+		double		values;
+
+		if (share > 0 || var->varno != (int) baserel->relid)
+			continue;
+		examine_variable(root, (Node *) var, 0, &variable);
+		values = get_variable_numdistinct(&variable, &is_default);
+		if (!is_default)
+			share = mongo_order_of_value(1 / Max(values, 1));
+		if (HeapTupleIsValid(variable.statsTuple) &&
+			get_attstatsslot(&slot, variable.statsTuple, STATISTIC_KIND_CORRELATION, InvalidOid,
+							 ATTSTATSSLOT_NUMBERS))
+		{
+			share = Max(share, slot.numbers[0] * slot.numbers[0]);
+			free_attstatsslot(&slot);
+		}
+		ReleaseVariableStats(variable);
+	}
+	return share;
+}
+
+/*
+ * mongo_fetching_cost
+ *		Returns the cost of a document by an index of this mongo_order_share(), in the unit T.
+ */
+double
+mongo_fetching_cost(double order_share)
+{
+	return MONGO_COST_FETCHED + order_share * (MONGO_COST_INDEXED - MONGO_COST_FETCHED);
+}
+
+/*
+ * mongo_indexed_cost
+ *		Returns MongoDB's cost of finding so many rows of a table by an index of this
+ *		mongo_order_share().
  */
 Cost
-mongo_indexed_cost(const MongoRelation *relation, double rows, bool scattered)
+mongo_indexed_cost(const MongoRelation *relation, double rows, double order_share)
 {
 	return rows / Max(relation->array_length, 1) * MONGO_COST_UNIT *
-		(scattered ? MONGO_COST_FETCHED : MONGO_COST_INDEXED);
+		mongo_fetching_cost(order_share);
 }
 
 /*
  * mongo_examined_cost
- *		Returns MongoDB's cost of finding that many documents of a table.
+ *		Returns MongoDB's cost of finding that many documents of a table by its restrictions.
  */
 Cost
 mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 
-	if (examined_rows < baserel->tuples)
-		return mongo_indexed_cost(relation, examined_rows, false);
+	if (examined_rows < baserel->tuples && !relation->natural)
+		return mongo_indexed_cost(relation, examined_rows, relation->order_share);
+	examined_rows = baserel->tuples;
 	return examined_rows / Max(relation->array_length, 1) * MONGO_COST_UNIT * MONGO_COST_EXAMINED;
 }
 
@@ -150,20 +212,23 @@ estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost, bool unwi
 
 /*
  * mongo_estimate_scan
- *		Returns the estimate of a scan of 'rel' in which MongoDB examines 'examined_rows' documents
- *		and sends 'remote_rows' of them.
- *
- * For a join that is pushed down, its MongoJoin has the cost of finding the rows, and
- * 'examined_rows' is not used.
+ *		Returns the estimate of a scan of 'rel' in which MongoDB sends 'remote_rows', and finding
+ *		these costs 'examined_cost'.
  */
 MongoEstimate
-mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
+mongo_estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
+{
+	return estimate_scan(rel, remote_rows, examined_cost, ((MongoRelation *) rel->fdw_private)->unwinds);
+}
+
+/* Returns the cost of finding the rows of a table or of a join that is pushed down. */
+static Cost
+finding_cost(const RelOptInfo *rel)
 {
 	const MongoRelation *relation = rel->fdw_private;
 
-	return estimate_scan(rel, remote_rows,
-						 relation->join != NULL ? relation->join->cost :
-						 mongo_examined_cost(rel, examined_rows), relation->unwinds);
+	return relation->join != NULL ? relation->join->cost :
+		mongo_examined_cost(rel, relation->examined_rows);
 }
 
 /*
@@ -173,11 +238,7 @@ mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
 MongoEstimate
 mongo_estimate_pipeline(RelOptInfo *rel)
 {
-	const MongoRelation *relation = rel->fdw_private;
-
-	return estimate_scan(rel, 0,
-						 relation->join != NULL ? relation->join->cost :
-						 mongo_examined_cost(rel, relation->examined_rows), false);
+	return estimate_scan(rel, 0, finding_cost(rel), false);
 }
 
 /*
@@ -189,7 +250,7 @@ mongo_estimate_plain_scan(RelOptInfo *baserel)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 
-	return mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows);
+	return mongo_estimate_scan(baserel, relation->remote_rows, finding_cost(baserel));
 }
 
 /*
@@ -197,21 +258,22 @@ mongo_estimate_plain_scan(RelOptInfo *baserel)
  *		Returns the estimate of a scan of a table in an order.
  *
  * It comes from an index, by which MongoDB examines 'indexed_rows' documents, or, if that is
- * negative, from sorting.  The index on _id is expected to have the collection's order; another
- * one is, if conditions leave a part of it, what a scan without an order uses, too.
+ * negative, from sorting.
  */
 MongoEstimate
-mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double indexed_rows)
+mongo_estimate_ordered_scan(PlannerInfo *root, RelOptInfo *baserel, const MongoOrder *order,
+							double indexed_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bool		sorts = indexed_rows < 0;
 	int			more_parts = order->nparts - 1;
-	bool		scattered = indexed_rows >= baserel->tuples && strcmp(order->keys[0].path, "_id") != 0;
 
 	/* they are sent together, or not needed */
 	Cost		parts_cost = more_parts * relation->options->fdw_startup_cost;
 	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
-		mongo_indexed_cost(relation, indexed_rows, scattered);
+		mongo_indexed_cost(relation, indexed_rows,
+						   mongo_order_share(root, baserel, order->keys[0].path,
+											 (Node *) order->expression));
 	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost, false);
 
 	/*

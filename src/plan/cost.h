@@ -42,11 +42,17 @@
 #define MONGO_COMPRESSION			2	/* times as fast that is */
 
 /* scans: T for each document */
-#define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
+#define MONGO_COST_EXAMINED			0.6 /* looked at: a scan that finds
 										 * nothing */
-#define MONGO_COST_INDEXED			0.5 /* the same by an index */
-#define MONGO_COST_NOT_FETCHED		0.8 /* - the same, less a $group of fields
-										 * that the index has */
+#define MONGO_COST_INDEXED			1.7 /* the same by an index that has the
+										 * collection's order */
+#define MONGO_COST_FETCHED			4.5 /* by one that has not: one document
+										 * here and one there */
+#define MONGO_COST_COVERED			0.4 /* a key of an index alone */
+#define MONGO_COST_NEAR_VALUES		10	/* - of so many values, half of the
+										 * documents of each are found as in
+										 * order: 0.8, 0.7, 0.3 and 0 of those
+										 * of 2, 5, 20 and 100 values */
 #define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
 
 /* arrays: T for each element */
@@ -56,14 +62,10 @@
 #define MONGO_COST_UNWOUND_HERE		0.4 /* - unwound and read by a scan */
 
 /*
- * scans of many documents, and filters: T for each document.  By hand, as mongod's CPU time over
- * 200,000 documents of 250 bytes on a busy machine: 0.36 microseconds for a filter in natural
- * order; 0.8 by an index that has the collection's order and 1.9 by one that has not; 0.06 for one
- * of 100 comparisons of an $or, 0.19 of Decimal128; 0.005 for an element of $in in an expression.
+ * filters: T for each document.  By hand, as mongod's CPU time over 200,000 documents of 250 bytes
+ * on a busy machine: 0.06 microseconds for one of 100 comparisons of an $or, 0.19 of Decimal128;
+ * 0.005 for an element of $in in an expression.
  */
-#define MONGO_COST_FETCHED			4.5 /* - by an index, one document here
-										 * and one there */
-#define MONGO_COST_FILTERED			1.4 /* - in natural order */
 #define MONGO_COST_LEAF				0.25	/* - each comparison */
 #define MONGO_COST_ELEMENT			0.02	/* - each element of an array in
 											 * an expression */
@@ -112,8 +114,8 @@
 #define MONGO_COST_FOUND_DOCUMENT	10	/* T: each further one that it finds */
 
 /* batched joins */
-#define MONGO_COST_BATCHED_KEY		9	/* T: one of 1,000 keys of a $in that
-										 * finds nothing */
+#define MONGO_COST_BATCHED_KEY		5	/* T: one of 1,000 keys of a $in,
+										 * between values, that finds nothing */
 #define MONGO_COST_BATCHED_SEEK		6	/* T: each look for a second key
 										 * behind a first one, in a compound
 										 * index */

@@ -27,6 +27,7 @@
 
 #include "access/sysattr.h"
 #include "optimizer/optimizer.h"
+#include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -318,11 +319,11 @@ has_all_fields(const RelOptInfo *baserel, const MongoIndex *index)
 	return true;
 }
 
-/* Tells whether an index that finds this share of the documents takes longer than reading all. */
+/* Tells whether an index of this cost, for each document that there is, is worse than reading all. */
 static bool
-is_large_share(double share, double filter_cost)
+is_costly(double index_cost, double filter_cost)
 {
-	return share * MONGO_COST_FETCHED >= MONGO_COST_FILTERED + filter_cost;
+	return index_cost >= MONGO_COST_EXAMINED + filter_cost;
 }
 
 /* Tells whether an index begins with one of these columns. */
@@ -345,22 +346,23 @@ begins_index(const RelOptInfo *baserel, const MongoStatistics *statistics, const
 }
 
 /*
- * Returns the least share of the documents that MongoDB may find by an index for a condition that
- * is not indexable for us, such as LIKE with a prefix or <>; 2 if there is no such condition.  A
- * large share counts only if ANALYZE knows it.
+ * Returns the least cost, for each document that there is, of an index that MongoDB may take for a
+ * condition that is not indexable for us, such as LIKE with a prefix, <> or IS NULL; infinity if
+ * there is no such condition.  A large cost counts only if ANALYZE knows the share.
  */
 static double
-share_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStatistics *statistics,
-					  double filter_cost)
+cost_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoStatistics *statistics,
+					 double filter_cost)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	double		least = 2;
+	double		least = get_float8_infinity();
 
 	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
 	{
 		bool		is_other = !list_member_ptr(relation->kept, rinfo);
 		Bitmapset  *tested = NULL;
 		double		share;
+		double		cost;
 
 		foreach_ptr(const MongoClause, clause, relation->indexable)
 			is_other &= clause->rinfo != rinfo;
@@ -368,8 +370,10 @@ share_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoS
 		if (!is_other || !begins_index(baserel, statistics, tested))
 			continue;
 		share = clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL);
-		if (!is_large_share(share, filter_cost) || is_known_share(root, (Node *) rinfo))
-			least = Min(least, share);
+		cost = share * mongo_fetching_cost(IsA(rinfo->clause, NullTest) ? mongo_order_of_value(share) :
+										   mongo_order_share(root, baserel, NULL, (Node *) rinfo->clause));
+		if (!is_costly(cost, filter_cost) || is_known_share(root, (Node *) rinfo))
+			least = Min(least, cost);
 	}
 	return least;
 }
@@ -395,9 +399,9 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoIndex *id = mongo_id_index(statistics);
 	double		share = relation->examined_rows / Max(baserel->tuples, 1);
-	double		other_share;
+	double		other_cost;
 
-	if (!is_large_share(share, filter_cost) || id == NULL || id->clustered ||
+	if (!is_costly(share * mongo_fetching_cost(relation->order_share), filter_cost) || id == NULL || id->clustered ||
 		relation->analyzed_rows <= 0 || relation->calls_match ||
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_NATURAL) ||
@@ -408,8 +412,8 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 		if (!is_known_share(root, (Node *) clause->rinfo))
 			return false;
 	}
-	other_share = share_found_otherwise(root, baserel, statistics, filter_cost);
-	if (!is_large_share(other_share, filter_cost) || (share >= 1 && other_share > 1))
+	other_cost = cost_found_otherwise(root, baserel, statistics, filter_cost);
+	if (!is_costly(other_cost, filter_cost) || (share >= 1 && isinf(other_cost)))
 		return false;
 	for (int i = 0; i < statistics->nindexes; i++)
 	{

@@ -140,6 +140,7 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 	if (is_first)
 	{
 		order->first = field;
+		order->expression = expression;
 		set_parts(order, pathkey, has_null, sortability == MONGO_SORTABLE_NAN_APART);
 	}
 	else if (pathkey->pk_nulls_first != ascending && has_null)

@@ -197,10 +197,8 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 									clauselist_selectivity(root, info->ppi_clauses,
 														   baserel->relid, JOIN_INNER, NULL));
 	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));
-	estimate = mongo_estimate_scan(baserel, remote_rows, examined_rows);
-	if (!parameterization->unique)
-		estimate.total_cost += mongo_indexed_cost(relation, examined_rows, true) -
-			mongo_indexed_cost(relation, examined_rows, false);
+	estimate = mongo_estimate_scan(baserel, remote_rows,
+								   mongo_indexed_cost(relation, examined_rows, parameterization->unique));
 	estimate.rows = info->ppi_rows;
 	/* one of them may contain a subquery */
 	cost_qual_eval(&clauses, info->ppi_clauses, root);
@@ -282,7 +280,7 @@ add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 				  const MongoOrder *order, double indexed_rows)
 {
 	add_path(baserel, mongo_foreign_path(root, baserel, NULL,
-										 mongo_estimate_ordered_scan(baserel, order, indexed_rows),
+										 mongo_estimate_ordered_scan(root, baserel, order, indexed_rows),
 										 pathkeys, baserel->lateral_relids,
 										 mongo_second_order(root, baserel,
 															baserel->reltarget->exprs, pathkeys,

@@ -55,6 +55,7 @@ typedef struct MongoRelation
 								 * estimate the plan uses again */
 	List	   *indexable;		/* MongoClause *, that an index may serve */
 	List	   *served;			/* RestrictInfo *, that the best index tests */
+	double		order_share;	/* mongo_order_share() of that index */
 	List	   *kept;			/* RestrictInfo *, which PostgreSQL tests
 								 * because that costs less */
 	bool		natural;		/* reading all documents costs less than the
@@ -319,6 +320,7 @@ typedef struct MongoOrder
 	MongoSortPart parts[3];
 	int			nparts;
 	MongoField	first;			/* of the first key */
+	Expr	   *expression;		/* its member of the pathkey's class */
 } MongoOrder;
 
 extern bool mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order);
@@ -347,14 +349,18 @@ extern Cost mongo_command_cost(const MongoRelation *relation);
 extern bool mongo_is_compressed(const MongoRelation *relation);
 extern Cost mongo_transfer_cost(const MongoRelation *relation, double rows,
 								const PathTarget *target);
-extern Cost mongo_indexed_cost(const MongoRelation *relation, double rows, bool scattered);
+extern double mongo_order_of_value(double share);
+extern double mongo_order_share(PlannerInfo *root, const RelOptInfo *baserel, const char *path,
+								Node *expression);
+extern double mongo_fetching_cost(double order_share);
+extern Cost mongo_indexed_cost(const MongoRelation *relation, double rows, double order_share);
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
 extern MongoEstimate mongo_estimate_scan(RelOptInfo *rel, double remote_rows,
-										 double examined_rows);
+										 Cost examined_cost);
 extern MongoEstimate mongo_estimate_plain_scan(RelOptInfo *rel);
 extern MongoEstimate mongo_estimate_pipeline(RelOptInfo *rel);
-extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order,
-												 double indexed_rows);
+extern MongoEstimate mongo_estimate_ordered_scan(PlannerInfo *root, RelOptInfo *baserel,
+												 const MongoOrder *order, double indexed_rows);
 extern Cost mongo_sort_stage_cost(double rows, double wanted);
 extern double mongo_filter_cost(const MongoTranslation *translation, const bson_t *filter);
 extern double mongo_expression_cost(const bson_t *expression);

@@ -515,12 +515,23 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *rel
 																 JOIN_INNER, NULL));
 	relation->examined_rows = unique ? 1 :
 		mongo_examined_rows(root, baserel, relation->indexable, &relation->served);
+	relation->order_share = 1;
 	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 	if (relation->options->unwind != NULL)
 		estimate_unwinding(root, baserel, relation, documents, elements);
 	if (relation->examined_rows <= FEW_EXAMINED)
 		return NIL;
+	foreach_ptr(const MongoClause, clause, relation->indexable)
+	{
+		if (relation->served == NIL || clause->rinfo != linitial(relation->served))
+			continue;
+		relation->order_share = mongo_order_share(root, baserel, clause->condition.path,
+												  (Node *) clause->rinfo->clause);
+		if (clause->condition.seek == MONGO_SEEK_VALUE)
+			relation->order_share = Max(relation->order_share,
+										mongo_order_of_value(relation->examined_rows / Max(baserel->tuples, 1)));
+	}
 	foreach_ptr(TestedClause, one, tested)
 	{
 		double		cost = mongo_filter_cost(&translation, one->match);

@@ -224,7 +224,7 @@ hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 	/* the keys that are looked up come first */
 	details.hash_clauses = details.lookup == NULL ? keys :
 		list_concat_unique_ptr(list_copy(details.lookup->clauses), keys);
-	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
+	estimate = mongo_estimate_scan(baserel, rows, mongo_examined_cost(baserel, baserel->tuples));
 	estimate.total_cost += rows * MONGO_COST_HASHED * MONGO_COST_UNIT;
 	if (details.only_looks_up)
 		estimate.total_cost = estimate.startup_cost + details.lookup->cost;

@@ -291,7 +291,8 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 			mongo_group_cost(group, first_groups);
 	if (!walks && !upper->grouped && upper->input->reloptkind == RELOPT_BASEREL &&
 		mongo_index_covers(upper->input))
-		estimate->total_cost -= relation->examined_rows * MONGO_COST_UNIT * MONGO_COST_NOT_FETCHED;
+		estimate->total_cost += relation->examined_rows * MONGO_COST_UNIT * MONGO_COST_COVERED -
+			mongo_examined_cost(upper->input, relation->examined_rows);
 	if (group->distinct != NULL)
 		estimate->total_cost += first_groups * MONGO_COST_UNIT * mongo_group_cost(group, groups);
 	estimate->startup_cost = estimate->total_cost;
@@ -681,10 +682,10 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 	indexed = mongo_order_is_indexed(root, baserel, &order, &indexed_rows);
 	if (indexed)
 		add_limited_scan(root, baserel, output_rel,
-						 mongo_estimate_ordered_scan(baserel, &order, indexed_rows), final);
+						 mongo_estimate_ordered_scan(root, baserel, &order, indexed_rows), final);
 	if (!indexed || relation->examined_rows < indexed_rows)
 		add_limited_scan(root, baserel, output_rel,
-						 mongo_estimate_ordered_scan(baserel, &order, -1), final);
+						 mongo_estimate_ordered_scan(root, baserel, &order, -1), final);
 }
 
 /* Returns the foreign table whose rows the relation returns one by one, in any order; or NULL. */

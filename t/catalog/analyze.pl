@@ -33,6 +33,7 @@ my $bytes = $node->safe_psql('postgres',
 	"SELECT 8192.0 * relpages / reltuples FROM pg_class WHERE relname = 'points'");
 cmp_ok(abs($bytes - 50), '<', 20, 'relpages say how large documents are');
 is(statistics('points'), "20000\n-1\n-1", 'statistics of a sample');
+is($node->safe_psql('postgres', q{SELECT correlation FROM pg_stats WHERE tablename = 'points' AND attname = 'id'}), 1, "in the collection's order");
 
 $node->safe_psql('postgres', 'ALTER FOREIGN TABLE points OPTIONS (analyze_sampling \'off\')');
 $node->safe_psql('postgres', 'ANALYZE points');
