@@ -283,7 +283,7 @@ class RandomWrites:
             key = rng.choice(["_id", "_id", "_id + %d" % self.fresh(FEW)])
             return Statement(head + "INSERT INTO %s (_id, a, b, v) SELECT %s, a, 'from part', v FROM part WHERE %s%s%s" % (
                 table, key, OLD, rng.choice(["", "", " ORDER BY a", " AND a > 0"]), conflict), None, table,
-                # a subquery for each row may follow a row that ON CONFLICT has sent, which is refused
+                # refused: a subquery for each row that follows a row that ON CONFLICT has sent
                 free=conflict != "" and "(SELECT" in part)
         if choice < 0.5 and kind == "DELETE":
             columns = [c for c in COLUMNS if c[0] in ("a", "b", "v")]
