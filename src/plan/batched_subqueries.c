@@ -36,6 +36,9 @@ typedef struct Placement
 	const CustomScanMethods *methods;
 	int			nnodes;			/* put into the plan */
 	List	   *subplans;		/* plan_ids, in the expressions looked at */
+	bool		may_stop;		/* perhaps not all of the node's rows are read */
+	bool		limit_may_stop; /* the same if LIMIT is right above the node,
+								 * of the rows that LIMIT returns */
 } Placement;
 
 /* Tells whether it has an executor parameter that is not among 'params'; a tree walker. */
@@ -223,13 +226,124 @@ has_hiding_quals(const Plan *plan)
 														((const ForeignScan *) plan)->fdw_private))->hiding != NIL;
 }
 
+/* Tells whether the node reads all rows below it before it returns one. */
+static bool
+reads_all(const Plan *plan)
+{
+	return IsA(plan, Sort) || IsA(plan, Hash) ||
+		(IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy != AGG_SORTED);
+}
+
+/* Tells whether the node may stop reading before the last row of a plan below it. */
+static bool
+stops_early(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+		case T_MergeJoin:
+			return true;
+		case T_NestLoop:
+		case T_HashJoin:
+			return ((const Join *) plan)->inner_unique || ((const Join *) plan)->jointype == JOIN_SEMI ||
+				((const Join *) plan)->jointype == JOIN_ANTI;
+		case T_WindowAgg:
+			return ((const WindowAgg *) plan)->runCondition != NIL;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Tells whether computing this may raise an error for a later row than the first, or have an
+ * effect; a tree walker.  No leakproof function does.
+ */
+static bool
+may_fail(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_Var:
+		case T_Param:
+		case T_Const:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+			break;
+		default:
+			if (!contain_var_clause(node) && !mongo_has_exec_param(node, NULL) &&
+				!contain_volatile_functions(node))
+				return false;
+			if ((!IsA(node, FuncExpr) && !IsA(node, OpExpr) && !IsA(node, ScalarArrayOpExpr)) ||
+				check_functions_in_node(node, mongo_is_leaky, context))
+				return true;
+			break;
+	}
+	return expression_tree_walker(node, may_fail, context);
+}
+
+/*
+ * Tells whether reading more rows of the plan, with these quals and this target list, may raise an
+ * error or have an effect.
+ */
+static bool
+may_fail_to_read(const Plan *plan, List *quals, List *tlist)
+{
+	const Plan *below[2] = {outerPlan(plan), innerPlan(plan)};
+
+	if (reads_all(plan))
+		return false;
+	if (may_fail((Node *) quals, NULL) || may_fail((Node *) tlist, NULL))
+		return true;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_ForeignScan:
+		case T_CustomScan:
+		case T_FunctionScan:
+		case T_CteScan:
+			/* or it reads ahead itself */
+			return false;
+		case T_SubqueryScan:
+			below[0] = ((const SubqueryScan *) plan)->subplan;
+			break;
+		case T_NestLoop:
+		case T_HashJoin:
+		case T_MergeJoin:
+			if (may_fail((Node *) ((const Join *) plan)->joinqual, NULL))
+				return true;
+			break;
+		case T_Result:
+		case T_Limit:
+		case T_Material:
+		case T_Gather:
+		case T_GatherMerge:
+			break;
+		default:
+			return true;
+	}
+	for (int i = 0; i < 2; i++)
+	{
+		if (below[i] != NULL && may_fail_to_read(below[i], below[i]->qual, below[i]->targetlist))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Returns the plan with a node above it that batches the subqueries found, and computes the target
  * list and the quals from index 'first' on; or as it is, if that would change how often something
- * volatile runs.
+ * volatile runs, or raise an error in rows that 'may_stop' says are perhaps not read.
  */
 static Plan *
-split(Placement *placement, Plan *plan, int first)
+split(Placement *placement, Plan *plan, int first, bool may_stop)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *above = &scan->scan.plan;
@@ -239,9 +353,11 @@ split(Placement *placement, Plan *plan, int first)
 	if (contain_volatile_functions((Node *) quals) ||
 		contain_volatile_functions((Node *) plan->targetlist))
 		return plan;
-	place_above(above, plan);
 	above->qual = (List *) take_from_below((Node *) quals, &tlist);
 	above->targetlist = (List *) take_from_below((Node *) plan->targetlist, &tlist);
+	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist))
+		return plan;
+	place_above(above, plan);
 	/* PostgreSQL counts up from 0 */
 	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
 	scan->custom_private = placement->subplans;
@@ -267,10 +383,17 @@ batch_node(Placement *placement, Plan *plan)
 	while (first < list_length(plan->qual) && placement->subplans == NIL)
 		(void) find_subplans(list_nth(plan->qual, first++), placement);
 	if (placement->subplans != NIL && !has_hiding_quals(plan))
-		plan = split(placement, plan, first - 1);
+		plan = split(placement, plan, first - 1, placement->may_stop);
 	placement->subplans = NIL;
 	(void) find_subplans((Node *) plan->targetlist, placement);
-	return placement->subplans == NIL ? plan : split(placement, plan, list_length(plan->qual));
+	return placement->subplans == NIL ? plan :
+		split(placement, plan, list_length(plan->qual), placement->limit_may_stop);
+}
+
+static bool
+is_count_limit(const Plan *plan)
+{
+	return IsA(plan, Limit) && ((const Limit *) plan)->limitOption == LIMIT_OPTION_COUNT;
 }
 
 /*
@@ -284,7 +407,7 @@ raise_above_limit(const Placement *placement, Limit *limit)
 	List	   *tlist = NIL;
 
 	if (!IsA(batch, CustomScan) || ((CustomScan *) batch)->methods != placement->methods ||
-		batch->qual != NIL || limit->limitOption != LIMIT_OPTION_COUNT)
+		batch->qual != NIL || !is_count_limit(&limit->plan))
 		return &limit->plan;
 	outerPlan(limit) = outerPlan(batch);
 	foreach_node(TargetEntry, entry, outerPlan(limit)->targetlist)
@@ -299,12 +422,15 @@ raise_above_limit(const Placement *placement, Limit *limit)
 static Plan *
 batch_plan(Placement *placement, Plan *plan)
 {
+	const Placement here = *placement;
 	List	   *plans = NIL;
 	ListCell   *cell;
 
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
+	placement->may_stop = !reads_all(plan) && (here.may_stop || stops_early(plan));
+	placement->limit_may_stop = is_count_limit(plan) ? here.limit_may_stop : placement->may_stop;
 	switch (nodeTag(plan))
 	{
 		case T_Gather:
@@ -340,6 +466,8 @@ batch_plan(Placement *placement, Plan *plan)
 	}
 	foreach(cell, plans)
 		lfirst(cell) = batch_plan(placement, lfirst(cell));
+	placement->may_stop = here.may_stop;
+	placement->limit_may_stop = here.limit_may_stop;
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
 	return may_be_split(plan) ? batch_node(placement, plan) : plan;
@@ -356,7 +484,15 @@ batch_plan(Placement *placement, Plan *plan)
 void
 mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMethods *methods)
 {
-	Placement	placement = {.statement = statement, .methods = methods};
+	/*
+	 * a cursor, and PostgreSQL does not tell which subplan's rows are all
+	 * read
+	 */
+	bool		is_cursor = (options & CURSOR_OPT_FAST_PLAN) != 0;
+	Placement	placement = {
+		.statement = statement, .methods = methods,
+		.may_stop = is_cursor, .limit_may_stop = is_cursor
+	};
 	ListCell   *cell;
 
 	if (statement->subplans == NIL || statement->commandType != CMD_SELECT ||
@@ -364,6 +500,7 @@ mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMeth
 		(options & CURSOR_OPT_SCROLL) != 0 || !mongo_enable_batched_joins)
 		return;
 	statement->planTree = batch_plan(&placement, statement->planTree);
+	placement.may_stop = placement.limit_may_stop = true;
 	foreach(cell, statement->subplans)
 	{
 		const Plan *plan = lfirst(cell);

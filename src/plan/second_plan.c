@@ -141,8 +141,13 @@ can_be_hashed(const RelOptInfo *baserel, double rows, double part)
 		rows * baserel->reltarget->width / MONGO_HASHED_FILE_FACTOR <= limit;
 }
 
-static bool
-is_leaky(Oid function, void *context pg_attribute_unused())
+/*
+ * mongo_is_leaky
+ *		Tells whether the function may raise an error or have an effect, as no leakproof one does; a
+ *		callback of check_functions_in_node().
+ */
+bool
+mongo_is_leaky(Oid function, void *context pg_attribute_unused())
 {
 	return !get_func_leakproof(function);
 }
@@ -156,7 +161,7 @@ may_raise(Node *node, void *context)
 	if (!IsA(node, Param) && !IsA(node, Const) && !IsA(node, RelabelType) &&
 		!IsA(node, FuncExpr) && !IsA(node, OpExpr))
 		return true;
-	return check_functions_in_node(node, is_leaky, context) ||
+	return check_functions_in_node(node, mongo_is_leaky, context) ||
 		expression_tree_walker(node, may_raise, context);
 }
 

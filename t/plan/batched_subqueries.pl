@@ -102,6 +102,18 @@ is_answered('no row', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FRO
 is_answered('guarded', 'SELECT n, CASE WHEN n > 10 THEN 0 ELSE (SELECT count(*) FROM t WHERE t.k = keys.k) END FROM keys ORDER BY n', 10, 5);
 is_answered('computed by what may fail', 'SELECT n, CASE WHEN n <> 5 THEN (SELECT count(*) FROM t WHERE t.k = 100 / (n - 5)) END FROM keys WHERE n < 50 ORDER BY n', 50);
 is_answered('volatile', 'SELECT n, random() < 2, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 50 ORDER BY n', 50, 40);
+# a row below LIMIT, EXISTS or a cursor is perhaps never read, and no error of it is raised
+my $sorted = '(SELECT 1 / (n - 20) AS x, n FROM (SELECT n FROM keys ORDER BY n) k OFFSET 0)';
+my $kept = '(SELECT count(*) FROM t WHERE t.k = s.n) > 4';
+is_answered('not read because of LIMIT', "SELECT n FROM $sorted s WHERE $kept LIMIT 2", 8);
+is_answered('not read because of EXISTS', "SELECT EXISTS (SELECT FROM $sorted s WHERE $kept)", 8);
+is_answered('not read by a cursor', "BEGIN; DECLARE c CURSOR FOR SELECT n FROM $sorted s WHERE $kept; FETCH 2 FROM c; COMMIT", 8);
+is_answered('not read by a semijoin', "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SELECT n FROM keys WHERE n < 5
+	AND EXISTS (SELECT FROM $sorted s WHERE $kept AND s.n > keys.n AND s.n < keys.n + 10) ORDER BY n", 100);
+is_answered('volatile, and not read', "CREATE TEMP SEQUENCE s; SELECT n FROM (SELECT nextval('s')::int AS n FROM keys OFFSET 0) s WHERE $kept LIMIT 3; SELECT currval('s')", 8, 3);
+is_answered('a page of what may fail', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = s.n) FROM (SELECT n FROM keys WHERE 7 / n > -1 ORDER BY n) s LIMIT 20', 1);
+is_answered('read, since no row of it fails', "SELECT n FROM (SELECT * FROM keys WHERE n > 3 AND n < 3 + 900 ORDER BY n) s WHERE $kept LIMIT 200", 4);
+is_answered('all of what may fail', "SELECT n FROM (SELECT * FROM keys WHERE n % 2 = 1) s WHERE $kept ORDER BY n", 8);
 is_answered('turned off', 'SET mongo_fdw.enable_batched_joins = off; SET work_mem = \'64kB\'; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 50 ORDER BY n', 50, 40);
 like($node->safe_psql('postgres', q{SET search_path = foreigners, public;
 	EXPLAIN (VERBOSE, COSTS OFF) SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY w, n LIMIT 20}),
