@@ -223,9 +223,11 @@ typedef struct MongoMembers
 	((path)->disabled_nodes = (outer)->disabled_nodes + \
 	 mongo_join_is_advised_against((root), (path)->parent, (extra)))
 #define mongo_disabled_nodes(path)	(path)->disabled_nodes,
+#define mongo_copy_disabled_nodes(plan, below) ((plan)->disabled_nodes = (below)->disabled_nodes)
 #else
 #define mongo_join_disabled(path, root, outer, extra) ((void) (extra))
 #define mongo_disabled_nodes(path)
+#define mongo_copy_disabled_nodes(plan, below) ((void) (below))
 #endif
 
 /* PostgreSQL 19 may aggregate before it joins; the rows of such a relation have partial results. */

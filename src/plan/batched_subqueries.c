@@ -187,6 +187,7 @@ place_above(Plan *plan, Plan *below)
 	plan->total_cost = below->total_cost;
 	plan->plan_rows = below->plan_rows;
 	plan->plan_width = below->plan_width;
+	mongo_copy_disabled_nodes(plan, below);
 	plan->extParam = bms_union(plan->extParam, below->extParam);
 	plan->allParam = bms_union(plan->allParam, below->allParam);
 	plan->initPlan = list_concat(plan->initPlan, below->initPlan);
