@@ -108,8 +108,8 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 	}
 	state->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 										 &TTSOpsMinimalTuple);
-	state->largest_batch = Min(state->largest_batch,
-							   (int64) work_mem * 1024 / 2 / (int) sizeof(MinimalTuple));
+	state->largest_batch = Max(Min(state->largest_batch,
+								   (int64) work_mem * 1024 / 2 / (int) sizeof(MinimalTuple)), 1);
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched subqueries",
 												 ALLOCSET_DEFAULT_SIZES);
