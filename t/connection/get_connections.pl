@@ -55,7 +55,7 @@ is($session->ask('SELECT mongo_fdw_disconnect(\'replica_set\')'), 't', 'after it
 is($session->ask($connections), '', 'and gone');
 
 # --- cursors ---------------------------------------------------------------------
-$session->ask("ALTER SERVER mongodb OPTIONS (ADD fetch_size '100'); BEGIN; DECLARE c CURSOR FOR SELECT id FROM points ORDER BY id; FETCH 150 FROM c");
+$session->ask("ALTER SERVER mongodb OPTIONS (ADD fetch_size '100'); BEGIN; DECLARE c CURSOR FOR SELECT id FROM points; FETCH 150 FROM c");
 like($session->ask($connections), qr/^mongodb\|$user\|Standalone\|(open cursor|active)\|t\|f/, 'a cursor that is open');
 is($session->ask('SELECT mongo_fdw_disconnect(\'mongodb\')'), 'f', 'is not cut off');
 like($session->{err}, qr/still in use/, 'with a warning');
@@ -97,7 +97,7 @@ my $pid = $session->pid;
 $session->ask($point);
 is($watch->ask($shown), "$pid|postgres|$user|mongodb|idle|t|$point;", 'one of another session, and its last statement');
 is($watch->ask('SELECT host FROM mongo_fdw_stat_connections'), '127.0.0.1:' . $mongod->port, 'and where it leads to');
-$session->ask("BEGIN; DECLARE c CURSOR FOR SELECT id FROM points ORDER BY id; FETCH 150 FROM c");
+$session->ask("BEGIN; DECLARE c CURSOR FOR SELECT id FROM points; FETCH 150 FROM c");
 like($watch->ask($shown), qr/^$pid\|postgres\|$user\|mongodb\|(open cursor|active)\|t\|FETCH 150/, 'a cursor');
 # read to its end: a reply that is not there 20 ms after CLOSE costs the connection
 $session->ask('FETCH ALL FROM c; CLOSE c; INSERT INTO in_set VALUES (9)');
