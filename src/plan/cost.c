@@ -164,8 +164,7 @@ mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 
 	if (examined_rows < baserel->tuples && !relation->natural)
 		return mongo_indexed_cost(relation, examined_rows, relation->order_share);
-	examined_rows = baserel->tuples;
-	return examined_rows / Max(relation->array_length, 1) * MONGO_COST_UNIT * MONGO_COST_EXAMINED;
+	return baserel->tuples / Max(relation->array_length, 1) * MONGO_COST_UNIT * MONGO_COST_EXAMINED;
 }
 
 /*
