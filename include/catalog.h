@@ -22,6 +22,7 @@ extern void mongo_add_statistics_import(FdwRoutine *routine);
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 										 Oid serverid);
 extern double mongo_remote_row_count(Oid relid, UserMapping *user);
+extern bool mongo_is_own_server(Oid serverid);
 
 /*-------------------------------------------------------------------------
  * Statistics that ANALYZE has stored about a table's collection.

@@ -33,7 +33,7 @@ extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
 /* src/plan/second_plan.c; no callback, but src/exec uses it, too */
-extern bool mongo_has_exec_param(Node *node, void *context);
+extern bool mongo_has_exec_param(Node *node, void *except);
 
 /* src/plan/paths.c */
 extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid);

@@ -16,8 +16,12 @@
 #include "utils/acl.h"
 #include "utils/rel.h"
 
-static bool
-is_own_server(Oid serverid)
+/*
+ * mongo_is_own_server
+ *		Tells whether the server is of this wrapper.  Raises XX000 if there is no such server.
+ */
+bool
+mongo_is_own_server(Oid serverid)
 {
 	ForeignServer *server = GetForeignServer(serverid);
 
@@ -40,7 +44,7 @@ mongo_caller_mapping(ForeignServer *server)
 	if (acl != ACLCHECK_OK)
 		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
 
-	if (!is_own_server(server->serverid))
+	if (!mongo_is_own_server(server->serverid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not a MongoDB server", server->servername),
@@ -60,7 +64,7 @@ mongo_require_own_table(Relation relation)
 
 	if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		serverid = GetForeignServerIdByRelId(RelationGetRelid(relation));
-	if (!OidIsValid(serverid) || !is_own_server(serverid))
+	if (!OidIsValid(serverid) || !mongo_is_own_server(serverid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a foreign table of mongo_fdw",

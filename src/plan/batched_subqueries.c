@@ -17,9 +17,9 @@
 #include "postgres.h"
 
 #include "plan_internal.h"
+#include "catalog.h"
 #include "options.h"
 
-#include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -41,18 +41,6 @@ typedef struct Placement
 								 * of the rows that LIMIT returns */
 } Placement;
 
-/* Tells whether it has an executor parameter that is not among 'params'; a tree walker. */
-static bool
-has_other_param(Node *node, void *params)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC &&
-			!list_member_int(params, ((Param *) node)->paramid);
-	return expression_tree_walker(node, has_other_param, params);
-}
-
 /*
  * mongo_batched_rows
  *		Returns how many outer rows the second plan of a foreign scan takes the values of at a
@@ -72,8 +60,8 @@ mongo_batched_rows(const ForeignScan *scan, const List *params)
 	hashed = mongo_struct_from_list(&mongo_scan_plan_type, ((const ForeignScan *) below)->fdw_private);
 	for (int i = 0; i < list_length(hashed->hash_keys); i++)
 	{
-		if (has_other_param(list_nth(((const ForeignScan *) below)->fdw_exprs, hashed->hash_first + i),
-							unconstify(List *, params)))
+		if (mongo_has_exec_param(list_nth(((const ForeignScan *) below)->fdw_exprs, hashed->hash_first + i),
+								 unconstify(List *, params)))
 			return 0;
 	}
 	return plan->batch_rows;
@@ -82,8 +70,7 @@ mongo_batched_rows(const ForeignScan *scan, const List *params)
 static bool
 is_of_mongo_fdw(const ForeignScan *scan)
 {
-	return OidIsValid(scan->fs_server) &&
-		GetFdwRoutineByServerId(scan->fs_server)->GetForeignRelSize == mongo_get_foreign_rel_size;
+	return OidIsValid(scan->fs_server) && mongo_is_own_server(scan->fs_server);
 }
 
 /* Tells whether a scan of a subquery's plan takes the values of these parameters. */

@@ -70,16 +70,18 @@ has_outer_value(Node *node, void *root)
 
 /*
  * mongo_has_exec_param
- *		Tells whether the node contains an executor parameter; a tree walker.
+ *		Tells whether the node contains an executor parameter, except those of the List 'except' of
+ *		paramids, which may be NULL; a tree walker.
  */
 bool
-mongo_has_exec_param(Node *node, void *context)
+mongo_has_exec_param(Node *node, void *except)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, mongo_has_exec_param, context);
+		return ((Param *) node)->paramkind == PARAM_EXEC &&
+			!list_member_int(except, ((Param *) node)->paramid);
+	return expression_tree_walker(node, mongo_has_exec_param, except);
 }
 
 /*
