@@ -34,7 +34,7 @@
 /* Bytes of an _id, or of another value, that a message quotes. */
 #define SHOWN_SIZE		100
 
-/* A column of the decoder, with copies of the names. */
+/* A column of the decoder. */
 typedef struct DecodedColumn
 {
 	MongoColumn column;
@@ -189,12 +189,6 @@ add_path(PathNode *root, const char *path)
 	}
 }
 
-static const char *
-copy(const char *text)
-{
-	return text != NULL ? pstrdup(text) : NULL;
-}
-
 static void
 add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 {
@@ -228,11 +222,8 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 				 errhint("Declare it as jsonb, json, text or varchar.")));
 
 	decoded->column = *column;
-	decoded->column.name = copy(column->name);
-	decoded->column.path = copy(column->path);
-	decoded->column.prefix = copy(column->prefix);
-	decoded->column.field = copy(column->field);
-	decoded->column.collection = column->collection == NULL ? decoder->collection : copy(column->collection);
+	if (column->collection == NULL)
+		decoded->column.collection = decoder->collection;
 	decoded->reader = mongo_reader_create(typid, column->typmod);
 	if (column->of_token)
 		mongo_prepare_token(decoded->reader, column->name);
@@ -246,7 +237,7 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 /*
  * mongo_row_decoder_create
  *		Returns a decoder that reads columns (MongoColumn *) from documents of a collection,
- *		allocated in 'context' together with copies of the names.
+ *		allocated in 'context'.  All names must live as long.
  *
  * Two columns may share a path, and one path may contain another ("a" and "a.b").  Raises 0A000 for
  * a type that has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, for
@@ -262,8 +253,8 @@ mongo_row_decoder_create(MemoryContext context, const char *database, const char
 	int			i = 0;
 
 	decoder->context = context;
-	decoder->database = pstrdup(database);
-	decoder->collection = pstrdup(collection);
+	decoder->database = database;
+	decoder->collection = collection;
 	decoder->canonical_json = canonical_json;
 	decoder->ncolumns = list_length(columns);
 	decoder->indexes = palloc(Max(decoder->ncolumns, 1) * sizeof(int));

@@ -332,16 +332,19 @@ seen_columns(const MongoModifyState *state, EState *estate, const ModifyTable *p
 
 /*
  * mongo_table_decoder_create
- *		Returns a decoder of these columns of the table's documents, in 'context'.
+ *		Returns a decoder of these columns of the table's documents, in 'context', which must not
+ *		outlive the transaction.
  */
 MongoRowDecoder *
 mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes)
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	MemoryContext caller = MemoryContextSwitchTo(context);
 	List	   *columns = NIL;
 
 	foreach_int(attnum, attributes)
 		columns = lappend(columns, mongo_table_column(relation, attnum));
+	MemoryContextSwitchTo(caller);
 	return mongo_row_decoder_create(context, options->database, options->collection, columns,
 									options->canonical_json);
 }

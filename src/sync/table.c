@@ -671,7 +671,8 @@ create_key_decoder(const SyncTable *table, Oid foreign)
 		.index = 1, .name = MONGO_MISMATCH_COLUMN, .typid = JSONBOID, .typmod = -1
 	};
 
-	return mongo_row_decoder_create(CurrentMemoryContext, options->database, options->collection,
+	return mongo_row_decoder_create(CurrentMemoryContext, pstrdup(options->database),
+									pstrdup(options->collection),
 									list_make2(&id, &mismatch), options->canonical_json);
 }
 
