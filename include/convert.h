@@ -14,12 +14,14 @@
 #include "common.h"
 #include "options.h"
 
+#include "access/transam.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "utils/date.h"
+#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
@@ -158,6 +160,13 @@ typedef struct MongoType
 	bool		is_kept;		/* each value is read as it was before it was
 								 * written */
 } MongoType;
+
+/* Returns the base type of a domain, or the type itself.  No type of pg_type.dat is a domain. */
+static inline Oid
+mongo_base_type(Oid type)
+{
+	return type < FirstGenbkiObjectId ? type : getBaseType(type);
+}
 
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length, Datum value,
 							   bool isnull, Oid typid, int32 typmod);

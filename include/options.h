@@ -164,6 +164,7 @@ typedef struct MongoColumnOptions
 {
 	const char *path;			/* never NULL: by default the column's name;
 								 * in UTF-8, like documents */
+	bool		is_pseudo;		/* __doc or __mismatch, which reads no path */
 	MongoTristate indexed;		/* does an index begin with this field?  Not
 								 * given: use ANALYZE's statistics */
 	bson_type_t bson_type;		/* the only type that it reads and writes;

@@ -531,7 +531,7 @@ typedef struct MongoVariable
 /* A template prepared for one execution of a plan. */
 typedef struct MongoCommandTemplate
 {
-	bson_t	   *command;
+	const bson_t *command;
 	const List *predicates;		/* MongoPredicate *, one for each parameter */
 
 	/* of a run: */
@@ -545,7 +545,7 @@ typedef struct MongoCommandTemplate
 } MongoCommandTemplate;
 
 extern Const *mongo_command_to_const(const bson_t *command);
-extern bson_t *mongo_command_from_const(const Const *node);
+extern const bson_t *mongo_command_from_const(const Const *node);
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *command_template, const Datum *values,
 									 const bool *isnull, bool *widened, bson_t *command);
 extern void mongo_command_describe(const MongoCommandTemplate *command_template, const char *const *names,

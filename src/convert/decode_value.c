@@ -287,7 +287,10 @@ typedef struct ArrayGathering
 void
 mongo_prepare_array(MongoReader *reader)
 {
-	reader->extra = mongo_reader_create(get_element_type(reader->typid), reader->typmod);
+	MongoReader *element = mongo_reader_create(get_element_type(reader->typid), reader->typmod);
+
+	get_typlenbyvalalign(element->typid, &element->typlen, &element->typbyval, &element->typalign);
+	reader->extra = element;
 }
 
 /*

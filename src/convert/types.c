@@ -707,7 +707,7 @@ mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declar
 
 	if (declared == BSON_TYPE_EOD)
 		return;
-	types = mongo_type_facts(getBaseType(typid))->declares;
+	types = mongo_type_facts(mongo_base_type(typid))->declares;
 	if ((types & MONGO_BSON_BIT(declared)) != 0)
 		return;
 	ereport(ERROR,
@@ -833,7 +833,7 @@ mongo_append_declared(bson_t *document, const char *key, Datum value, Oid typid,
 					  int32 typmod, bson_type_t declared)
 {
 	MongoWriteTarget target = {document, key, -1};
-	Oid			base = getBaseType(typid);
+	Oid			base = mongo_base_type(typid);
 
 	for (size_t i = 0; i < lengthof(declared_hints); i++)
 	{
@@ -880,8 +880,6 @@ mongo_reader_create(Oid typid, int32 typmod)
 	reader->typid = typid;
 	reader->typmod = typmod;
 	reader->type = type;
-	get_typlenbyvalalign(typid, &reader->typlen, &reader->typbyval,
-						 &reader->typalign);
 	if (type->prepare)
 		type->prepare(reader);
 	return reader;

@@ -360,6 +360,7 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	CachedTable *table = cached_table(foreigntableid);
 	MemoryContext previous;
 	MongoColumnOptions *options;
+	const char *name;
 
 	if (attnum <= table->ncolumns && table->columns[attnum - 1] != NULL)
 		return table->columns[attnum - 1];
@@ -367,16 +368,18 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	(void) mongo_table_options(foreigntableid);
 	previous = MemoryContextSwitchTo(table->facts.context);
 	options = palloc0(sizeof(MongoColumnOptions));
+	name = get_attname(foreigntableid, attnum, false);
+	options->is_pseudo = mongo_is_pseudo_column(name);
 	options->type_mismatch = table->options->type_mismatch;
 	read_options(options, TARGET_COLUMN, ON_COLUMN,
 				 GetForeignColumnOptions(foreigntableid, attnum));
 	if (options->path == NULL)
-		options->path = get_attname(foreigntableid, attnum, false);
+		options->path = name;
 	options->path = mongo_to_utf8(options->path);
 	if (options->parameter != NULL)
 		options->parameter = mongo_to_utf8(options->parameter);
 	if (table->options->change_stream != NULL)
-		set_stream_column(options, get_attname(foreigntableid, attnum, false));
+		set_stream_column(options, name);
 	if (attnum > table->ncolumns)
 	{
 		MongoColumnOptions **columns = palloc0(sizeof(*columns) * (attnum + 8));

@@ -137,7 +137,7 @@ can_look_up(RelOptInfo *innerrel, Key *key)
 	if (!OidIsValid(get_array_type(key->equality.key.type)) ||
 		!mongo_field_of_node(relation->columns, (Node *) key->equality.field, &field))
 		return false;
-	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod, field.bson_type);
+	comparison = mongo_comparison_lookup(mongo_base_type(field.type), field.typmod, field.bson_type);
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
 	key->condition = mongo_translate_condition(&translation, any_of_keys(&key->equality, 1), match);

@@ -457,7 +457,7 @@ clause_value(const MongoRelation *relation, Expr *clause, AttrNumber attnum, con
 				continue;
 		}
 		source = exprType(value);
-		target = getBaseType(field.type);
+		target = mongo_base_type(field.type);
 		if (source == target && field.typmod < 0)
 			return value;
 		*same &= field.typmod < 0 && can_coerce_type(1, &source, &target, COERCION_IMPLICIT);
@@ -716,21 +716,25 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 
 	if (relation != NULL && relation->fit != NULL)
 		conjuncts = lappend(conjuncts, unconstify(bson_t *, relation->fit));
-	clauses->filter = mongo_bson_create();
-	mongo_append_conjuncts(clauses->filter, conjuncts);
+	clauses->filter = mongo_conjunction(conjuncts);
 }
 
 /*
- * mongo_append_conjuncts
- *		Appends the conjunction of these filters, bson_t *, to the empty 'filter'; nothing for NIL.
+ * mongo_conjunction
+ *		Returns the conjunction of these filters, bson_t *: the only one itself; for NIL an empty
+ *		document.
  */
-void
-mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
+const bson_t *
+mongo_conjunction(const List *filters)
 {
-	if (list_length(conjuncts) == 1)
-		mongo_concat(filter, linitial(conjuncts));
-	if (list_length(conjuncts) > 1)
-		mongo_append_branches(filter, conjuncts, true);
+	bson_t	   *filter;
+
+	if (list_length(filters) == 1)
+		return linitial(filters);
+	filter = mongo_bson_create();
+	if (filters != NIL)
+		mongo_append_branches(filter, filters, true);
+	return filter;
 }
 
 /*
@@ -758,7 +762,7 @@ mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo 
 		equality->field = list_nth(clause->args, side);
 		equality->value = list_nth(clause->args, 1 - side);
 		equality->opno = side == 0 ? clause->opno : get_commutator(clause->opno);
-		key->type = getBaseType(exprType((Node *) equality->value));
+		key->type = mongo_base_type(exprType((Node *) equality->value));
 		key->collation = clause->inputcollid;
 		if (OidIsValid(equality->opno) &&
 			get_op_hash_functions(equality->opno, &key->inner_hash, &key->outer_hash) &&

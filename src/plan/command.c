@@ -123,9 +123,8 @@ mongo_find_command(const MongoRelation *relation, const MongoTranslation *transl
 				   List *conditions, const bson_t *projection, const bson_t *sort, bool natural)
 {
 	bson_t	   *command = mongo_bson_create();
-	bson_t	   *filter = mongo_bson_create();
+	const bson_t *filter = mongo_conjunction(conditions);
 
-	mongo_append_conjuncts(filter, conditions);
 	mongo_append(command, "find", mongo_utf8(mongo_to_utf8(relation->options->collection)));
 	if (!bson_empty(filter))
 		mongo_append(command, "filter", mongo_document(filter));
@@ -150,9 +149,9 @@ pipeline_table_command(const MongoRelation *relation, MongoTranslation *translat
 	};
 
 	mongo_pipeline_make_rows(&pipeline, relation, clauses);
-	if (!bson_empty(condition))
+	if (!bson_empty0(condition))
 		mongo_pipeline_append(&pipeline, "$match", condition);
-	if (!bson_empty(sort))
+	if (!bson_empty0(sort))
 		mongo_pipeline_append(&pipeline, "$sort", sort);
 	if (!bson_empty(projection))
 		mongo_pipeline_append(&pipeline, "$project", projection);
@@ -183,21 +182,25 @@ mongo_scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 		elog(ERROR, "sort key is not a field");
 	for (int i = 0; i < order.nparts; i++)
 	{
-		bson_t	   *condition = mongo_bson_create();
-		bson_t	   *sort = mongo_bson_create();
-		List	   *conditions = bson_empty(clauses->filter) ? NIL : list_make1(clauses->filter);
+		bson_t	   *condition = NULL;
+		bson_t	   *sort = NULL;
+		List	   *conditions = bson_empty(clauses->filter) ? NIL : list_make1(unconstify(bson_t *, clauses->filter));
 
 		if (pathkeys != NIL)
+		{
+			condition = mongo_bson_create();
+			sort = mongo_bson_create();
 			mongo_append_order(relation, &order, i, condition, sort);
+		}
 		if (clauses->unwinds)
 			conditions = mongo_document_conditions(relation, translation, clauses);
-		if (!bson_empty(condition))
+		if (!bson_empty0(condition))
 			conditions = lappend(conditions, condition);
 		commands = lappend(commands, mongo_is_pipeline_table(relation->options) && !clauses->unwinds ?
 						   pipeline_table_command(relation, translation, clauses, condition, projection,
 												  sort) :
 						   mongo_find_command(relation, translation, conditions, projection,
-											  bson_empty(sort) ? NULL : sort, natural));
+											  bson_empty0(sort) ? NULL : sort, natural));
 	}
 	return commands;
 }
@@ -215,7 +218,7 @@ Const *
 mongo_direct_command(const Const *find_command, const MongoRelation *relation, List *quals,
 					 const MongoDirectPlan *direct, bool *simple_collation)
 {
-	bson_t	   *find = mongo_command_from_const(find_command);
+	const bson_t *find = mongo_command_from_const(find_command);
 	bson_t	   *command = mongo_bson_create();
 	bson_t	   *conditions = mongo_bson_create();
 	bson_iter_t iter;

@@ -364,7 +364,7 @@ placeholder_cost(const MongoTranslation *translation, int number)
 {
 	const MongoPredicate *predicate = list_nth(translation->predicates, number);
 	const MongoField *field = &predicate->field;
-	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field->type), field->typmod,
+	const MongoComparison *comparison = mongo_comparison_lookup(mongo_base_type(field->type), field->typmod,
 																field->bson_type);
 	bool		is_list = predicate->form == MONGO_PREDICATE_ANY || predicate->form == MONGO_PREDICATE_ALL;
 	bool		has_points = comparison != NULL && comparison->append_points != NULL && field->zone == NULL;
@@ -398,8 +398,8 @@ members_cost(const MongoTranslation *translation, bson_iter_t *members, bool rar
 	while (bson_iter_next(members))
 	{
 		const char *key = bson_iter_key(members);
-		bool		is_branches = strcmp(key, "$and") == 0 || strcmp(key, "$or") == 0 ||
-			strcmp(key, "$nor") == 0;
+		bool		is_branches = key[0] == '$' &&
+			(strcmp(key, "$and") == 0 || strcmp(key, "$or") == 0 || strcmp(key, "$nor") == 0);
 		bson_iter_t child;
 
 		if (strcmp(key, "$expr") == 0)

@@ -35,7 +35,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 
 /* ----- Aggregate functions: their accumulators, and results from these ------ */
 
@@ -191,7 +190,7 @@ is_never_null(const MongoTranslation *translation, Node *node)
 static bool
 value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
-	Oid			type = getBaseType(exprType(node));
+	Oid			type = mongo_base_type(exprType(node));
 
 	if (!mongo_has_normal_form(type) ||
 		(mongo_compares_text(type) &&
@@ -666,7 +665,7 @@ find_witness(Node *node, NullWitness *witness)
 	if (IsA(node, Const))
 		return ((Const *) node)->constisnull;
 	/* operators and casts that give numbers are NULL only where arguments are */
-	kind = mongo_type_kind(getBaseType(exprType(node)));
+	kind = mongo_type_kind(mongo_base_type(exprType(node)));
 	if (!IsA(node, OpExpr) &&
 		(!IsA(node, FuncExpr) ||
 		 (((FuncExpr *) node)->funcformat != COERCE_EXPLICIT_CAST &&
@@ -771,7 +770,7 @@ begin_fit(Translation *translation)
 	if (translation->column == NULL || !translation->values[1].raw ||
 		translation->field.type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
 		return;
-	translation->fits = fit_test(getBaseType(translation->column->vartype),
+	translation->fits = fit_test(mongo_base_type(translation->column->vartype),
 								 translation->field.bson_type, &translation->has_lower);
 	if (translation->fits == NULL)
 		return;

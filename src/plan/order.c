@@ -27,7 +27,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/selfuncs.h"
 
@@ -122,7 +121,7 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 	if (expression == NULL || !mongo_path_is_addressable(field.path) ||
 		mongo_path_has_index(field.path))
 		return false;
-	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod, field.bson_type);
+	comparison = mongo_comparison_lookup(mongo_base_type(field.type), field.typmod, field.bson_type);
 	sortability = comparison == NULL ? MONGO_NOT_SORTABLE : comparison->sortability;
 	if (sortability == MONGO_NOT_SORTABLE ||
 	/* bytewise, as the order of ObjectIds is */

@@ -173,16 +173,14 @@ mongo_elements_end(MongoElements *elements)
 	{
 		const char *path = list_nth(elements->paths, i);
 		int			outer = enclosing_array(elements->paths, i);
-		bson_t	   *match = mongo_bson_create();
 		bson_t	   *condition;
 
 		if (elements->within[i] == NIL)
 			continue;
-		mongo_append_conjuncts(match, elements->within[i]);
 		if (outer >= 0)
 			path += strlen(list_nth(elements->paths, outer)) + 1;
 		condition = mongo_from_template("{@1: {$elemMatch: @2}}", mongo_utf8(path),
-										mongo_document(match));
+										mongo_document(mongo_conjunction(elements->within[i])));
 		if (outer >= 0)
 			elements->within[outer] = lappend(elements->within[outer], condition);
 		else
@@ -283,9 +281,8 @@ append_bound(MongoPipeline *pipeline, const MongoRelation *relation,
 static void
 append_matches(MongoPipeline *pipeline, const List *matches)
 {
-	bson_t	   *filter = mongo_bson_create();
+	const bson_t *filter = mongo_conjunction(matches);
 
-	mongo_append_conjuncts(filter, matches);
 	if (!bson_empty(filter))
 		mongo_pipeline_append(pipeline, "$match", filter);
 }

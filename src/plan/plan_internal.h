@@ -144,7 +144,7 @@ typedef struct MongoScanClauses
 	List	   *hiding;			/* those of 'local' that hide rows, by index */
 	List	   *exact;			/* tested by MongoDB alone */
 	List	   *sent;			/* MongoClause *, of what MongoDB tests */
-	bson_t	   *filter;			/* ... as one filter; empty: none */
+	const bson_t *filter;		/* ... as one filter; empty: none */
 	bool		unwinds;		/* the scan unwinds, and so PostgreSQL tests
 								 * conditions on elements */
 } MongoScanClauses;
@@ -180,7 +180,7 @@ extern int	mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *c
 								Node *expression);
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, bool unwinds, MongoScanClauses *clauses);
-extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
+extern const bson_t *mongo_conjunction(const List *filters);
 extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
 								 const Bitmapset *outer_relids, MongoEquality *equality);
 

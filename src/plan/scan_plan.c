@@ -107,10 +107,13 @@ read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **na
 	MongoRelation *relation = baserel->fdw_private;
 	Reading		reading = {.columns = relation->columns};
 	List	   *paths = NIL;
-	bool		knows_all = is_all_there(root, baserel);
+	bool		knows_all = false;
 	ListCell   *cell;
 
 	*narrowed = NULL;
+	foreach_ptr(const MongoColumn, column, columns)
+		knows_all |= mongo_base_type(column->typid) == JSONOID || mongo_base_type(column->typid) == JSONBOID;
+	knows_all = knows_all && is_all_there(root, baserel);
 	if (knows_all)
 	{
 		note_reading((Node *) root->processed_tlist, &reading);
@@ -774,7 +777,7 @@ plan_unwound_join(PlannerInfo *root, const RelOptInfo *joinrel, MongoScanPlan *p
 	translation->compares_text |= ((MongoRelation *) join->inner->fdw_private)->calls_match;
 	mongo_classify_clauses(translation, NULL, documents, false, &parents);
 	if (!bson_empty(parents.filter))
-		conditions = lappend(conditions, parents.filter);
+		conditions = lappend(conditions, unconstify(bson_t *, parents.filter));
 
 	scan->scan.plan.qual = list_concat(lappend(clauses.local, key_is_there(join)), parents.local);
 	scan->fdw_recheck_quals = list_concat(clauses.exact, parents.exact);

@@ -24,7 +24,6 @@
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"
-#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -714,7 +713,7 @@ excess(const MongoPredicate *predicate, Datum value)
 	int			length;
 
 	if (predicate->field.typmod < (int32) VARHDRSZ ||
-		mongo_type_kind(getBaseType(predicate->field.type)) != MONGO_KIND_TEXT)
+		mongo_type_kind(mongo_base_type(predicate->field.type)) != MONGO_KIND_TEXT)
 		return -1;
 	string = predicate->value_type == NAMEOID ? NameStr(*DatumGetName(value)) :
 		text_to_cstring(DatumGetTextPP(value));

@@ -49,7 +49,7 @@ sought_by(const MongoPredicate *predicate)
 		return MONGO_SEEK_NOTHING;
 	if (predicate->strategy != BTEqualStrategyNumber)
 		return MONGO_SEEK_RANGE;
-	comparison = mongo_comparison_lookup(getBaseType(predicate->field.type),
+	comparison = mongo_comparison_lookup(mongo_base_type(predicate->field.type),
 										 predicate->field.typmod, predicate->field.bson_type);
 	if (comparison->append_points == NULL || predicate->field.zone != NULL)
 		return MONGO_SEEK_NARROW_RANGE;
@@ -106,7 +106,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	/* text can be a String or an ObjectId, a uuid of two subtypes */
 	result.one_value = result.unique && sought_by(predicate) == MONGO_SEEK_VALUE &&
 		!mongo_predicate_compares_text(predicate) &&
-		mongo_type_kind(getBaseType(predicate->field.type)) != MONGO_KIND_UUID;
+		mongo_type_kind(mongo_base_type(predicate->field.type)) != MONGO_KIND_UUID;
 
 	if (mongo_predicate_compares_text(predicate) && !mongo_compare_text(translation))
 	{
@@ -377,14 +377,15 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted, bso
 	if (!OidIsValid(operator) || !mongo_is_local_value(translation, right))
 		return not_shippable;
 
-	if (mongo_is_json_test(operator))
-		return translate_json_test(translation, &field, operator, right, wanted, match);
 	strategy = mongo_default_strategy(operator, field.operator_type);
 	if (strategy == 0)
 	{
-		MongoCondition result = translate_array_test(translation, left, operator, right,
-													 node->inputcollid, wanted, match);
+		MongoCondition result;
 
+		if (mongo_is_json_test(operator))
+			return translate_json_test(translation, &field, operator, right, wanted, match);
+		result = translate_array_test(translation, left, operator, right, node->inputcollid, wanted,
+									  match);
 		return result.exactness != MONGO_NOT_SHIPPABLE ? result :
 			translate_pattern_test(translation, &field, get_opcode(operator), right,
 								   node->inputcollid, wanted, match);
@@ -807,37 +808,32 @@ static MongoCondition
 translate_with_expression(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
 	MongoMark	before = mongo_mark(translation);
-	bson_t	   *found = mongo_bson_create();
-	MongoCondition result = condition_by_tag(translation, node, wanted, found);
+	MongoCondition result = condition_by_tag(translation, node, wanted, match);
 	bson_t	   *expression;
 
 	/* the parts of a BoolExpr are translated one by one */
 	if (result.exactness == MONGO_EXACT || IsA(node, BoolExpr) ||
 		(result.exactness == MONGO_SUPERSET && !translation->need_exact))
-	{
-		mongo_concat(match, found);
 		return result;
-	}
 
 	if (result.exactness == MONGO_NOT_SHIPPABLE)
 	{
 		mongo_return_to(translation, before);
-		bson_reinit(found);
+		bson_reinit(match);
 	}
 	expression = mongo_translate_test(translation, node, wanted);
-	mongo_concat(match, found);
 	if (expression == NULL)
 		return result;
 
-	/* the keys of 'found' are paths, never $expr */
+	/* the keys of 'match' are paths, never $expr */
 	mongo_append_expression(match, "$expr", expression);
 	result.exactness = MONGO_EXACT;
 	return result;
 }
 
 /*
- * Writes a filter of where 'node' is TRUE (wanted) or FALSE (not wanted).  Not shippable if too
- * deep or too large for MongoDB.
+ * Writes to 'match', an empty document, a filter of where 'node' is TRUE (wanted) or FALSE (not
+ * wanted).  Not shippable if too deep or too large for MongoDB.
  */
 static MongoCondition
 condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)

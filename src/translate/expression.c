@@ -134,8 +134,11 @@ digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
 bool
 mongo_is_local_value(const MongoTranslation *translation, Node *node)
 {
-	Bitmapset  *varnos = pull_varnos(NULL, node);
+	Bitmapset  *varnos;
 
+	if (IsA(node, Const))
+		return true;
+	varnos = pull_varnos(NULL, node);
 	/* above a $group stage, columns are values that it has computed */
 	if (translation->columns == NULL && !bms_is_empty(varnos))
 		return false;
@@ -921,7 +924,9 @@ mongo_is_too_deep(const bson_t *document)
 {
 	bson_iter_t members;
 
-	return !bson_iter_init(&members, document) || is_too_deep(&members, 0);
+	/* each level takes at least seven bytes */
+	return document->len > 7 * MAX_BSON_DEPTH &&
+		(!bson_iter_init(&members, document) || is_too_deep(&members, 0));
 }
 
 /*

@@ -238,7 +238,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 
 	memset(operands, 0, sizeof(*operands));
 	operands->test = psprintf("{%s: [@1, @2]}", mongo_find_operators[strategy]);
-	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
+	if (mongo_base_type(exprType(left)) == DATEOID && mongo_base_type(exprType(right)) == DATEOID &&
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
 	if (!mongo_text_suits(scope, exprType(left), collation, mongo_asks_for_order(strategy)) ||
@@ -345,7 +345,7 @@ mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, Mo
 static bool
 stored_array(const MongoScope *scope, Node *node, MongoValue *value)
 {
-	const MongoType *element = mongo_type_lookup(getBaseType(get_base_element_type(exprType(node))));
+	const MongoType *element = mongo_type_lookup(mongo_base_type(get_base_element_type(exprType(node))));
 
 	return element != NULL && (element->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) == 0 &&
 		mongo_value_of_node(scope, node, value) && value->raw;

@@ -126,14 +126,13 @@ column_options(MongoColumns *columns, AttrNumber attnum)
 {
 	const MongoColumnOptions **options = &columns->options[attnum - 1];
 
-	if (mongo_is_pseudo_column(mongo_column_name(columns, attnum)))
-		return NULL;
 	if (*options == NULL)
 	{
 		*options = mongo_column_options(columns->relid, attnum);
-		check_declared(columns, attnum, *options);
+		if (!(*options)->is_pseudo)
+			check_declared(columns, attnum, *options);
 	}
-	return *options;
+	return (*options)->is_pseudo ? NULL : *options;
 }
 
 /*
@@ -200,7 +199,7 @@ mongo_decides_fit(MongoColumns *columns, AttrNumber attnum, bool only_skipped)
 
 	return OidIsValid(type) && mongo_column_path(columns, attnum) != NULL &&
 		mongo_column_options(columns->relid, attnum)->parameter == NULL &&
-		mongo_type_facts(getBaseType(type))->accepts != MONGO_BSON_ANY &&
+		mongo_type_facts(mongo_base_type(type))->accepts != MONGO_BSON_ANY &&
 		(!only_skipped || mongo_column_mismatch(columns, attnum) == MONGO_TYPE_MISMATCH_SKIP);
 }
 
@@ -350,7 +349,9 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	*field = (MongoField) {.columns = columns, .type = var->vartype, .typmod = var->vartypmod};
 	field->path = columns->prefix == NULL ? options->path :
 		psprintf("%s.%s", columns->prefix, options->path);
-	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
+	field->operator_type = mongo_base_type(var->vartype);
+	if (field->operator_type != var->vartype)
+		(void) getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->bson_type = options->bson_type;
 	field->type_mismatch = mongo_column_mismatch(columns, var->varattno);
 	field->index_uses = column_index_uses(columns, options);
@@ -428,7 +429,7 @@ mongo_append_paths(bson_t *projection, List *paths)
 	int			count = list_length(paths);
 	FetchedPath *fetched = palloc(Max(count, 1) * sizeof(FetchedPath));
 	const FetchedPath *parent = NULL;
-	bool	   *covered = palloc0(Max(count, 1) * sizeof(bool));
+	int		   *lengths = palloc(Max(count, 1) * sizeof(int));
 
 	for (int i = 0; i < count; i++)
 	{
@@ -440,17 +441,14 @@ mongo_append_paths(bson_t *projection, List *paths)
 	qsort(fetched, count, sizeof(FetchedPath), compare_fetched);
 	for (int i = 0; i < count; i++)
 	{
-		covered[fetched[i].place] = parent != NULL &&
-			covers(parent->path, parent->length, fetched[i].path, fetched[i].length);
-		if (!covered[fetched[i].place])
+		if (parent == NULL || !covers(parent->path, parent->length, fetched[i].path, fetched[i].length))
 			parent = &fetched[i];
+		lengths[fetched[i].place] = parent == &fetched[i] ? parent->length : 0;
 	}
 	for (int i = 0; i < count; i++)
 	{
-		const char *path = list_nth(paths, i);
-
-		if (!covered[i])
-			mongo_appended(bson_append_int32(projection, path, fetched_length(path), 1));
+		if (lengths[i] > 0)
+			mongo_appended(bson_append_int32(projection, list_nth(paths, i), lengths[i], 1));
 	}
 	if (count == 0)
 		mongo_append(projection, "_id", mongo_int32(1));

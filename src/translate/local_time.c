@@ -32,7 +32,6 @@
 #include "utils/datetime.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 /* The part of a time that is compared: the beginning of the unit that it is in. */
@@ -287,7 +286,7 @@ mongo_local_time_has_bounds(const MongoField *field, Node *value)
 {
 	const Const *year = (const Const *) value;
 
-	return field->time_part != CLOCK_YEAR_NUMBER || getBaseType(field->type) != DATEOID ||
+	return field->time_part != CLOCK_YEAR_NUMBER || mongo_base_type(field->type) != DATEOID ||
 		(IsA(year, Const) && !year->constisnull &&
 		 mongo_number_value(year->consttype, year->constvalue) < LAST_YEAR);
 }
@@ -456,7 +455,7 @@ mongo_local_time_exactness(const MongoPredicate *predicate)
 		 class != MONGO_KIND_TIMESTAMP && class != MONGO_KIND_TIMESTAMPTZ))
 		return MONGO_NOT_SHIPPABLE;
 	return is_near(predicate) ||
-		mongo_rounds_timestamp(getBaseType(predicate->field.type), predicate->field.typmod) ?
+		mongo_rounds_timestamp(mongo_base_type(predicate->field.type), predicate->field.typmod) ?
 		MONGO_SUPERSET : MONGO_EXACT;
 }
 
@@ -562,7 +561,7 @@ append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to
 				   BsonArray *branches)
 {
 	pg_tz	   *zone = find_zone(predicate->field.zone);
-	int64		slack = mongo_rounds_timestamp(getBaseType(predicate->field.type),
+	int64		slack = mongo_rounds_timestamp(mongo_base_type(predicate->field.type),
 											   predicate->field.typmod) ? ROUNDING : 0;
 	Timestamp	first = from == BEFORE_ALL ? to : from;
 	Timestamp	last = to == AFTER_ALL ? from : to;

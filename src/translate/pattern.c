@@ -640,7 +640,7 @@ read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 		return NULL;
 
 	/* the stored text may continue after the part that the column reads */
-	open = mongo_reading_changes(getBaseType(field->type), field->typmod) &&
+	open = mongo_reading_changes(mongo_base_type(field->type), field->typmod) &&
 		!is_within(pattern, field->typmod - (int) VARHDRSZ);
 	foreach_ptr(Branch, branch, pattern->branches)
 	{
@@ -726,7 +726,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	BsonArray	branches = mongo_array_create();
 	bson_t		string;
 
-	if (row == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
+	if (row == NULL || (!is_json && !mongo_compares_text(mongo_base_type(field->type))) ||
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
 	positive = (row->flags & NEGATED) == 0 ? wanted : !wanted;
@@ -736,7 +736,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 
 	/* only an expression can test the text as the column cuts it */
 	if (!positive && pattern->lossy &&
-		mongo_reading_changes(getBaseType(field->type), field->typmod))
+		mongo_reading_changes(mongo_base_type(field->type), field->typmod))
 		return MONGO_NOT_SHIPPABLE;
 	if (!positive && pattern->lossy)
 	{

@@ -19,12 +19,11 @@
 
 #include "access/stratnum.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
 
 static const MongoComparison *
 comparison_of(const MongoPredicate *predicate)
 {
-	return mongo_comparison_lookup(getBaseType(predicate->field.type),
+	return mongo_comparison_lookup(mongo_base_type(predicate->field.type),
 								   predicate->field.typmod, predicate->field.bson_type);
 }
 
@@ -48,7 +47,7 @@ MongoExactness
 mongo_predicate_exactness(const MongoPredicate *predicate)
 {
 	const MongoComparison *comparison;
-	Oid			base_type = getBaseType(predicate->field.type);
+	Oid			base_type = mongo_base_type(predicate->field.type);
 	bool		is_objectid = mongo_type_kind(base_type) == MONGO_KIND_OBJECTID;
 	MongoExactness exactness;
 
@@ -78,7 +77,7 @@ mongo_predicate_exactness(const MongoPredicate *predicate)
 		 !mongo_depends_on_time_zone(predicate) &&
 		 !(is_objectid && predicate->value_type == TEXTOID)))
 		return MONGO_NOT_SHIPPABLE;
-	if (!is_objectid && type_is_collatable(predicate->value_type) &&
+	if (!is_objectid && mongo_compares_text(predicate->value_type) &&
 		!mongo_collation_suits(predicate->collation, mongo_asks_for_order(predicate->strategy)))
 		return MONGO_NOT_SHIPPABLE;
 
@@ -269,7 +268,7 @@ least_value(const MongoPredicate *predicate)
 {
 	static const bson_oid_t first_oid = {{0}};
 
-	switch (mongo_kind_of_type(getBaseType(predicate->field.type))->compared_as)
+	switch (mongo_kind_of_type(mongo_base_type(predicate->field.type))->compared_as)
 	{
 		case MONGO_KIND_INTEGER:
 		case MONGO_KIND_DOUBLE:

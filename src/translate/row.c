@@ -201,7 +201,7 @@ mongo_append_column_value(bson_t *document, const char *key, const char *path,
 						  Datum value, Form_pg_attribute attribute, bson_type_t bson_type)
 {
 	Oid			typid = attribute->atttypid;
-	Oid			base = getBaseType(typid);
+	Oid			base = mongo_base_type(typid);
 	ErrorContextCallback callback = {error_context_stack, column_error_context,
 	NameStr(attribute->attname)};
 
@@ -302,7 +302,7 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 static bool
 reads_objectids(Oid typid, bson_type_t declared)
 {
-	const MongoType *type = mongo_type_facts(getBaseType(typid));
+	const MongoType *type = mongo_type_facts(mongo_base_type(typid));
 
 	return (type->accepts & mongo_declared_set(declared) & MONGO_BSON_BIT(BSON_TYPE_OID)) != 0 &&
 		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
@@ -372,7 +372,7 @@ document_members(const MongoRowLayout *layout, const Datum *values)
 
 	error_context_stack = &callback;
 	mongo_append_json_members(members, values[i],
-							  getBaseType(TupleDescAttr(layout->tuple, i)->atttypid));
+							  mongo_base_type(TupleDescAttr(layout->tuple, i)->atttypid));
 	error_context_stack = callback.previous;
 	return members;
 }
@@ -595,7 +595,7 @@ may_hide_part(const MongoRowLayout *layout, AttrNumber attnum)
 	return (layout->mismatch_attribute != 0 ||
 			mongo_column_options(layout->relid, attnum)->type_mismatch == MONGO_TYPE_MISMATCH_NULL) &&
 		(layout->paths[attnum - 1] == NULL || mongo_is_nested_type(type) ||
-		 getBaseType(type) == JSONOID);
+		 mongo_base_type(type) == JSONOID);
 }
 
 static void

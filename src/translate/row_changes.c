@@ -72,7 +72,7 @@ mongo_append_part(bson_t *document, const bson_t *source, uint32 start, uint32 e
 bool
 mongo_is_nested_type(Oid typid)
 {
-	Oid			base = getBaseType(typid);
+	Oid			base = mongo_base_type(typid);
 
 	return base == JSONBOID || type_is_array(base) || type_is_rowtype(base);
 }
@@ -89,7 +89,7 @@ can_enter(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 		return false;
 	if (mongo_is_nested_type(typid))
 		return BSON_ITER_HOLDS_DOCUMENT(new) || BSON_ITER_HOLDS_ARRAY(new);
-	return BSON_ITER_HOLDS_ARRAY(new) && getBaseType(typid) != JSONOID;
+	return BSON_ITER_HOLDS_ARRAY(new) && mongo_base_type(typid) != JSONOID;
 }
 
 /* Returns the bytes of a value, which end where the next element begins. */
@@ -179,7 +179,7 @@ next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 static Oid
 type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
 {
-	Oid			base = getBaseType(typid);
+	Oid			base = mongo_base_type(typid);
 	Oid			element = get_element_type(base);
 
 	if (OidIsValid(element))

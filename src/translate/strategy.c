@@ -149,7 +149,7 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 		return true;
 	return mongo_kind_of_type(predicate->value_type)->compared_as == MONGO_KIND_TIMESTAMP &&
 		mongo_type_kind(OidIsValid(predicate->field.cast_type) ? predicate->field.cast_type :
-						getBaseType(predicate->field.type)) == MONGO_KIND_TIMESTAMPTZ;
+						mongo_base_type(predicate->field.type)) == MONGO_KIND_TIMESTAMPTZ;
 }
 
 /*

@@ -52,18 +52,17 @@ mongo_command_to_const(const bson_t *command)
 
 /*
  * mongo_command_from_const
- *		Converts the node of mongo_command_to_const() back, to a copy in the current memory context.
+ *		Returns a view of the document in the node of mongo_command_to_const(), palloc'd.
  */
-bson_t *
+const bson_t *
 mongo_command_from_const(const Const *node)
 {
 	bytea	   *bytes = DatumGetByteaPP(node->constvalue);
-	bson_t		view;
+	bson_t	   *view = mongo_bson_palloc(CurrentMemoryContext, sizeof(bson_t));
 
-	if (!mongo_bson_view(&view, (const uint8_t *) VARDATA_ANY(bytes),
-						 VARSIZE_ANY_EXHDR(bytes)))
+	if (!mongo_bson_view(view, (const uint8_t *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)))
 		elog(ERROR, "malformed command in a plan");
-	return mongo_bson_copy_in(CurrentMemoryContext, &view);
+	return view;
 }
 
 /* Appends the expression's text in place of its value. */

@@ -110,7 +110,7 @@ add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 	else
 	{
 		type = TupleDescAttr(rows->tuple, attnum - 1)->atttypid;
-		key->may_be_array = mongo_is_nested_type(type) || getBaseType(type) == JSONOID;
+		key->may_be_array = mongo_is_nested_type(type) || mongo_base_type(type) == JSONOID;
 	}
 }
 
