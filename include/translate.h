@@ -405,6 +405,11 @@ extern MongoCondition mongo_translate_for_element(MongoTranslation *translation,
 extern MongoCondition mongo_translate_condition(MongoTranslation *translation, Expr *clause,
 												bson_t *match);
 
+/* ----------------------------- local_time.c ------------------------------ */
+
+struct PlannerInfo;
+extern List *mongo_local_time_range(struct PlannerInfo *root, MongoColumns *columns, const OpExpr *clause);
+
 /* ----------------------------- equivalent.c ------------------------------ */
 
 extern Node *mongo_equivalent_condition(Node *node, bool wanted);

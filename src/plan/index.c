@@ -245,10 +245,18 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *indexable, Lis
 
 /* Tells whether ANALYZE knows how many documents have the condition, of columns and constants. */
 static bool
-is_known_share(PlannerInfo *root, Node *node)
+is_known_share(PlannerInfo *root, const RelOptInfo *baserel, Node *node)
 {
 	if (IsA(node, RestrictInfo))
 		node = (Node *) ((RestrictInfo *) node)->clause;
+	if (IsA(node, OpExpr) && (IsA(linitial(((OpExpr *) node)->args), Const) || IsA(llast(((OpExpr *) node)->args), Const)))
+	{
+		List	   *range = mongo_local_time_range(root, ((MongoRelation *) baserel->fdw_private)->columns,
+												   (OpExpr *) node);
+
+		if (range != NIL)
+			node = linitial(range);
+	}
 	if (IsA(node, Const))
 		return true;
 	if (IsA(node, Var) || IsA(node, RelabelType))
@@ -269,13 +277,13 @@ is_known_share(PlannerInfo *root, Node *node)
 				IsA(node, OpExpr) ? ((OpExpr *) node)->args : ((ScalarArrayOpExpr *) node)->args)
 		{
 			/* nothing is known of an operator's result */
-			if (!is_known_share(root, lfirst(cell)) ||
+			if (!is_known_share(root, baserel, lfirst(cell)) ||
 				(!IsA(node, BoolExpr) && IsA(lfirst(cell), OpExpr)))
 				return false;
 		}
 		return true;
 	}
-	return IsA(node, NullTest) && is_known_share(root, (Node *) ((NullTest *) node)->arg);
+	return IsA(node, NullTest) && is_known_share(root, baserel, (Node *) ((NullTest *) node)->arg);
 }
 
 /* Returns the paths of columns in the documents; NULL for one that is no field. */
@@ -372,7 +380,7 @@ cost_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoSt
 		share = clause_selectivity(root, (Node *) rinfo, baserel->relid, JOIN_INNER, NULL);
 		cost = share * mongo_fetching_cost(IsA(rinfo->clause, NullTest) ? mongo_order_of_value(share) :
 										   mongo_order_share(root, baserel, NULL, (Node *) rinfo->clause));
-		if (!is_costly(cost, filter_cost) || is_known_share(root, (Node *) rinfo))
+		if (!is_costly(cost, filter_cost) || is_known_share(root, baserel, (Node *) rinfo))
 			least = Min(least, cost);
 	}
 	return least;
@@ -409,7 +417,7 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 		return false;
 	foreach_ptr(const MongoClause, clause, relation->indexable)
 	{
-		if (!is_known_share(root, (Node *) clause->rinfo))
+		if (!is_known_share(root, baserel, (Node *) clause->rinfo))
 			return false;
 	}
 	other_cost = cost_found_otherwise(root, baserel, statistics, filter_cost);

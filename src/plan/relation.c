@@ -657,6 +657,22 @@ mongo_refuse_returned_system_columns(List *returning, Index target, Oid foreignt
 }
 
 /*
+ * Sets the share of rows that have a condition on local time: that of a range of the column, since
+ * PostgreSQL would know nothing of it.
+ */
+static void
+estimate_local_times(PlannerInfo *root, RelOptInfo *baserel, MongoColumns *columns)
+{
+	foreach_node(RestrictInfo, rinfo, baserel->baserestrictinfo)
+	{
+		List	   *range = mongo_local_time_range(root, columns, (OpExpr *) rinfo->clause);
+
+		if (range != NIL)
+			rinfo->norm_selec = clauselist_selectivity(root, range, baserel->relid, JOIN_INNER, NULL);
+	}
+}
+
+/*
  * mongo_get_foreign_rel_size
  *		Sets the relation's number of rows, and its MongoRelation; a callback of PostgreSQL.
  *
@@ -684,6 +700,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid foreignta
 
 	relation->analyzed_rows = Max(baserel->tuples, 0);
 	baserel->tuples = total_rows(relation, baserel);
+	estimate_local_times(root, baserel, relation->columns);
 	set_baserel_size_estimates(root, baserel);
 	bind_parameters(root, baserel, relation);
 	decide_restrictions(root, baserel, relation);

@@ -25,7 +25,9 @@
 
 #include "catalog/pg_type_d.h"
 #include "common/int.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/scansup.h"
 #include "pgtime.h"
 #include "utils/date.h"
@@ -524,6 +526,91 @@ find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Times
 	}
 }
 
+/* Makes these bounds of a value those of the times for which the predicate is true. */
+static void
+bounds_to_range(const MongoPredicate *predicate, Timestamp *from, Timestamp *after)
+{
+	int			strategy = predicate->strategy;
+	Timestamp	bounds[] = {*from, *after};
+
+	if (mongo_is_upper_bound(strategy))
+		*from = BEFORE_ALL;
+	else if (strategy == BTGreaterStrategyNumber && !is_near(predicate))
+		*from = bounds[1];
+	if (strategy == BTGreaterStrategyNumber || strategy == BTGreaterEqualStrategyNumber)
+		*after = AFTER_ALL;
+	else if (strategy == BTLessStrategyNumber && !is_near(predicate))
+		*after = bounds[0];
+}
+
+/* Returns "column OP time". */
+static Expr *
+make_bound(Var *column, int strategy, Timestamp time)
+{
+	Oid			type = getBaseType(column->vartype);
+	Oid			operator = get_opfamily_member(mongo_default_opfamily(type), type, type, strategy);
+	Datum		value = TimestampGetDatum(time);
+
+	if (type == DATEOID)
+		value = DirectFunctionCall1(timestamp_date, value);
+	return make_opclause(operator, BOOLOID, false, (Expr *) column,
+						 (Expr *) makeConst(type, -1, InvalidOid, type == DATEOID ? sizeof(DateADT) : sizeof(Timestamp),
+											value, false, type == DATEOID || FLOAT8PASSBYVAL),
+						 InvalidOid, InvalidOid);
+}
+
+/*
+ * mongo_local_time_range
+ *		Returns a list of one or two conditions on a column, for estimates: about the same rows
+ *		fulfil them as 'clause', which compares the column's local time with a value that can be
+ *		estimated.  NIL for any other clause.
+ *
+ * PostgreSQL knows how a column's values are distributed, but nothing of those of a function.
+ */
+List *
+mongo_local_time_range(PlannerInfo *root, MongoColumns *columns, const OpExpr *clause)
+{
+	MongoPredicate predicate = {.form = MONGO_PREDICATE_SCALAR};
+	Oid			operator;
+	bool		is_left;
+	Node	   *left;
+	Node	   *right;
+	List	   *variables;
+	pg_tz	   *zone;
+	Timestamp	from;
+	Timestamp	after;
+	List	   *range = NIL;
+
+	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
+		return NIL;
+	is_left = IsA(linitial(clause->args), FuncExpr);
+	left = is_left ? linitial(clause->args) : lsecond(clause->args);
+	right = is_left ? lsecond(clause->args) : linitial(clause->args);
+	operator = !IsA(left, FuncExpr) ? InvalidOid : is_left ? clause->opno : get_commutator(clause->opno);
+	if (!OidIsValid(operator))
+		return NIL;
+	right = estimate_expression_value(root, right);
+	if (!IsA(right, Const) || ((Const *) right)->constisnull ||
+		!mongo_local_time_of_node(columns, left, exprType(right), &predicate.field) ||
+		!mongo_local_time_has_bounds(&predicate.field, right))
+		return NIL;
+	predicate.strategy = mongo_default_strategy(operator, predicate.field.operator_type);
+	predicate.value_type = exprType(right);
+	variables = pull_var_clause(left, 0);
+	zone = predicate.field.zone[0] == '\0' ? session_timezone : pg_tzset(predicate.field.zone);
+	if (predicate.strategy == 0 || predicate.strategy == MONGO_STRATEGY_NOT_EQUAL || zone == NULL ||
+		mongo_local_time_exactness(&predicate) == MONGO_NOT_SHIPPABLE || list_length(variables) != 1 ||
+		getBaseType(((Var *) linitial(variables))->vartype) != getBaseType(predicate.field.type))
+		return NIL;
+	find_bounds(&predicate, ((Const *) right)->constvalue, &from, &after);
+	bounds_to_range(&predicate, &from, &after);
+	if (from != BEFORE_ALL && from != AFTER_ALL)
+		range = lappend(range, make_bound(linitial(variables), BTGreaterEqualStrategyNumber, instant_of_local(from, zone)));
+	if (after != BEFORE_ALL && after != AFTER_ALL)
+		range = lappend(range, make_bound(linitial(variables), BTLessStrategyNumber, instant_of_local(after, zone)));
+	return range;
+}
+
 /* Returns the first millisecond that is not before the instant. */
 static int64
 millis_of(TimestampTz instant)
@@ -602,25 +689,21 @@ append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to
 MongoMatch
 mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	int			strategy = predicate->strategy;
-	bool		is_lower = mongo_asks_for_order(strategy) && !mongo_is_upper_bound(strategy);
 	BsonArray	branches = mongo_array_create();
 	Timestamp	from;
 	Timestamp	after;
 
 	find_bounds(predicate, value, &from, &after);
-	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 	{
 		append_local_range(predicate, BEFORE_ALL, from, &branches);
 		append_local_range(predicate, after, AFTER_ALL, &branches);
 	}
 	else
-		append_local_range(predicate,
-						   mongo_is_upper_bound(strategy) ? BEFORE_ALL :
-						   strategy == BTGreaterStrategyNumber && !is_near(predicate) ? after : from,
-						   is_lower ? AFTER_ALL :
-						   strategy == BTLessStrategyNumber && !is_near(predicate) ? from : after,
-						   &branches);
+	{
+		bounds_to_range(predicate, &from, &after);
+		append_local_range(predicate, from, after, &branches);
+	}
 	if (branches.count == 0)
 		return mongo_append_nothing(match, predicate->field.path);
 	if (branches.count == 1)

@@ -69,6 +69,24 @@ foreach my $sampling ('on', 'off')
 	  or diag($stderr);
 }
 
+# What a local time selects is estimated as a range of its column.
+$mongod->insert('db', 'times', '[' . join(', ', map { my $time = (1704067200 + $_ * 10800) * 1000;
+	"{\"_id\": $_, \"t\": {\"\$date\": {\"\$numberLong\": \"$time\"}}}" } 0 .. 2927) . ']');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE times (_id int, t timestamp, i timestamptz OPTIONS (path 't'), d date OPTIONS (path 't')) }
+	  . q{SERVER mongodb OPTIONS (database 'db'); ANALYZE times});
+foreach my $condition (
+	"date_trunc('month', t) = '2024-03-01'", "'2024-03-01' = date_trunc('month', t)", "date_trunc('month', t) < '2024-03-01'",
+	"date_trunc('month', t) <= '2024-03-01'", "date_trunc('quarter', t) > '2024-02-01'", "date_trunc('month', t) >= '2024-03-02'",
+	"t::date = '2024-05-05'", "extract(year FROM t) < 2024", "extract(year FROM t) = 2024", "date_trunc('week', i) = date_trunc('week', '2024-05-05'::timestamptz)",
+	"date_trunc('month', i, 'Pacific/Apia') = '2024-03-01 00:00+13'", "(i AT TIME ZONE 'Pacific/Apia')::date > '2024-10-05'",
+	"extract(year FROM d) > 2024", "extract(year FROM d) = 2024",
+	"date_trunc('hour', i) BETWEEN '2024-02-01' AND '2024-03-01'")
+{
+	my $rows = $node->safe_psql('postgres', "SET timezone = 'America/New_York'; SELECT count(*) FROM times WHERE $condition");
+	my ($estimate) = $node->safe_psql('postgres', "SET timezone = 'America/New_York'; EXPLAIN SELECT * FROM times WHERE $condition") =~ /rows=(\d+)/;
+	cmp_ok(abs($estimate - $rows), '<', 20 + 0.2 * $rows, "estimate of $condition");
+}
+
 # Documents that do not fit are no reason to have no statistics.
 $mongod->insert('db', 'drift', '[{"_id": 1, "k": 1}, {"_id": 2, "k": "x"}]');
 $node->safe_psql('postgres',
