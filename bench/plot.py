@@ -70,7 +70,7 @@ def reports(setting, labelled):
 def queries(peer, money):
     """Returns bars of TPC-H in one peer; a result that is not PostgreSQL's is noted."""
     notes = {"equal": "", "rounded": ", rounded", "DIFFERENT": ", wrong"}
-    return lambda rows: [(row["query"] + notes[row[f"{peer} answer"]], row[f"{peer} s"] / row["mongo_fdw s"])
+    return lambda rows: [(row["query"] + notes[row[f"{peer} answer"]], row[f"{peer} s"] / row[f"mongo_fdw beside {peer} s"])
                          for row in rows if row["money"] == money and f"{peer} s" in row]
 
 

@@ -1,8 +1,9 @@
 """TPC-H at scale factor 0.1 beside other ways to ask MongoDB in SQL: Trino, and DuckDB with PyMongoArrow.
 
-One after another, each alone and warm, on the same mongod and documents: a pass over all
-queries, in which every result is compared with that of PostgreSQL's local tables, and then
-the rounds that count.  scripts/peers.sh installs the peers; one that is not there is skipped.
+One peer after another, warm, on the same mongod and documents: a pass over all queries, in which
+every result is compared with that of PostgreSQL's local tables, and then the rounds that count, in
+which peer and mongo_fdw take turns.  Meanwhile, no other peer runs.  scripts/peers.sh installs the
+peers; one that is not there is skipped.
 """
 import decimal
 import importlib
@@ -23,7 +24,6 @@ FOLDER = os.environ.get("PEERS", "")
 sys.path += [os.path.join(FOLDER, "python")]
 sys.path[:0] = [os.path.join(HERE, "peers")]
 PEERS = {"Trino": "trino_server", "DuckDB": "duck"}
-SIDES = ("mongo_fdw", *PEERS)
 
 
 def is_rounded(value, text):
@@ -63,9 +63,9 @@ class MongoFdw:
         return answer(self.cursor, text)
 
 
-def measure(lab, side, peer, rows, scale_factor, expected):
-    """Adds a side's results and medians to the rows."""
-    for row in rows:		# the pass that is not measured
+def check(lab, side, peer, rows, scale_factor, expected):
+    """The pass that is not measured: says in the rows how a side's results differ."""
+    for row in rows:
         number, kind = int(row["query"][1:]), row["money"]
         try:
             found = peer.answer(kind, number, query(number, scale_factor))
@@ -76,12 +76,20 @@ def measure(lab, side, peer, rows, scale_factor, expected):
         except Exception as problem:		# of any client library
             row[f"{side} answer"] = f"failed: {str(problem).splitlines()[0]}"
         lab.say(f"  {side} {row['query']}, money as {kind}: {row[f'{side} answer']}")
+
+
+def measure(lab, local, side, peer, rows, scale_factor):
+    """Adds a peer's median to the rows, and that of mongo_fdw in the same rounds, by turns."""
     for row in rows:
         number, kind = int(row["query"][1:]), row["money"]
-        if not row[f"{side} answer"].startswith("failed"):
-            name = f"{side} {row['query']}"
-            results = lab.alternate(**{name: lambda: tpch.timed(peer.answer, kind, number, query(number, scale_factor))})
-            row[f"{side} s"] = median(results[name], "seconds")
+        if row[f"{side} answer"].startswith("failed"):
+            continue
+        lab.say(f" {row['query']}, money as {kind}")
+        results = lab.alternate(**{
+            name: lambda answer=answer: tpch.timed(answer, kind, number, query(number, scale_factor))
+            for name, answer in (("mongo_fdw", local.answer), (side, peer.answer))})
+        row[f"{side} s"] = median(results[side], "seconds")
+        row[f"mongo_fdw beside {side} s"] = median(results["mongo_fdw"], "seconds")
 
 
 def make_peer(lab, client, name):
@@ -100,25 +108,31 @@ def run(lab):
     with pymongo.MongoClient(lab.uri) as client, connection.cursor() as cursor:
         local = MongoFdw(cursor)
         expected = {number: local.answer("local", number, query(number, scale_factor)) for number in NUMBERS}
-        sides = {"mongo_fdw": local, **{name: make_peer(lab, client, name) for name in PEERS}}
-        for name, peer in sides.items():
+        check(lab, "mongo_fdw", local, rows, scale_factor, expected)
+        for name in PEERS:
+            peer = make_peer(lab, client, name)
             if peer:
                 with peer:
-                    measure(lab, name, peer, rows, scale_factor, expected)
+                    check(lab, name, peer, rows, scale_factor, expected)
+                    measure(lab, local, name, peer, rows, scale_factor)
     return rows
 
 
 def show(title, rows):
-    """A table in markdown: seconds, and what is wrong with a result."""
-    sides = [side for side in SIDES if f"{side} answer" in rows[0]]
-    print(f"\n{title}\n\n| query | money | {' | '.join(sides)} |\n|{'---|' * (len(sides) + 2)}")
-    for row in rows:
-        cells = [f"{row[f'{side} s']:.3f}" if f"{side} s" in row else "" for side in sides]
-        notes = [row[f"{side} answer"].removeprefix("equal") for side in sides]
-        print(f"| {row['query']} | {row['money']} | %s |" % " | ".join(
-            f"{cell} {note}".strip() for cell, note in zip(cells, notes)))
-    for side in sides[1:]:
-        ratios = [row[f"{side} s"] / row[f"{sides[0]} s"] for row in rows if f"{side} s" in row]
+    """A table in markdown for each peer: seconds, and what is wrong with a result."""
+    for side in PEERS:
+        if f"{side} answer" not in rows[0]:
+            continue
+        print(f"\n{title}\n\n| query | money | mongo_fdw | {side} |\n|---|---|---|---|")
+        ratios = []
+        for row in rows:
+            cells = []
+            for name, seconds in (("mongo_fdw", f"mongo_fdw beside {side} s"), (side, f"{side} s")):
+                cells.append(f"{row[seconds]:.3f} " if seconds in row else "")
+                cells[-1] += row[f"{name} answer"].removeprefix("equal")
+            print(f"| {row['query']} | {row['money']} | {cells[0].strip()} | {cells[1].strip()} |")
+            if f"{side} s" in row:
+                ratios.append(row[f"{side} s"] / row[f"mongo_fdw beside {side} s"])
         if ratios:
-            print(f"\n{side} takes {statistics.median(ratios):.1f} times as long as {sides[0]} (median), "
+            print(f"\n{side} takes {statistics.median(ratios):.1f} times as long as mongo_fdw (median), "
                   f"and is faster in {sum(ratio < 1 for ratio in ratios)} of {len(ratios)}")
