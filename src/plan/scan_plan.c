@@ -520,11 +520,19 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 	plan->hiding_columns = hiding_columns(baserel, &clauses);
 	scan->scan.plan.qual = clauses.local;
 
-	/* a query with a score locks no row, so it needs no recheck */
-	if (relation->score == NULL)
+	/* to test again rows that are locked, or that a widened command returns */
+	if (root->parse->commandType != CMD_SELECT || root->rowMarks != NIL ||
+		has_list((Node *) clauses.exact, NULL))
 		scan->fdw_recheck_quals = list_concat(clauses.exact, clauses.bound);
-	else
-		mongo_add_score_column(baserel, plan, scan);
+	if (relation->score == NULL)
+		return;
+	mongo_add_score_column(baserel, plan, scan);
+	/* only MongoDB can test mongo_match(), and there are no locked rows */
+	foreach(cell, scan->fdw_recheck_quals)
+	{
+		if (mongo_calls_match(lfirst(cell), &baserel->relid))
+			scan->fdw_recheck_quals = foreach_delete_current(scan->fdw_recheck_quals, cell);
+	}
 }
 
 /* ---------- From a path whose command is a pipeline to a ForeignScan ------- */

@@ -170,16 +170,15 @@ MongoColumn *
 mongo_table_column(Relation table, AttrNumber attnum)
 {
 	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+	const MongoColumnOptions *options = mongo_column_options(RelationGetRelid(table), attnum);
 	MongoColumn *column = palloc0(sizeof(MongoColumn));
 
 	column->name = pstrdup(NameStr(attribute->attname));
 	column->index = attnum - 1;
 	column->typid = attribute->atttypid;
 	column->typmod = attribute->atttypmod;
-	if (!mongo_is_pseudo_column(column->name))
+	if (!options->is_pseudo)
 	{
-		const MongoColumnOptions *options = mongo_column_options(RelationGetRelid(table), attnum);
-
 		column->path = options->path;
 		column->bson_type = options->bson_type;
 		column->type_mismatch = options->type_mismatch;

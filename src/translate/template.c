@@ -394,6 +394,9 @@ bind_field(const MongoBindContext *binding, const bson_iter_t *field, Place plac
 	BsonArray	array = {.bson = &value};
 	bson_iter_t fields;
 
+	/* there is nothing to bind in operators but parameters */
+	if (within == IN_FIELD && template->predicates == NIL)
+		within = NOWHERE;
 	if (place == IN_MATCH && BSON_ITER_HOLDS_INT32(field) &&
 		(strcmp(key, MONGO_PARAMETER_KEY) == 0 || strcmp(key, MONGO_VERBATIM_KEY) == 0))
 		return bind_parameter(binding, bson_iter_int32(field), bound);

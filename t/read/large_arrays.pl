@@ -52,6 +52,11 @@ foreach my $table (qw(few few_here))
 	gives("SELECT g, EXISTS (SELECT 1 FROM $table f WHERE f._id <> ALL (list)) FROM lists ORDER BY g", "1|t\n2|f", "$table: an empty list, then a long one");
 	gives("SELECT (SELECT f.i IS NULL FROM $table f WHERE f._id <> ALL (list) ORDER BY f.i LIMIT 1 OFFSET 1) FROM order_lists", 't', "$table: ordered");
 }
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE words (_id int, words text) SERVER mongodb OPTIONS (database 'db');
+	INSERT INTO words SELECT g, 'coffee word' || g FROM generate_series(1, 20) g;
+	SELECT mongo_command('mongodb', 'db', '{"createIndexes": "words", "indexes": [{"key": {"words": "text"}, "name": "words"}]}')});
+gives(q{SELECT _id, mongo_score(w) > 0 FROM words w WHERE mongo_match(w, '{"$text": {"$search": "coffee"}}') AND _id <> ALL ((SELECT array_remove(list, 19) FROM lists WHERE g = 2)::int[])},
+	'19|t', 'beside a score');
 
 # More than 16 MB is MongoDB's error, and nothing is written.
 my (undef, undef, $stderr) = $node->psql('postgres', 'INSERT INTO docs (_id, filler) VALUES (4, repeat(\'f\', 16800000))');
