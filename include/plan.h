@@ -206,6 +206,7 @@ typedef struct MongoBatchedJoin
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
 	bool		all_rows;		/* the query will probably read to the end */
 	bool		indexed;		/* an index serves the requested keys */
+	bool		ordered;		/* the rows have the outer side's order */
 	List	   *keys;			/* MongoHashKey *; the requested ones first */
 } MongoBatchedJoin;
 

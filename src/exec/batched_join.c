@@ -7,6 +7,9 @@
  * condition, and joins both in PostgreSQL by a hash table; then it returns the outer rows without
  * a document, if the join keeps them.  src/plan/batched_join.c has chosen the keys.
  *
+ * Documents come in any order.  If the rows must have the order of the outer side, the documents of
+ * a batch are sorted by the number of their outer row, and returned with it.
+ *
  * It is read from top to bottom: the batch and its hash tables, its three phases (next_pair()),
  * and the callbacks.
  *
@@ -16,16 +19,19 @@
 
 #include "exec_internal.h"
 
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "port/pg_bitutils.h"
 #include "utils/datum.h"
 #include "utils/ruleutils.h"
+#include "utils/tuplesort.h"
 
 /* ------ A batch of outer rows, and the documents that are joined with it ------ */
 
-/* Outer rows in a batch; fewer in the first of a query that may stop early. */
+/* Outer rows in a batch; those of a query that may stop early begin with fewer, and double. */
 #define LARGEST_BATCH		2000
 #define CAUTIOUS_BATCH		100
 
@@ -59,7 +65,8 @@ typedef enum BatchPhase
 {
 	PHASE_FILL,					/* read the next outer rows */
 	PHASE_MATCH,				/* read the documents, and join them */
-	PHASE_UNMATCHED				/* return outer rows without a document */
+	PHASE_ROWS					/* return outer rows without a document, and
+								 * in an ordered join all others */
 } BatchPhase;
 
 typedef struct BatchedJoinState
@@ -72,6 +79,9 @@ typedef struct BatchedJoinState
 	int			ninner;
 	bool		keeps_unmatched;	/* returns outer rows without a document */
 	bool		wants_one;		/* only one document for an outer row */
+	TupleTableSlot *numbering;	/* an ordered join's document and the index of
+								 * its row, before sorting ... */
+	TupleTableSlot *numbered;	/* ... and after; else NULL */
 	ExprState  *clauses;
 	MongoHashKeys *keys;
 	TupleTableSlot *outer_slot; /* for a row of the batch */
@@ -96,7 +106,9 @@ typedef struct BatchedJoinState
 	TupleTableSlot *document;	/* the current row of the inner side */
 	OuterRow   *candidate;		/* to be tried with the current document */
 	uint32		hash;			/* of the current document's keys */
-	int			next_unmatched; /* index of a row, in PHASE_UNMATCHED */
+	Tuplesortstate *sort;		/* an ordered join's documents; or NULL */
+	bool		returned;		/* the one in 'numbered' has been */
+	int			next_row;		/* index of a row, in PHASE_ROWS */
 } BatchedJoinState;
 
 static const CustomExecMethods exec_methods;
@@ -116,11 +128,17 @@ create_batched_join_state(CustomScan *scan pg_attribute_unused())
 static void
 empty_batch(BatchedJoinState *state)
 {
+	if (state->sort != NULL)
+	{
+		ExecClearTuple(state->numbered);
+		tuplesort_end(state->sort);
+		state->sort = NULL;
+	}
 	MemoryContextReset(state->batch_context);
 	state->nrows = 0;
 	state->nwaiting = 0;
 	state->candidate = NULL;
-	state->next_unmatched = 0;
+	state->next_row = 0;
 	state->phase = PHASE_FILL;
 }
 
@@ -132,6 +150,20 @@ begin_join(BatchedJoinState *state)
 	state->pending = NULL;
 	state->outer_done = false;
 	state->batch_size = state->join->all_rows ? state->largest_batch : CAUTIOUS_BATCH;
+}
+
+/* Makes the slots for a document and the index of its outer row. */
+static void
+create_numbered_slots(BatchedJoinState *state, EState *estate)
+{
+	TupleDesc	description = CreateTemplateTupleDesc(state->ninner + 1);
+
+	for (int i = 1; i <= state->ninner; i++)
+		TupleDescCopyEntry(description, i, ExecGetResultType(state->inner), i);
+	TupleDescInitEntry(description, state->ninner + 1, "row", INT4OID, -1, 0);
+	TupleDescFinalize(description);
+	state->numbering = ExecInitExtraTupleSlot(estate, description, &TTSOpsVirtual);
+	state->numbered = ExecInitExtraTupleSlot(estate, description, &TTSOpsMinimalTuple);
 }
 
 /* Begins the join and both children; a callback of CustomExecMethods. */
@@ -155,6 +187,8 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->ninner = list_length(state->inner->plan->targetlist);
 	state->keeps_unmatched = join->type == JOIN_LEFT || join->type == JOIN_ANTI;
 	state->wants_one = join->type == JOIN_SEMI || join->type == JOIN_ANTI;
+	if (join->ordered && !state->wants_one)
+		create_numbered_slots(state, estate);
 	state->clauses = ExecInitQual(list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES),
 								  (PlanState *) node);
 	state->keys = mongo_hash_keys_create(join->keys,
@@ -323,7 +357,7 @@ fill_batch(BatchedJoinState *state)
 		more = take_row(state, slot);
 		MemoryContextSwitchTo(old_context);
 	} while (more && !is_full(state));
-	state->batch_size = state->largest_batch;
+	state->batch_size = Min(2 * state->batch_size, state->largest_batch);
 	return state->nrows > 0;
 }
 
@@ -356,8 +390,8 @@ next_inner_document(BatchedJoinState *state)
 	return true;
 }
 
-/* Puts the next joined pair into the slot; returns false if there is none. */
-static bool
+/* Puts the next joined pair into the slot, and returns its row; NULL if there is none. */
+static const OuterRow *
 next_match(BatchedJoinState *state)
 {
 	for (;;)
@@ -368,7 +402,7 @@ next_match(BatchedJoinState *state)
 		if (row == NULL)
 		{
 			if ((state->wants_one && state->nwaiting == 0) || !next_inner_document(state))
-				return false;
+				return NULL;
 			continue;
 		}
 		state->candidate = row->next;
@@ -379,22 +413,78 @@ next_match(BatchedJoinState *state)
 			state->nwaiting--;
 		row->matched = true;
 		if (state->join->type != JOIN_ANTI)
-			return true;
+			return row;
 	}
 }
 
+/* Keeps an ordered join's documents, with the index of their rows, until all have come. */
+static void
+sort_matches(BatchedJoinState *state)
+{
+	AttrNumber	index = state->ninner + 1;
+	Oid			operator = Int4LessOperator;
+	Oid			collation = InvalidOid;
+	bool		nulls_first = false;
+	MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
+	const OuterRow *row;
+
+	if (state->numbered != NULL)
+		state->sort = tuplesort_begin_heap(state->numbered->tts_tupleDescriptor, 1, &index, &operator,
+										   &collation, &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	MemoryContextSwitchTo(old_context);
+	while ((row = next_match(state)) != NULL)
+	{
+		TupleTableSlot *slot = state->numbering;
+
+		if (state->sort == NULL)
+			continue;
+		ExecClearTuple(slot);
+		put_row(slot, state->document, 0, state->ninner);
+		slot->tts_values[state->ninner] = Int32GetDatum((int32) (row - state->rows));
+		slot->tts_isnull[state->ninner] = false;
+		tuplesort_puttupleslot(state->sort, ExecStoreVirtualTuple(slot));
+	}
+	if (state->sort != NULL)
+		tuplesort_performsort(state->sort);
+	state->returned = true;
+}
+
+/* Tells whether a sorted document is joined with this row, and puts it into 'numbered'. */
+static bool
+next_sorted(BatchedJoinState *state, int index)
+{
+	bool		isnull;
+
+	if (state->returned)
+		(void) tuplesort_gettupleslot(state->sort, true, false, state->numbered, NULL);
+	state->returned = !TupIsNull(state->numbered) &&
+		DatumGetInt32(slot_getattr(state->numbered, state->ninner + 1, &isnull)) == index;
+	return state->returned;
+}
+
 /*
- * Puts the next row without a document, and NULLs, into the slot; returns false if there is none.
+ * Puts the next row of the batch, which has not been returned with its document, into the slot;
+ * returns false if there is none.
  */
 static bool
-next_unmatched(BatchedJoinState *state)
+return_row(BatchedJoinState *state)
 {
-	while (state->keeps_unmatched && state->next_unmatched < state->nrows)
-	{
-		OuterRow   *row = &state->rows[state->next_unmatched++];
+	bool		returns_matched = state->join->ordered && state->join->type == JOIN_SEMI;
 
-		if (row->matched)
+	for (; state->next_row < state->nrows; state->next_row++)
+	{
+		const OuterRow *row = &state->rows[state->next_row];
+
+		if (row->matched && state->sort != NULL)
+		{
+			if (!next_sorted(state, state->next_row))
+				continue;
+			put_pair(state, slot_of(state, row), state->numbered);
+			return true;
+		}
+		if (row->matched ? !returns_matched : !state->keeps_unmatched)
 			continue;
+		state->next_row++;
 		put_pair(state, slot_of(state, row), NULL);
 		return true;
 	}
@@ -414,7 +504,7 @@ next_pair(BatchedJoinState *state)
 			case PHASE_FILL:
 				if (state->outer_done || !fill_batch(state))
 					return false;
-				state->phase = PHASE_UNMATCHED;
+				state->phase = PHASE_ROWS;
 				if (state->nwaiting > 0)
 				{
 					ask_for_keys(state);
@@ -422,12 +512,14 @@ next_pair(BatchedJoinState *state)
 				}
 				break;
 			case PHASE_MATCH:
-				if (next_match(state))
+				if (state->join->ordered)
+					sort_matches(state);
+				else if (next_match(state) != NULL)
 					return true;
-				state->phase = PHASE_UNMATCHED;
+				state->phase = PHASE_ROWS;
 				break;
-			case PHASE_UNMATCHED:
-				if (next_unmatched(state))
+			case PHASE_ROWS:
+				if (return_row(state))
 					return true;
 				empty_batch(state);
 				break;
@@ -463,6 +555,7 @@ end_batched_join(CustomScanState *node)
 {
 	BatchedJoinState *state = (BatchedJoinState *) node;
 
+	empty_batch(state);
 	ExecEndNode(state->outer);
 	ExecEndNode(state->inner);
 }

@@ -512,7 +512,13 @@ estimate_find(const Search *search, const Choice *choice)
 	return estimate;
 }
 
-/* Fills in the cost of one outer scan, and of looking up its keys. */
+/* Outer rows in the first batch of a query that may stop early. */
+#define FIRST_BATCH		100
+
+/*
+ * Fills in the cost of one outer scan, and of looking up its keys.  An ordered join returns nothing
+ * before it has the documents of a batch.
+ */
 static void
 estimate_batched_join(const Search *search, const Choice *choice, List *join_clauses, Path *path)
 {
@@ -533,6 +539,8 @@ estimate_batched_join(const Search *search, const Choice *choice, List *join_cla
 	path->total_cost = outer->total_cost + quals.startup +
 		joinrel->reltarget->cost.startup + cost +
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
+	if (path->pathkeys != NIL)
+		path->startup_cost += (path->total_cost - path->startup_cost) * Min(1, FIRST_BATCH / outer->rows);
 }
 
 /* Returns the same Var or PlaceHolderVar among the outputs, or NULL. */
@@ -637,7 +645,8 @@ plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
 {
 	const BatchedPath *batched = linitial(path->custom_private);
 	MongoBatchedJoin join = {
-		.type = batched->type, .all_rows = root->tuple_fraction <= 0, .indexed = batched->indexed
+		.type = batched->type, .all_rows = root->tuple_fraction <= 0, .indexed = batched->indexed,
+		.ordered = path->path.pathkeys != NIL
 	};
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *values = NIL;
@@ -695,13 +704,13 @@ static const CustomPathMethods path_methods = {
  * in a context that is deleted.
  */
 static void
-add_path_for(const Search *search, const Choice *choice, const List *other_keys,
+add_path_for(const Search *search, const Choice *choice, const List *other_keys, List *pathkeys,
 			 const BatchedPath *batched, RelOptInfo *joinrel, const JoinPathExtraData *extra)
 {
 	PlannerInfo *root = search->root;
 	CustomPath	estimate = {
 		.path = {.type = T_CustomPath, .pathtype = T_CustomScan, .parent = joinrel,
-		.pathtarget = joinrel->reltarget}, .flags = CUSTOMPATH_SUPPORT_PROJECTION,
+		.pathtarget = joinrel->reltarget, .pathkeys = pathkeys}, .flags = CUSTOMPATH_SUPPORT_PROJECTION,
 		.methods = &path_methods
 	};
 	MemoryContext old_context;
@@ -716,6 +725,7 @@ add_path_for(const Search *search, const Choice *choice, const List *other_keys,
 		return;
 	old_context = mongo_enter_planning(joinrel);
 	path = memcpy(makeNode(CustomPath), &estimate, sizeof(CustomPath));
+	path->path.pathkeys = list_copy(pathkeys);
 	kept = memcpy(palloc(sizeof(BatchedPath)), batched, sizeof(BatchedPath));
 	kept->join_clauses = list_copy(batched->join_clauses);
 	kept->other_clauses = list_copy(batched->other_clauses);
@@ -739,6 +749,30 @@ add_path_for(const Search *search, const Choice *choice, const List *other_keys,
 													   }));
 	add_path(joinrel, (Path *) path);
 	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * Adds paths that keep an order of the outer side: of many rows, a query wants only the first.
+ */
+static void
+add_ordered_paths(const Search *search, const Choice *choice, const List *other_keys,
+				  const BatchedPath *batched, RelOptInfo *joinrel, const RelOptInfo *outerrel,
+				  const JoinPathExtraData *extra)
+{
+	Search		ordered = *search;
+
+	foreach_ptr(Path, outer, outerrel->pathlist)
+	{
+		List	   *pathkeys;
+
+		if (outer->pathkeys == NIL || outer->param_info != NULL)
+			continue;
+		pathkeys = build_join_pathkeys(search->root, joinrel, batched->type, outer->pathkeys);
+		if (pathkeys == NIL)
+			continue;
+		ordered.outer = outer;
+		add_path_for(&ordered, choice, other_keys, pathkeys, batched, joinrel, extra);
+	}
 }
 
 /*
@@ -808,7 +842,9 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	{
 		if (type == JOIN_SEMI || type == JOIN_ANTI)
 			consider_grouping(&search, batched.join_clauses, &choice);
-		add_path_for(&search, &choice, other_keys, &batched, joinrel, extra);
+		add_path_for(&search, &choice, other_keys, NIL, &batched, joinrel, extra);
+		if (root->tuple_fraction > 0 && outer_path == outerrel->cheapest_total_path)
+			add_ordered_paths(&search, &choice, other_keys, &batched, joinrel, outerrel, extra);
 	}
 	MemoryContextDelete(MemoryContextSwitchTo(old_context));
 }

@@ -69,7 +69,7 @@ static const MongoStructField direct_fields[] = {
 const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
 
 static const MongoStructField join_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, indexed),
+	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, ordered),
 	MONGO_STRUCT_LIST(MongoBatchedJoin, keys, &key_type),
 };
 const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
@@ -116,13 +116,13 @@ mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, Mongo
 
 /*
  * mongo_path_may_pay
- *		Tells whether add_path() may keep this path of a join, which has no order and no parameters.
+ *		Tells whether add_path() may keep this path of a join, which has no parameters.
  */
 bool
 mongo_path_may_pay(RelOptInfo *joinrel, const Path *path)
 {
 	return add_path_precheck(joinrel, mongo_disabled_nodes(path) path->startup_cost,
-							 path->total_cost, NIL, NULL);
+							 path->total_cost, path->pathkeys, NULL);
 }
 
 /*

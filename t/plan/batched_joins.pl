@@ -242,4 +242,46 @@ SKIP:
 	}
 }
 
+# Of a query that wants the first rows in an order, the outer side has it, and the join keeps it.
+$node->safe_psql('postgres', q{
+	CREATE INDEX ON keys (n);
+	CREATE INDEX ON pair_keys (n);
+	CREATE TABLE local_points AS SELECT * FROM points;
+	CREATE TABLE local_pairs AS SELECT * FROM pairs;
+	ANALYZE});
+
+# Batched without sorting what is joined, and the rows of local tables in their order.
+sub is_ordered
+{
+	my ($query, $name, $settings) = @_;
+	my $set = join('', map { "SET $_; " } @{ $settings || [] });
+	my $plan = $node->safe_psql('postgres', $set . $query =~ s/(?=\bDECLARE|\bSELECT)/EXPLAIN /r);
+	like($plan, qr/^(?!.*->  Sort).*MongoDB Batched Join/s, "$name: batched in order") or diag($plan);
+	is($node->safe_psql('postgres', $set . $query),
+		$node->safe_psql('postgres', 'SET enable_hashjoin = on; ' . $query =~ s/(points|pairs)\b/local_$1/gr), "$name: rows");
+}
+
+is_ordered('SELECT n, k, id, info FROM keys JOIN points ON id = k ORDER BY n LIMIT 20', 'inner join');
+is_ordered('SELECT n, k, id, info FROM keys JOIN points ON id = k ORDER BY n DESC LIMIT 700 OFFSET 50', 'inner join of several batches');
+is_ordered("SELECT n, k, id, info FROM keys LEFT JOIN points ON id = k AND info <> 'info 7' ORDER BY n LIMIT 333", 'left join');
+is_ordered('SELECT n FROM keys WHERE EXISTS (SELECT FROM points WHERE id = k AND id > n) ORDER BY n LIMIT 250', 'semijoin');
+is_ordered('SELECT n FROM keys WHERE NOT EXISTS (SELECT FROM points WHERE id = k AND id > n) ORDER BY n LIMIT 250', 'antijoin');
+is_ordered('SELECT n, k, id FROM keys LEFT JOIN points ON id = k WHERE k IS NULL OR id IS NULL ORDER BY n LIMIT 90', 'a condition above a left join');
+is_ordered('SELECT n, k.a, p._id, p.t FROM pair_keys k LEFT JOIN pairs p ON p.a = k.a AND p.b = k.b ORDER BY n, p._id LIMIT 500', 'several documents a row');
+is_ordered('SELECT n, p._id, p.t FROM pair_keys k LEFT JOIN pairs p ON p.a = k.a AND p._id < n * 100 ORDER BY n, p._id LIMIT 60000',
+	'more documents than fit into memory', [q{work_mem = '64kB'}, 'enable_sort = off', 'cursor_tuple_fraction = 0.0001']);
+is_ordered('SELECT n, (SELECT max(id) FROM (SELECT id FROM keys k JOIN points ON id = k.k WHERE k.n >= x.n ORDER BY k.n LIMIT 3) s) '
+	  . 'FROM generate_series(1, 9000, 700) x (n)', 'in a subquery that runs again', ['mongo_fdw.enable_batched_subqueries = off']);
+is($node->safe_psql('postgres', q{
+	BEGIN;
+	DECLARE c SCROLL CURSOR FOR SELECT n, id FROM keys LEFT JOIN points ON id = k ORDER BY n;
+	MOVE FORWARD 9000 IN c;
+	FETCH 1 FROM c;
+	MOVE BACKWARD ALL IN c;
+	FETCH 2 FROM c;
+	MOVE FORWARD ALL IN c;
+	FETCH BACKWARD 1 FROM c;
+	COMMIT}), $node->safe_psql('postgres', q{SELECT n, id FROM keys LEFT JOIN local_points ON id = k WHERE n IN (9001, 1, 2, 10100)
+	ORDER BY array_position(ARRAY[9001, 1, 2, 10100], n)}), 'a cursor to its end and back');
+
 done_testing();

@@ -46,15 +46,15 @@ sub declare
 	$session->ask("MOVE FORWARD $_[0] IN c");
 }
 
-# closed in the first batch of rows and in the second; then killed by somebody
-foreach my $fetched (1, 1000)
+# closed in the first batch of rows and in a later one; then killed by somebody
+foreach my $fetched (1, 3500)
 {
 	declare($fetched);
 	$session->ask('CLOSE c; COMMIT');
 	goes_on("closed after $fetched rows");
 	ok(becomes(sub { !open_cursors() }), 'nothing stays open');
 }
-declare(1000);
+declare(3500);
 my @ids = open_cursors();
 is(scalar @ids, 1, 'one cursor is open, whatever was closed before');
 $mongod->command('{"killCursors": "points", "cursors": [' . join(', ', map { "{\"\$numberLong\": \"$_\"}" } @ids) . ']}', 'db');
@@ -63,8 +63,8 @@ like($session->{err}, qr/ERROR:  24000: could not read collection "db\.points"/,
 $session->ask('ROLLBACK');
 goes_on('killed');
 
-# in the first batch of rows, which is small in a cursor, and in the second
-foreach my $fetched (1, 1000)
+# in the first batch of rows, which is small in a cursor, and in a later one
+foreach my $fetched (1, 3500)
 {
 	declare($fetched);
 	$mongod->fail_command(5, undef, 'find', 'getMore');
