@@ -522,7 +522,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 
 	/* to test again rows that are locked, or that a widened command returns */
 	if (root->parse->commandType != CMD_SELECT || root->rowMarks != NIL ||
-		has_list((Node *) clauses.exact, NULL))
+		(translation->predicates != NIL && has_list((Node *) clauses.exact, NULL)))
 		scan->fdw_recheck_quals = list_concat(clauses.exact, clauses.bound);
 	if (relation->score == NULL)
 		return;
