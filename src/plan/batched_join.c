@@ -37,6 +37,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 
 /*-------------------------------------------------------------------------
  * The keys of a batched join, and what looking them up costs.
@@ -776,6 +777,40 @@ add_ordered_paths(const Search *search, const Choice *choice, const List *other_
 }
 
 /*
+ * Has the first rows of memoized nested loops cost what they do, if the query wants only these.
+ *
+ * PostgreSQL takes the share of keys that are found again to be the same from the first row on.  Of
+ * 20 rows none may be, though 19 of 20 are in the end; each sends a find.  The costs of all rows
+ * remain, so that the order of the list of paths does.
+ */
+static void
+charge_first_lookups(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *outerrel,
+					 const RelOptInfo *innerrel, JoinType type)
+{
+	double		wanted = root->tuple_fraction < 1 ? root->tuple_fraction :
+		root->tuple_fraction / Max(joinrel->rows, 1);
+
+	foreach_ptr(NestPath, loop, joinrel->pathlist)
+	{
+		const JoinPath *join = &loop->jpath;
+		const MemoizePath *memoize = (const MemoizePath *) join->innerjoinpath;
+		double		rows;
+		double		first;
+		double		lookups;
+
+		if (!IsA(loop, NestPath) || !IsA(memoize, MemoizePath) || join->jointype != type ||
+			join->outerjoinpath->parent != outerrel || memoize->path.parent != innerrel || wanted >= 1)
+			continue;
+		rows = join->outerjoinpath->rows;
+		first = clamp_row_est(rows * wanted);
+		lookups = estimate_num_groups(root, memoize->param_exprs, first, NULL, NULL) -
+			first * estimate_num_groups(root, memoize->param_exprs, rows, NULL, NULL) / rows;
+		loop->jpath.path.startup_cost = Min(loop->jpath.path.startup_cost + Max(lookups, 0) * memoize->subpath->total_cost,
+											loop->jpath.path.total_cost);
+	}
+}
+
+/*
  * Tells whether this is a foreign table of this extension in which keys can be looked up.  Not if
  * it is known to be empty; then its other properties are not set.  Nor if a join clause needs a
  * scan for each outer row, or gives a value to a parameter of its pipeline.
@@ -810,6 +845,8 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 
 	if (next_hook != NULL)
 		next_hook(root, joinrel, outerrel, innerrel, type, extra);
+	if (root->tuple_fraction > 0 && is_ours(innerrel))
+		charge_first_lookups(root, joinrel, outerrel, innerrel, type);
 
 	/*
 	 * a semijoin with its sides exchanged: join the outer rows without their

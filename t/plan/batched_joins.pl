@@ -284,4 +284,16 @@ is($node->safe_psql('postgres', q{
 	COMMIT}), $node->safe_psql('postgres', q{SELECT n, id FROM keys LEFT JOIN local_points ON id = k WHERE n IN (9001, 1, 2, 10100)
 	ORDER BY array_position(ARRAY[9001, 1, 2, 10100], n)}), 'a cursor to its end and back');
 
+# each of the first rows sends a find, though most keys are found again later
+$node->safe_psql('postgres', 'CREATE TABLE again AS SELECT g AS n, g * 7919 % 2000 AS k FROM generate_series(1, 100000) g; CREATE INDEX ON again (n); ANALYZE again; '
+	  . q{CREATE FOREIGN TABLE analyzed (id int OPTIONS (indexed 'true')) SERVER mongodb OPTIONS (database 'db', collection 'points'); ANALYZE analyzed});
+my $any = join(' ', map { "SET enable_$_ = on;" } qw(nestloop hashjoin mergejoin));
+foreach my $row ([ 1, qr/Nested Loop/ ], [ 40, qr/Batched Join/ ])
+{
+	my ($limit, $plan) = @$row;
+	my $query = "SELECT n, id FROM again LEFT JOIN analyzed ON id = k ORDER BY n LIMIT $limit";
+	like($node->safe_psql('postgres', "$any EXPLAIN $query"), $plan, "the cheapest for $limit rows");
+	is($node->safe_psql('postgres', "$any $query"), $node->safe_psql('postgres', "$any " . $query =~ s/analyzed/local_points/r), 'their rows');
+}
+
 done_testing();
