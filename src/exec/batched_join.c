@@ -187,7 +187,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->ninner = list_length(state->inner->plan->targetlist);
 	state->keeps_unmatched = join->type == JOIN_LEFT || join->type == JOIN_ANTI;
 	state->wants_one = join->type == JOIN_SEMI || join->type == JOIN_ANTI;
-	if (join->ordered && !state->wants_one)
+	if (join->ordered && join->type != JOIN_ANTI)
 		create_numbered_slots(state, estate);
 	state->clauses = ExecInitQual(list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES),
 								  (PlanState *) node);
@@ -357,7 +357,9 @@ fill_batch(BatchedJoinState *state)
 		more = take_row(state, slot);
 		MemoryContextSwitchTo(old_context);
 	} while (more && !is_full(state));
-	state->batch_size = Min(2 * state->batch_size, state->largest_batch);
+	/* without an index, each batch examines all documents */
+	state->batch_size = state->join->indexed ? Min(2 * state->batch_size, state->largest_batch) :
+		state->largest_batch;
 	return state->nrows > 0;
 }
 
@@ -469,8 +471,6 @@ next_sorted(BatchedJoinState *state, int index)
 static bool
 return_row(BatchedJoinState *state)
 {
-	bool		returns_matched = state->join->ordered && state->join->type == JOIN_SEMI;
-
 	for (; state->next_row < state->nrows; state->next_row++)
 	{
 		const OuterRow *row = &state->rows[state->next_row];
@@ -482,7 +482,7 @@ return_row(BatchedJoinState *state)
 			put_pair(state, slot_of(state, row), state->numbered);
 			return true;
 		}
-		if (row->matched ? !returns_matched : !state->keeps_unmatched)
+		if (row->matched || !state->keeps_unmatched)
 			continue;
 		state->next_row++;
 		put_pair(state, slot_of(state, row), NULL);

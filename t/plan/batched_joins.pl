@@ -64,6 +64,7 @@ $node->safe_psql('postgres', q{
 is_batched("$sum JOIN unindexed ON id = k WHERE n <= 2000", 1, 'no index, one batch');
 is_batched("$sum JOIN unindexed ON id = k", 1, 'no index');
 is_batched("SET work_mem = '64kB'; $sum LEFT JOIN unindexed ON id = k AND info <> 'info 7'", 6, 'no index, left join in little memory');
+is_batched('SELECT n FROM (SELECT n FROM keys JOIN unindexed ON id = k LIMIT 20000) s ORDER BY n DESC', 3, 'no index, perhaps not all rows');
 is_batched("SET work_mem = '2047GB'; $sum JOIN unindexed ON id = k", 1, 'no index, more memory than an allocation may have');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE EXISTS (SELECT 1 FROM unindexed WHERE id = k AND id > n)', 1, 'no index, semijoin');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE id = k)', 1, 'no index, antijoin');
@@ -266,6 +267,8 @@ is_ordered('SELECT n, k, id, info FROM keys JOIN points ON id = k ORDER BY n DES
 is_ordered("SELECT n, k, id, info FROM keys LEFT JOIN points ON id = k AND info <> 'info 7' ORDER BY n LIMIT 333", 'left join');
 is_ordered('SELECT n FROM keys WHERE EXISTS (SELECT FROM points WHERE id = k AND id > n) ORDER BY n LIMIT 250', 'semijoin');
 is_ordered('SELECT n FROM keys WHERE NOT EXISTS (SELECT FROM points WHERE id = k AND id > n) ORDER BY n LIMIT 250', 'antijoin');
+is_ordered('SELECT k.n, c.n FROM (SELECT * FROM keys x WHERE EXISTS (SELECT FROM points WHERE id = k)) k JOIN keys c ON c.k = k.k ORDER BY k.n LIMIT 20',
+	'a semijoin whose key is joined with another table', ['enable_sort = off', 'enable_nestloop = on']);
 is_ordered('SELECT n, k, id FROM keys LEFT JOIN points ON id = k WHERE k IS NULL OR id IS NULL ORDER BY n LIMIT 90', 'a condition above a left join');
 is_ordered('SELECT n, k.a, p._id, p.t FROM pair_keys k LEFT JOIN pairs p ON p.a = k.a AND p.b = k.b ORDER BY n, p._id LIMIT 500', 'several documents a row');
 is_ordered('SELECT n, p._id, p.t FROM pair_keys k LEFT JOIN pairs p ON p.a = k.a AND p._id < n * 100 ORDER BY n, p._id LIMIT 60000',
