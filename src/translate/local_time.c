@@ -278,6 +278,14 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 	return true;
 }
 
+/* Tells whether it is a number with which a year can be compared. */
+static bool
+is_year_type(Oid type)
+{
+	return type == NUMERICOID || type == FLOAT8OID ||
+		mongo_kind_of_type(type)->compared_as == MONGO_KIND_INTEGER;
+}
+
 /*
  * mongo_local_time_has_bounds
  *		Tells whether each local time that equals the value is between two timestamps.  Dates may be
@@ -289,7 +297,7 @@ mongo_local_time_has_bounds(const MongoField *field, Node *value)
 	const Const *year = (const Const *) value;
 
 	return field->time_part != CLOCK_YEAR_NUMBER || mongo_base_type(field->type) != DATEOID ||
-		(IsA(year, Const) && !year->constisnull &&
+		(IsA(year, Const) && !year->constisnull && is_year_type(year->consttype) &&
 		 mongo_number_value(year->consttype, year->constvalue) < LAST_YEAR);
 }
 
@@ -452,8 +460,7 @@ mongo_local_time_exactness(const MongoPredicate *predicate)
 
 	if (predicate->form != MONGO_PREDICATE_SCALAR ||
 		(is_near(predicate) && predicate->strategy == MONGO_STRATEGY_NOT_EQUAL) ||
-		(is_number ? predicate->value_type != NUMERICOID && predicate->value_type != FLOAT8OID &&
-		 class != MONGO_KIND_INTEGER :
+		(is_number ? !is_year_type(predicate->value_type) :
 		 class != MONGO_KIND_TIMESTAMP && class != MONGO_KIND_TIMESTAMPTZ))
 		return MONGO_NOT_SHIPPABLE;
 	return is_near(predicate) ||
@@ -549,10 +556,8 @@ make_bound(Var *column, int strategy, Timestamp time)
 {
 	Oid			type = getBaseType(column->vartype);
 	Oid			operator = get_opfamily_member(mongo_default_opfamily(type), type, type, strategy);
-	Datum		value = TimestampGetDatum(time);
+	Datum		value = type == DATEOID ? DateADTGetDatum((DateADT) (time / USECS_PER_DAY)) : TimestampGetDatum(time);
 
-	if (type == DATEOID)
-		value = DirectFunctionCall1(timestamp_date, value);
 	return make_opclause(operator, BOOLOID, false, (Expr *) column,
 						 (Expr *) makeConst(type, -1, InvalidOid, type == DATEOID ? sizeof(DateADT) : sizeof(Timestamp),
 											value, false, type == DATEOID || FLOAT8PASSBYVAL),
@@ -587,12 +592,8 @@ mongo_local_time_range(PlannerInfo *root, MongoColumns *columns, const OpExpr *c
 	left = is_left ? linitial(clause->args) : lsecond(clause->args);
 	right = is_left ? lsecond(clause->args) : linitial(clause->args);
 	operator = !IsA(left, FuncExpr) ? InvalidOid : is_left ? clause->opno : get_commutator(clause->opno);
-	if (!OidIsValid(operator))
-		return NIL;
-	right = estimate_expression_value(root, right);
-	if (!IsA(right, Const) || ((Const *) right)->constisnull ||
-		!mongo_local_time_of_node(columns, left, exprType(right), &predicate.field) ||
-		!mongo_local_time_has_bounds(&predicate.field, right))
+	if (!OidIsValid(operator) || contain_var_clause(right) ||
+		!mongo_local_time_of_node(columns, left, exprType(right), &predicate.field))
 		return NIL;
 	predicate.strategy = mongo_default_strategy(operator, predicate.field.operator_type);
 	predicate.value_type = exprType(right);
@@ -601,6 +602,11 @@ mongo_local_time_range(PlannerInfo *root, MongoColumns *columns, const OpExpr *c
 	if (predicate.strategy == 0 || predicate.strategy == MONGO_STRATEGY_NOT_EQUAL || zone == NULL ||
 		mongo_local_time_exactness(&predicate) == MONGO_NOT_SHIPPABLE || list_length(variables) != 1 ||
 		getBaseType(((Var *) linitial(variables))->vartype) != getBaseType(predicate.field.type))
+		return NIL;
+	/* calls no function that PostgreSQL would not call for its own estimate */
+	right = estimate_expression_value(root, right);
+	if (!IsA(right, Const) || ((Const *) right)->constisnull ||
+		!mongo_local_time_has_bounds(&predicate.field, right))
 		return NIL;
 	find_bounds(&predicate, ((Const *) right)->constvalue, &from, &after);
 	bounds_to_range(&predicate, &from, &after);

@@ -87,6 +87,19 @@ foreach my $condition (
 	cmp_ok(abs($estimate - $rows), '<', 20 + 0.2 * $rows, "estimate of $condition");
 }
 
+# Nothing is called, or raised, for an estimate that PostgreSQL would not call or raise.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION fail() RETURNS interval STABLE LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''called''; END';
+	CREATE FUNCTION is_leap(numeric, boolean) RETURNS boolean LANGUAGE sql AS 'SELECT ($1 % 4 = 0) = $2';
+	CREATE OPERATOR === (leftarg = numeric, rightarg = boolean, function = is_leap);
+	CREATE TABLE local_times AS SELECT * FROM times});
+foreach my $condition ("_id < 0 AND date_trunc('day', t) = t + fail()", 'extract(year FROM d) === true', 'extract(year FROM d) >= -4714',
+	'extract(year FROM d) = -4714', "extract(year FROM d) < 'NaN'")
+{
+	is($node->safe_psql('postgres', "SELECT count(*) FROM times WHERE $condition"),
+		$node->safe_psql('postgres', "SELECT count(*) FROM local_times WHERE $condition"), $condition);
+}
+
 # Documents that do not fit are no reason to have no statistics.
 $mongod->insert('db', 'drift', '[{"_id": 1, "k": 1}, {"_id": 2, "k": "x"}]');
 $node->safe_psql('postgres',
