@@ -204,7 +204,8 @@ extern const MongoStructType mongo_direct_plan_type;
 typedef struct MongoBatchedJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
-	bool		all_rows;		/* the query will probably read to the end */
+	int			first_batch;	/* outer rows; the next batches double.  0:
+								 * the query will probably read to the end */
 	bool		indexed;		/* an index serves the requested keys */
 	bool		ordered;		/* the rows have the outer side's order */
 	List	   *keys;			/* MongoHashKey *; the requested ones first */

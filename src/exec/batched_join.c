@@ -33,7 +33,6 @@
 
 /* Outer rows in a batch; those of a query that may stop early begin with fewer, and double. */
 #define LARGEST_BATCH		2000
-#define CAUTIOUS_BATCH		100
 
 /* The same if no index finds the keys, so that each batch examines all documents. */
 #define LARGEST_UNINDEXED	50000
@@ -149,7 +148,7 @@ begin_join(BatchedJoinState *state)
 	empty_batch(state);
 	state->pending = NULL;
 	state->outer_done = false;
-	state->batch_size = state->join->all_rows ? state->largest_batch : CAUTIOUS_BATCH;
+	state->batch_size = state->join->first_batch == 0 ? state->largest_batch : state->join->first_batch;
 }
 
 /* Makes the slots for a document and the index of its outer row. */

@@ -18,8 +18,11 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
-/* The second batch of a scan that may stop early; the next ones grow. */
-#define CAUTIOUS_NEXT_BATCH_SIZE	1000
+/*
+ * The second batch of a scan that may stop early; the next ones grow.  When it stops, one more may
+ * be in flight, and is waited for.
+ */
+#define CAUTIOUS_NEXT_BATCH_SIZE	200
 
 /*-------------------------------------------------------------------------
  * Deferred errors: no error may reveal a document whose row a policy hides.

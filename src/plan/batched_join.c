@@ -514,7 +514,25 @@ estimate_find(const Search *search, const Choice *choice)
 }
 
 /* Outer rows in the first batch of a query that may stop early. */
-#define FIRST_BATCH		100
+#define LEAST_FIRST_BATCH	10
+#define MOST_FIRST_BATCH	1000
+#define UNKNOWN_FIRST_BATCH	100
+
+/*
+ * Returns how many rows of the outer side the first batch has: a fourth more than those from which
+ * the rows that the query wants are expected.  0 if it wants all.
+ */
+static int
+first_batch(const PlannerInfo *root, double outer_rows, double rows)
+{
+	double		wanted = root->tuple_fraction;
+
+	if (wanted <= 0)
+		return 0;
+	if (wanted < 1)
+		return UNKNOWN_FIRST_BATCH;
+	return (int) Min(Max(ceil(1.25 * wanted * outer_rows / Max(rows, 1)), LEAST_FIRST_BATCH), MOST_FIRST_BATCH);
+}
 
 /*
  * Fills in the cost of one outer scan, and of looking up its keys.  An ordered join returns nothing
@@ -541,7 +559,8 @@ estimate_batched_join(const Search *search, const Choice *choice, List *join_cla
 		joinrel->reltarget->cost.startup + cost +
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 	if (path->pathkeys != NIL)
-		path->startup_cost += (path->total_cost - path->startup_cost) * Min(1, FIRST_BATCH / outer->rows);
+		path->startup_cost += (path->total_cost - path->startup_cost) *
+			Min(1, first_batch(search->root, outer->rows, path->rows) / outer->rows);
 }
 
 /* Returns the same Var or PlaceHolderVar among the outputs, or NULL. */
@@ -646,7 +665,8 @@ plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
 {
 	const BatchedPath *batched = linitial(path->custom_private);
 	MongoBatchedJoin join = {
-		.type = batched->type, .all_rows = root->tuple_fraction <= 0, .indexed = batched->indexed,
+		.type = batched->type, .indexed = batched->indexed,
+		.first_batch = first_batch(root, ((Path *) linitial(path->custom_paths))->rows, joinrel->rows),
 		.ordered = path->path.pathkeys != NIL
 	};
 	CustomScan *scan = makeNode(CustomScan);
@@ -793,13 +813,15 @@ charge_first_lookups(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *o
 	foreach_ptr(NestPath, loop, joinrel->pathlist)
 	{
 		const JoinPath *join = &loop->jpath;
-		const MemoizePath *memoize = (const MemoizePath *) join->innerjoinpath;
+		const MemoizePath *memoize;
 		double		rows;
 		double		first;
 		double		lookups;
 
-		if (!IsA(loop, NestPath) || !IsA(memoize, MemoizePath) || join->jointype != type ||
-			join->outerjoinpath->parent != outerrel || memoize->path.parent != innerrel || wanted >= 1)
+		if (!IsA(loop, NestPath) || join->jointype != type || join->outerjoinpath->parent != outerrel || wanted >= 1)
+			continue;
+		memoize = (const MemoizePath *) join->innerjoinpath;
+		if (!IsA(memoize, MemoizePath) || memoize->path.parent != innerrel)
 			continue;
 		rows = join->outerjoinpath->rows;
 		first = clamp_row_est(rows * wanted);
