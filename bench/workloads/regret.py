@@ -215,7 +215,7 @@ def measure(lab, query):
     for kind, name in enumerate(("time", "CPU")):
         chosen_by, medians = (
             {plan: statistics.median(result[kind] for result in results[rounds]) for plan, results in times.items()}
-            for rounds in (slice((lab.rounds + 1) // 2), slice(lab.rounds // 2, None)))
+            for rounds in (slice(lab.rounds // 2 or 1), slice(lab.rounds // 2, None)))
         best = min(chosen_by, key=chosen_by.get)
         line |= {f"{name}: regret": medians["default"] / medians[best], f"{name}: default ms": medians["default"],
                  f"{name}: best": best, f"{name}: best ms": medians[best]}

@@ -237,7 +237,7 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 /*
  * mongo_row_decoder_create
  *		Returns a decoder that reads columns (MongoColumn *) from documents of a collection,
- *		allocated in 'context'.  All names must live as long.
+ *		allocated in 'context'.  All strings of the columns, and both names, must live as long.
  *
  * Two columns may share a path, and one path may contain another ("a" and "a.b").  Raises 0A000 for
  * a type that has no BSON form, for a "__doc" column that is not jsonb, json, text or varchar, for

@@ -418,7 +418,7 @@ next_match(BatchedJoinState *state)
 	}
 }
 
-/* Keeps an ordered join's documents, with the index of their rows, until all have come. */
+/* Joins all documents of an ordered join's batch, and sorts them by row, but for an antijoin. */
 static void
 sort_matches(BatchedJoinState *state)
 {
@@ -450,7 +450,7 @@ sort_matches(BatchedJoinState *state)
 	state->returned = true;
 }
 
-/* Tells whether a sorted document is joined with this row, and puts it into 'numbered'. */
+/* Returns whether a sorted document is joined with this row, and puts it into 'numbered'. */
 static bool
 next_sorted(BatchedJoinState *state, int index)
 {
@@ -464,8 +464,8 @@ next_sorted(BatchedJoinState *state, int index)
 }
 
 /*
- * Puts the next row of the batch, which has not been returned with its document, into the slot;
- * returns false if there is none.
+ * Puts the next row without a document, or in an ordered join the next pair, into the slot; returns
+ * false at the end of the batch.
  */
 static bool
 return_row(BatchedJoinState *state)

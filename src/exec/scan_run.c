@@ -18,10 +18,7 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
-/*
- * The second batch of a scan that may stop early; the next ones grow.  When it stops, one more may
- * be in flight, and is waited for.
- */
+/* The second batch of a scan that may stop early; the next ones grow.  One may then be in flight. */
 #define CAUTIOUS_NEXT_BATCH_SIZE	200
 
 /*-------------------------------------------------------------------------

@@ -520,18 +520,18 @@ estimate_find(const Search *search, const Choice *choice)
 
 /*
  * Returns how many rows of the outer side the first batch has: a fourth more than those from which
- * the rows that the query wants are expected.  0 if it wants all.
+ * the rows that the query wants are expected.  0 if it reads all.
  */
 static int
-first_batch(const PlannerInfo *root, double outer_rows, double rows)
+first_batch(const PlannerInfo *root, const Path *path, double outer_rows)
 {
 	double		wanted = root->tuple_fraction;
 
-	if (wanted <= 0)
+	if (mongo_reads_all(root, path->pathkeys))
 		return 0;
-	if (wanted < 1)
+	if (wanted < 1 || root->parse->hasAggs || root->parse->groupClause != NIL)
 		return UNKNOWN_FIRST_BATCH;
-	return (int) Min(Max(ceil(1.25 * wanted * outer_rows / Max(rows, 1)), LEAST_FIRST_BATCH), MOST_FIRST_BATCH);
+	return (int) Min(Max(ceil(1.25 * wanted * outer_rows / Max(path->rows, 1)), LEAST_FIRST_BATCH), MOST_FIRST_BATCH);
 }
 
 /*
@@ -560,7 +560,8 @@ estimate_batched_join(const Search *search, const Choice *choice, List *join_cla
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 	if (path->pathkeys != NIL)
 		path->startup_cost += (path->total_cost - path->startup_cost) *
-			Min(1, first_batch(search->root, outer->rows, path->rows) / outer->rows);
+			Min(1, (choice->indexed ? first_batch(search->root, path, outer->rows) : MONGO_COST_UNINDEXED_ROWS) /
+				outer->rows);
 }
 
 /* Returns the same Var or PlaceHolderVar among the outputs, or NULL. */
@@ -666,7 +667,7 @@ plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
 	const BatchedPath *batched = linitial(path->custom_private);
 	MongoBatchedJoin join = {
 		.type = batched->type, .indexed = batched->indexed,
-		.first_batch = first_batch(root, ((Path *) linitial(path->custom_paths))->rows, joinrel->rows),
+		.first_batch = first_batch(root, &path->path, ((Path *) linitial(path->custom_paths))->rows),
 		.ordered = path->path.pathkeys != NIL
 	};
 	CustomScan *scan = makeNode(CustomScan);
@@ -766,7 +767,8 @@ add_path_for(const Search *search, const Choice *choice, const List *other_keys,
 													   estimate_find(search, choice), NIL, NULL, NULL,
 													   &(MongoPathDetails) {
 														   .batch_keys = asked,
-														   .grouped = choice->grouped
+														   .grouped = choice->grouped,
+														   .all_rows = pathkeys != NIL || mongo_reads_all(root, NIL)
 													   }));
 	add_path(joinrel, (Path *) path);
 	MemoryContextSwitchTo(old_context);
@@ -810,6 +812,8 @@ charge_first_lookups(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *o
 	double		wanted = root->tuple_fraction < 1 ? root->tuple_fraction :
 		root->tuple_fraction / Max(joinrel->rows, 1);
 
+	if (wanted >= 1)
+		return;
 	foreach_ptr(NestPath, loop, joinrel->pathlist)
 	{
 		const JoinPath *join = &loop->jpath;
@@ -818,7 +822,7 @@ charge_first_lookups(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *o
 		double		first;
 		double		lookups;
 
-		if (!IsA(loop, NestPath) || join->jointype != type || join->outerjoinpath->parent != outerrel || wanted >= 1)
+		if (!IsA(loop, NestPath) || join->jointype != type || join->outerjoinpath->parent != outerrel)
 			continue;
 		memoize = (const MemoizePath *) join->innerjoinpath;
 		if (!IsA(memoize, MemoizePath) || memoize->path.parent != innerrel)
@@ -902,6 +906,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		if (type == JOIN_SEMI || type == JOIN_ANTI)
 			consider_grouping(&search, batched.join_clauses, &choice);
 		add_path_for(&search, &choice, other_keys, NIL, &batched, joinrel, extra);
+		/* rows without their duplicates have no other order */
 		if (root->tuple_fraction > 0 && outer_path == outerrel->cheapest_total_path)
 			add_ordered_paths(&search, &choice, other_keys, &batched, joinrel, outerrel, extra);
 	}

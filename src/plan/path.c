@@ -115,6 +115,18 @@ mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, Mongo
 }
 
 /*
+ * mongo_reads_all
+ *		Tells whether the query reads a path in this order to its end: it wants all rows, or sorts
+ *		or aggregates them first.  'pathkeys' is NIL for a path without an order.
+ */
+bool
+mongo_reads_all(const PlannerInfo *root, const List *pathkeys)
+{
+	return root->tuple_fraction <= 0 ||
+		(pathkeys == NIL && (root->query_pathkeys != NIL || root->parse->hasAggs));
+}
+
+/*
  * mongo_path_may_pay
  *		Tells whether add_path() may keep this path of a join, which has no parameters.
  */

@@ -434,6 +434,7 @@ typedef struct MongoPathDetails
 								 * join looks up */
 	bool		grouped;		/* the only key, a field, is all that is read,
 								 * and MongoDB returns it once */
+	bool		all_rows;		/* the scan is read to its end */
 } MongoPathDetails;
 
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
@@ -458,6 +459,7 @@ extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
 								Path *outer_path, const MongoPathDetails *details);
 extern MongoPathDetails mongo_path_details(const ForeignPath *path);
+extern bool mongo_reads_all(const PlannerInfo *root, const List *pathkeys);
 extern bool mongo_path_may_pay(RelOptInfo *joinrel, const Path *path);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 

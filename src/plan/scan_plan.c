@@ -223,7 +223,10 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 
 /* --------- From the chosen path of a foreign table to its commands ---------- */
 
-/* Tells whether there is an "= ANY" or "<> ALL", perhaps of too many values; a tree walker. */
+/*
+ * Tells whether there is an "= ANY" or "<> ALL", perhaps of too many values; a tree walker.  The
+ * other lists that bind_long_list() leaves out, of @> and &&, are never exact.
+ */
 static bool
 has_list(Node *node, void *context)
 {
@@ -505,6 +508,8 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 											 best_path->path.pathkeys == NIL &&
 											 best_path->path.param_info == NULL);
 	plan->is_batched = keys != NIL;
+	plan->all_rows |= details->all_rows ||
+		(bms_membership(root->all_baserels) == BMS_SINGLETON && mongo_reads_all(root, best_path->path.pathkeys));
 	plan->sends_all = plan->network != NULL && list_length(plan->commands) > 1 &&
 		mongo_needs_all_parts(root, baserel, best_path->path.pathkeys);
 	if (details->lookup != NULL)

@@ -554,7 +554,7 @@ bounds_to_range(const MongoPredicate *predicate, Timestamp *from, Timestamp *aft
 static Expr *
 make_bound(Var *column, int strategy, Timestamp time)
 {
-	Oid			type = getBaseType(column->vartype);
+	Oid			type = mongo_base_type(column->vartype);
 	Oid			operator = get_opfamily_member(mongo_default_opfamily(type), type, type, strategy);
 	Datum		value = type == DATEOID ? DateADTGetDatum((DateADT) (time / USECS_PER_DAY)) : TimestampGetDatum(time);
 
@@ -570,7 +570,8 @@ make_bound(Var *column, int strategy, Timestamp time)
  *		fulfil them as 'clause', which compares the column's local time with a value that can be
  *		estimated.  NIL for any other clause.
  *
- * PostgreSQL knows how a column's values are distributed, but nothing of those of a function.
+ * PostgreSQL knows how a column's values are distributed, but nothing of those of a function
+ * without statistics on the expression, which this overrides.
  */
 List *
 mongo_local_time_range(PlannerInfo *root, MongoColumns *columns, const OpExpr *clause)
@@ -601,7 +602,7 @@ mongo_local_time_range(PlannerInfo *root, MongoColumns *columns, const OpExpr *c
 	zone = predicate.field.zone[0] == '\0' ? session_timezone : pg_tzset(predicate.field.zone);
 	if (predicate.strategy == 0 || predicate.strategy == MONGO_STRATEGY_NOT_EQUAL || zone == NULL ||
 		mongo_local_time_exactness(&predicate) == MONGO_NOT_SHIPPABLE || list_length(variables) != 1 ||
-		getBaseType(((Var *) linitial(variables))->vartype) != getBaseType(predicate.field.type))
+		mongo_base_type(((Var *) linitial(variables))->vartype) != mongo_base_type(predicate.field.type))
 		return NIL;
 	/* calls no function that PostgreSQL would not call for its own estimate */
 	right = estimate_expression_value(root, right);

@@ -300,4 +300,8 @@ my $any = join(' ', map { "SET enable_$_ = on;" } qw(nestloop hashjoin mergejoin
 	is_deeply([ @{ $mongod->changes }{'documents'} ], [50], 'and 50 documents for them');
 }
 
+# where all rows are sorted or counted, a LIMIT asks for no fewer at a time
+is_batched('SELECT n FROM keys JOIN points ON id = k ORDER BY info LIMIT 1', 5, 'a LIMIT above a sort');
+is_batched('SELECT count(*) FROM keys JOIN points ON id = k LIMIT 1', 5, 'a LIMIT above an aggregate');
+
 done_testing();
