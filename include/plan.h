@@ -207,7 +207,7 @@ typedef struct MongoBatchedJoin
 	int			first_batch;	/* outer rows; the next batches double.  0:
 								 * the query will probably read to the end */
 	bool		indexed;		/* an index serves the requested keys */
-	bool		ordered;		/* the rows have the outer side's order */
+	bool		ordered;		/* sorts documents in the outer side's order */
 	List	   *keys;			/* MongoHashKey *; the requested ones first */
 } MongoBatchedJoin;
 

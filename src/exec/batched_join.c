@@ -186,7 +186,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->ninner = list_length(state->inner->plan->targetlist);
 	state->keeps_unmatched = join->type == JOIN_LEFT || join->type == JOIN_ANTI;
 	state->wants_one = join->type == JOIN_SEMI || join->type == JOIN_ANTI;
-	if (join->ordered && join->type != JOIN_ANTI)
+	if (join->ordered)
 		create_numbered_slots(state, estate);
 	state->clauses = ExecInitQual(list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES),
 								  (PlanState *) node);
@@ -418,7 +418,7 @@ next_match(BatchedJoinState *state)
 	}
 }
 
-/* Joins all documents of an ordered join's batch, and sorts them by row, but for an antijoin. */
+/* Joins all documents of an ordered join's batch, and sorts them by row. */
 static void
 sort_matches(BatchedJoinState *state)
 {
@@ -429,24 +429,20 @@ sort_matches(BatchedJoinState *state)
 	MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
 	const OuterRow *row;
 
-	if (state->numbered != NULL)
-		state->sort = tuplesort_begin_heap(state->numbered->tts_tupleDescriptor, 1, &index, &operator,
-										   &collation, &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	state->sort = tuplesort_begin_heap(state->numbered->tts_tupleDescriptor, 1, &index, &operator,
+									   &collation, &nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old_context);
 	while ((row = next_match(state)) != NULL)
 	{
 		TupleTableSlot *slot = state->numbering;
 
-		if (state->sort == NULL)
-			continue;
 		ExecClearTuple(slot);
 		put_row(slot, state->document, 0, state->ninner);
 		slot->tts_values[state->ninner] = Int32GetDatum((int32) (row - state->rows));
 		slot->tts_isnull[state->ninner] = false;
 		tuplesort_puttupleslot(state->sort, ExecStoreVirtualTuple(slot));
 	}
-	if (state->sort != NULL)
-		tuplesort_performsort(state->sort);
+	tuplesort_performsort(state->sort);
 	state->returned = true;
 }
 

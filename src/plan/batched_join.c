@@ -668,7 +668,8 @@ plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
 	MongoBatchedJoin join = {
 		.type = batched->type, .indexed = batched->indexed,
 		.first_batch = first_batch(root, &path->path, ((Path *) linitial(path->custom_paths))->rows),
-		.ordered = path->path.pathkeys != NIL
+		/* an antijoin returns outer rows alone, in their order */
+		.ordered = path->path.pathkeys != NIL && batched->type != JOIN_ANTI
 	};
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *values = NIL;
