@@ -810,8 +810,7 @@ static void
 charge_first_lookups(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *outerrel,
 					 const RelOptInfo *innerrel, JoinType type)
 {
-	double		wanted = root->tuple_fraction < 1 ? root->tuple_fraction :
-		root->tuple_fraction / Max(joinrel->rows, 1);
+	double		wanted = mongo_wanted_share(root, joinrel->rows);
 
 	if (wanted >= 1)
 		return;
@@ -872,7 +871,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 
 	if (next_hook != NULL)
 		next_hook(root, joinrel, outerrel, innerrel, type, extra);
-	if (root->tuple_fraction > 0 && is_ours(innerrel))
+	if (is_ours(innerrel))
 		charge_first_lookups(root, joinrel, outerrel, innerrel, type);
 
 	/*

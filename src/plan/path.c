@@ -127,6 +127,18 @@ mongo_reads_all(const PlannerInfo *root, const List *pathkeys)
 }
 
 /*
+ * mongo_wanted_share
+ *		Returns the share of so many rows that the query wants, at most 1.
+ */
+double
+mongo_wanted_share(const PlannerInfo *root, double rows)
+{
+	return root->tuple_fraction <= 0 ? 1 :
+		root->tuple_fraction < 1 ? root->tuple_fraction :
+		Min(1, root->tuple_fraction / Max(rows, 1));
+}
+
+/*
  * mongo_path_may_pay
  *		Tells whether add_path() may keep this path of a join, which has no parameters.
  */

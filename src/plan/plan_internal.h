@@ -460,6 +460,7 @@ extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *
 								Path *outer_path, const MongoPathDetails *details);
 extern MongoPathDetails mongo_path_details(const ForeignPath *path);
 extern bool mongo_reads_all(const PlannerInfo *root, const List *pathkeys);
+extern double mongo_wanted_share(const PlannerInfo *root, double rows);
 extern bool mongo_path_may_pay(RelOptInfo *joinrel, const Path *path);
 extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 

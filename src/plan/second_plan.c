@@ -387,11 +387,8 @@ place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 static Cost
 cost_of_run(const PlannerInfo *root, const Path *path)
 {
-	double		share = root->tuple_fraction <= 0 ? 1 :
-		root->tuple_fraction < 1 ? root->tuple_fraction :
-		Min(1, root->tuple_fraction / Max(path->rows, 1));
-
-	return Max(path->startup_cost + (path->total_cost - path->startup_cost) * share, 1);
+	return Max(path->startup_cost + (path->total_cost - path->startup_cost) *
+			   mongo_wanted_share(root, path->rows), 1);
 }
 
 /*
