@@ -36,6 +36,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
+#include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -648,6 +649,52 @@ in_order(PlannerInfo *root, List *rinfos)
 	return result;
 }
 
+/* Tells whether an expression has a subquery that takes values of the row; a tree walker. */
+static bool
+has_correlated_subquery(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return (IsA(node, SubPlan) && ((SubPlan *) node)->parParam != NIL) ||
+		expression_tree_walker(node, has_correlated_subquery, context);
+}
+
+/* Cuts the first clause with a correlated subquery, and those behind, off; returns them. */
+static List *
+cut_subqueries(List **clauses)
+{
+	int			first = 0;
+	List	   *cut;
+
+	while (first < list_length(*clauses) && !has_correlated_subquery(list_nth(*clauses, first), NULL))
+		first++;
+	cut = list_copy_tail(*clauses, first);
+	*clauses = list_truncate(*clauses, first);
+	return cut;
+}
+
+/*
+ * Takes conditions with correlated subqueries, and those behind, from the plan of the inner side.
+ * An inner join tests them above itself, where the subqueries can be batched
+ * (batched_subqueries.c).  The plan outputs what they read.
+ */
+static List *
+raise_subqueries(const RelOptInfo *innerrel, ForeignScan *scan)
+{
+	Plan	   *plan = &scan->scan.plan;
+	List	   *kept = plan->qual;
+	List	   *raised = cut_subqueries(&kept);
+
+	/* rows that a view hides may be seen by no other clause */
+	if (((const MongoRelation *) innerrel->fdw_private)->has_barrier ||
+		contain_volatile_functions((Node *) raised))
+		return NIL;
+	plan->qual = kept;
+	plan->targetlist = add_to_flat_tlist(plan->targetlist,
+										 pull_var_clause((Node *) raised, PVC_RECURSE_PLACEHOLDERS));
+	return raised;
+}
+
 /* What a path's plan is made of: the member of its custom_private. */
 typedef struct BatchedPath
 {
@@ -662,7 +709,7 @@ typedef struct BatchedPath
 /* Makes the CustomScan; the callback of CustomPathMethods. */
 static Plan *
 plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
-				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
+				  List *tlist, List *scan_clauses pg_attribute_unused(), List *plans)
 {
 	const BatchedPath *batched = linitial(path->custom_private);
 	MongoBatchedJoin join = {
@@ -672,10 +719,17 @@ plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
 		.ordered = path->path.pathkeys != NIL && batched->type != JOIN_ANTI
 	};
 	CustomScan *scan = makeNode(CustomScan);
+	List	   *clauses = in_order(root, batched->join_clauses);
+	List	   *filters = in_order(root, batched->other_clauses);
 	List	   *values = NIL;
 	List	   *fields = NIL;
 	ListCell   *plan_cell;
 	ListCell   *cell;
+
+	if (batched->type == JOIN_INNER)
+		filters = list_concat(cut_subqueries(&clauses),
+							  raise_subqueries(((Path *) lsecond(path->custom_paths))->parent,
+											   lsecond_node(ForeignScan, plans)));
 
 	/*
 	 * a pair of rows: the columns of the outer plan, then of the foreign scan
@@ -701,9 +755,8 @@ plan_batched_join(PlannerInfo *root, RelOptInfo *joinrel, CustomPath *path,
 		fields = lappend(fields, equality->field);
 	}
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = copyObject(in_order(root, batched->other_clauses));
-	scan->custom_exprs = copyObject(list_make2(in_order(root, batched->join_clauses),
-											   list_concat(values, fields)));
+	scan->scan.plan.qual = copyObject(filters);
+	scan->custom_exprs = copyObject(list_make2(clauses, list_concat(values, fields)));
 	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
 									  scan->custom_exprs),
 				  list_concat(pull_var_clause((Node *) joinrel->reltarget->exprs,

@@ -73,9 +73,9 @@ is_of_mongo_fdw(const ForeignScan *scan)
 	return OidIsValid(scan->fs_server) && mongo_is_own_server(scan->fs_server);
 }
 
-/* Tells whether a scan of a subquery's plan takes the values of these parameters. */
+/* Tells whether a scan of a subquery's plan or InitPlans takes the values of these parameters. */
 static bool
-has_batched_scan(const Plan *plan, const List *params)
+has_batched_scan(const PlannedStmt *statement, const Plan *plan, const List *params)
 {
 	if (plan == NULL)
 		return false;
@@ -84,8 +84,15 @@ has_batched_scan(const Plan *plan, const List *params)
 		return is_of_mongo_fdw((const ForeignScan *) plan) &&
 			mongo_batched_rows((const ForeignScan *) plan, params) > 0;
 	if (IsA(plan, SubqueryScan))
-		return has_batched_scan(((const SubqueryScan *) plan)->subplan, params);
-	return has_batched_scan(outerPlan(plan), params) || has_batched_scan(innerPlan(plan), params);
+		return has_batched_scan(statement, ((const SubqueryScan *) plan)->subplan, params);
+	/* such as that of max(), which is one of ORDER BY and LIMIT */
+	foreach_ptr(const SubPlan, subplan, plan->initPlan)
+	{
+		if (has_batched_scan(statement, list_nth(statement->subplans, subplan->plan_id - 1), params))
+			return true;
+	}
+	return has_batched_scan(statement, outerPlan(plan), params) ||
+		has_batched_scan(statement, innerPlan(plan), params);
 }
 
 /* Tells whether this is what a node computes, or takes from the node below it. */
@@ -105,7 +112,8 @@ is_batched(const Placement *placement, const SubPlan *subplan)
 		if (!is_of_node(arg))
 			return false;
 	}
-	return has_batched_scan(list_nth(placement->statement->subplans, subplan->plan_id - 1),
+	return has_batched_scan(placement->statement,
+							list_nth(placement->statement->subplans, subplan->plan_id - 1),
 							subplan->parParam);
 }
 
@@ -357,25 +365,33 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 }
 
 /*
- * Returns the plan with a node above it if one of its quals has subqueries to be batched, and
- * another one if its target list has.
+ * Returns the plan with a node above it for each of its quals with subqueries to be batched, and
+ * another one if its target list has any.
  *
- * The former also tests the quals behind, which may rely on it.
+ * A node also tests the quals behind, which may rely on it, up to those of the next node.
  */
 static Plan *
 batch_node(Placement *placement, Plan *plan)
 {
-	int			first = 0;
+	Plan	   *top = plan;
+	Plan	  **place = &top;
 
+	if (!has_hiding_quals(plan))
+	{
+		for (int i = list_length(plan->qual) - 1; i >= 0; i--)
+		{
+			placement->subplans = NIL;
+			(void) find_subplans(list_nth(plan->qual, i), placement);
+			if (placement->subplans != NIL)
+				*place = split(placement, plan, i, placement->may_stop);
+			if (*place != plan)
+				place = &(*place)->lefttree;
+		}
+	}
 	placement->subplans = NIL;
-	while (first < list_length(plan->qual) && placement->subplans == NIL)
-		(void) find_subplans(list_nth(plan->qual, first++), placement);
-	if (placement->subplans != NIL && !has_hiding_quals(plan))
-		plan = split(placement, plan, first - 1, placement->may_stop);
-	placement->subplans = NIL;
-	(void) find_subplans((Node *) plan->targetlist, placement);
-	return placement->subplans == NIL ? plan :
-		split(placement, plan, list_length(plan->qual), placement->limit_may_stop);
+	(void) find_subplans((Node *) top->targetlist, placement);
+	return placement->subplans == NIL ? top :
+		split(placement, top, list_length(top->qual), placement->limit_may_stop);
 }
 
 static bool

@@ -419,7 +419,7 @@ mongo_second_describe(const PlannerInfo *root, const ForeignPath *path, const Pl
 		plan->switch_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
 								 PG_INT32_MAX / 2);
 	if (details.lookup != NULL &&
-		details.lookup->cost < details.lookup->rows * 0.5 * cost_of_run(root, &path->path))
+		details.lookup->cost < details.lookup->rows * cost_of_run(root, &path->path))
 	{
 		plan->batch_rows = details.lookup->indexed ? details.lookup->rows : MONGO_COST_UNINDEXED_ROWS;
 		plan->batch_runs = ceil(details.lookup->cost / cost_of_run(root, &path->path));

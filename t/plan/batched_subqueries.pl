@@ -48,6 +48,8 @@ is_batched('count', '(SELECT count(*) FROM t WHERE t.k = keys.k)');
 is_batched('count of none', '(SELECT count(*) FROM t WHERE t.k = keys.k AND t.w = 7)');
 is_batched('sum', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k)');
 is_batched('coalesce', 'coalesce((SELECT sum(_id) FROM t WHERE t.k = keys.k AND t.w > keys.w), -1)');
+is_batched('max', '(SELECT max(_id) FROM t WHERE t.k = keys.k)');
+is_batched('min and max of a text', '(SELECT min(v) || max(v) FROM t WHERE t.k = keys.k)');
 is_batched('EXISTS', 'EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = keys.w)');
 is_batched('NOT EXISTS', 'NOT EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = keys.w)');
 is_batched('EXISTS in CASE', q{CASE WHEN EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = keys.w) THEN 'yes' ELSE 'no' END});
@@ -70,12 +72,23 @@ is_batched('a value of few', '(SELECT count(*) FROM t WHERE t.k = keys.p)', 6);
 # what it is above
 is_answered('a qual', 'SELECT n FROM keys WHERE (SELECT count(*) FROM t WHERE t.k = keys.k) > 4 ORDER BY n', 12);
 is_answered('a qual among others, and a column',
-	'SELECT n, (SELECT min(t._id) FROM t WHERE t.k = keys.k) FROM keys WHERE n > 50 AND (SELECT count(*) FROM t WHERE t.k = keys.k) > 4 AND (SELECT max(t.w) FROM t WHERE t.k = keys.k) > 0 ORDER BY n', 2600);
+	'SELECT n, (SELECT min(t._id) FROM t WHERE t.k = keys.k) FROM keys WHERE n > 50 AND (SELECT count(*) FROM t WHERE t.k = keys.k) > 4 AND (SELECT max(t.w) FROM t WHERE t.k = keys.k) > 0 ORDER BY n', 24);
 is_answered('no column', 'SELECT count(*) FROM keys WHERE (SELECT count(*) FROM t WHERE t.k = keys.k) > 4', 12);
 is_answered('a group', 'SELECT k, count(*), (SELECT max(t.x) FROM t WHERE t.k = keys.k) FROM keys GROUP BY k ORDER BY k', 12);
 is_answered('HAVING', 'SELECT k, count(*) FROM keys GROUP BY k HAVING count(*) + (SELECT count(*) FROM t WHERE t.k = keys.k) > 5 ORDER BY k', 12);
 is_answered('a join', 'SELECT a.n, b.n, (SELECT count(*) FROM t WHERE t.k = b.k) FROM keys a JOIN keys b ON b.n = a.n + 1 ORDER BY 1', 12);
 is_answered('a batched join', 'SELECT keys.n, u.v, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys LEFT JOIN t u ON u._id = keys.n ORDER BY 1', 24);
+my $inner = 'SELECT keys.n, u.v FROM keys JOIN t u ON u._id = keys.n';
+my $of_inner = '(SELECT count(*) FROM t WHERE t.k = u.k AND t.w = 1)';
+is_answered('the inner side of a batched join', "$inner WHERE $of_inner > 1 ORDER BY 1", 12);
+is_answered('the inner side, among other conditions',
+	"SET enable_mergejoin = off; SET enable_hashjoin = off; $inner AND u.w >= keys.w AND $of_inner >= keys.w WHERE u.w::text > '0' AND $of_inner > 0 AND u.x > (SELECT min(x) FROM t WHERE t.k = u.k) ORDER BY 1", 24);
+is_answered('the inner side, whole', 'SELECT keys.n, u FROM keys JOIN t u ON u._id = keys.n WHERE ' . $of_inner . " > length(u::text) / 100 ORDER BY 1", 12);
+is_answered('the inner side of an ordered join', "$inner WHERE $of_inner > 1 ORDER BY n LIMIT 20", 10);
+is_answered('the inner side of an outer join', "SELECT keys.n, u.v FROM keys LEFT JOIN t u ON u._id = keys.n AND $of_inner > 1 WHERE n < 40 ORDER BY 1", 80);
+is_answered('the inner side of a semijoin', "SELECT n FROM keys WHERE n < 40 AND EXISTS (SELECT FROM t u WHERE u._id = keys.n AND $of_inner > 1) ORDER BY 1", 80);
+is_answered('the inner side of an antijoin', "SELECT n FROM keys WHERE n < 40 AND NOT EXISTS (SELECT FROM t u WHERE u._id = keys.n AND $of_inner > 1) ORDER BY 1", 80);
+is_answered('the inner side, volatile', "$inner WHERE n < 40 AND $of_inner + random() > 1 ORDER BY 1", 80, 10);
 is_answered('a window function', 'SELECT n, row_number() OVER (ORDER BY n DESC), (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n', 12);
 is_answered('DISTINCT', 'SELECT DISTINCT (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY 1', 12);
 is_answered('UNION ALL', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys UNION ALL SELECT n, (SELECT sum(_id) FROM t WHERE t.k = keys.w) FROM keys ORDER BY 1, 2', 24);
