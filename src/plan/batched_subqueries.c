@@ -199,7 +199,8 @@ place_above(Plan *plan, Plan *below)
 static bool
 may_be_split(Plan *plan)
 {
-	if (plan->async_capable || !is_projection_capable_plan(plan))
+	if (plan->async_capable || !is_projection_capable_plan(plan) ||
+		(IsA(plan, ForeignScan) && ((const ForeignScan *) plan)->operation != CMD_SELECT))
 		return false;
 	switch (nodeTag(plan))
 	{
@@ -482,8 +483,8 @@ batch_plan(Placement *placement, Plan *plan)
  *		Has the correlated subqueries of the statement batched where possible, by nodes with these
  *		methods.
  *
- * 'options' are those of the statement's cursor.  The nodes cannot go backwards, nor find a row
- * again that has to be locked.
+ * 'options' are those of the statement's cursor.  The nodes cannot go backwards.  Where a row that
+ * another transaction has changed is tested again, they read that row alone.
  */
 void
 mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMethods *methods)
@@ -499,8 +500,7 @@ mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMeth
 	};
 	ListCell   *cell;
 
-	if (statement->subplans == NIL || statement->commandType != CMD_SELECT ||
-		statement->rowMarks != NIL || statement->hasModifyingCTE ||
+	if (statement->subplans == NIL || statement->hasModifyingCTE ||
 		(options & CURSOR_OPT_SCROLL) != 0 || !mongo_enable_batched_joins)
 		return;
 	statement->planTree = batch_plan(&placement, statement->planTree);

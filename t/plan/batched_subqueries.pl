@@ -139,6 +139,40 @@ like($node->safe_psql('postgres', q{SET search_path = foreigners, public;
 	qr/Custom Scan \(MongoDB Batched Subqueries\) \(actual rows=3000\S* loops=1\).*commands=5 documents=/s, 'EXPLAIN ANALYZE');
 $node->safe_psql('postgres', "SET search_path = foreigners, public; EXPLAIN (FORMAT $_, VERBOSE, ANALYZE) $page") foreach 'JSON', 'XML', 'YAML';
 
+# statements that change or lock rows
+sub changes { my ($name, $statement, $most, $least) = @_; is_answered($name, "BEGIN; $statement; SELECT * FROM keys ORDER BY n, k, v; ROLLBACK", $most, $least) }
+my $count = '(SELECT count(*) FROM t WHERE t.k = keys.k)';
+changes('UPDATE', "UPDATE keys SET w = $count", 12);
+changes('UPDATE with a condition', "UPDATE keys SET w = $count, v = upper(v) WHERE $count > 3 AND p <> 7", 24);
+changes('UPDATE FROM', "UPDATE keys SET w = $count FROM keys o WHERE o.n = keys.n + 1 AND o.w < 3", 12);
+changes('UPDATE of two columns', "UPDATE keys SET w = $count, (p, v) = (SELECT count(*), min(v) FROM t WHERE t.k = keys.w)", 24);
+changes('UPDATE RETURNING', "UPDATE keys SET w = $count RETURNING n, (SELECT max(_id) FROM t WHERE t.k = keys.p)", 60);
+changes('DELETE', "DELETE FROM keys WHERE $count > 4", 12);
+changes('INSERT', "INSERT INTO keys SELECT n + 10000, k, $count FROM keys", 12);
+changes('INSERT into what is read', "INSERT INTO t SELECT 50000 + n, k, $count, v, 1 FROM keys WHERE n <= 1000; SELECT * FROM t WHERE _id > 50000 ORDER BY 1; DELETE FROM t WHERE _id > 50000", 20);
+changes('UPDATE of what is read', "UPDATE t u SET w = (SELECT sum(w) FROM t WHERE t.k = u.k) WHERE _id <= 500; SELECT _id, w FROM t WHERE _id <= 600 ORDER BY 1; UPDATE t SET w = _id % 3 WHERE _id <= 500", 520);
+changes('UPDATE of partitions', "CREATE TEMP TABLE parts (LIKE keys) PARTITION BY LIST (w); CREATE TEMP TABLE p1 PARTITION OF parts FOR VALUES IN (1);
+	CREATE TEMP TABLE p2 PARTITION OF parts DEFAULT; INSERT INTO parts SELECT * FROM keys; UPDATE parts SET w = (SELECT count(*) FROM t WHERE t.k = parts.k); SELECT * FROM parts ORDER BY n", 24);
+changes('FOR UPDATE', "SELECT n, $count FROM keys WHERE $count > 3 ORDER BY n FOR UPDATE", 24);
+changes('MERGE', "MERGE INTO keys USING (SELECT n AS m, $count AS c FROM keys) s ON m = n WHEN MATCHED THEN UPDATE SET w = c", 3000) if $node->safe_psql('postgres', 'SHOW server_version_num') >= 150000;
+# a row that another transaction changes meanwhile is tested again
+foreach my $statement ("UPDATE keys SET w = 100 + $count WHERE $count + k % 7 > 5", "SELECT n, k, $count FROM keys WHERE $count + k % 7 > 5 ORDER BY n FOR UPDATE")
+{
+	my @answers;
+	foreach my $schema ('foreigners', 'locals')
+	{
+		my $first = MongoFdwTest::Session->new($node);
+		$first->ask('BEGIN');
+		$first->ask('UPDATE keys SET k = k + 1 WHERE n % 10 = 0');
+		my $second = MongoFdwTest::background_query($node, "SET search_path = $schema, public; BEGIN; $statement; SELECT * FROM keys ORDER BY n; ROLLBACK");
+		MongoFdwTest::becomes(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) > 0 }) or die 'it does not wait';
+		$first->ask('COMMIT');
+		push @answers, join(' ', $second->finish);
+		$first->ask('UPDATE keys SET k = k - 1 WHERE n % 10 = 0');
+	}
+	is($answers[0], $answers[1], "tested again: $statement");
+}
+
 # errors are PostgreSQL's
 sub is_error
 {
