@@ -57,12 +57,12 @@ CREATE VIEW fenced WITH (security_barrier) AS SELECT * FROM scanned WHERE y < 9;
 SELECT done('SELECT * FROM scanned WHERE x < 3750');
 ANALYZE scanned;
 
--- a sum goes to MongoDB if one index tests the conditions and has all that is read
+-- an average goes to MongoDB if one index tests the conditions and has all that is read
 SELECT query, done(query) FROM unnest(ARRAY[
-	'SELECT sum(x) FROM scanned WHERE x < 750',
-	'SELECT sum(y) FROM scanned WHERE x < 750 AND x > 5',
-	'SELECT sum(_id) FROM scanned WHERE x < 750',
-	'SELECT sum(x) FROM scanned WHERE x < 750 AND s > ''s3'' COLLATE "C"']) AS query;
+	'SELECT avg(x) FROM scanned WHERE x < 750',
+	'SELECT avg(y) FROM scanned WHERE x < 750 AND x > 5',
+	'SELECT avg(_id) FROM scanned WHERE x < 750',
+	'SELECT avg(x) FROM scanned WHERE x < 750 AND s > ''s3'' COLLATE "C"']) AS query;
 
 -- work in PostgreSQL is made dear, so that aggregates go to MongoDB
 BEGIN;
