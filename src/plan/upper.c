@@ -19,10 +19,13 @@
 #include "plan_internal.h"
 #include "options.h"
 
+#include "access/parallel.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_type_d.h"
+#include "executor/executor.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -799,7 +802,11 @@ mongo_is_foreign_path_async_capable(ForeignPath *path)
 /* ------------ Subqueries with OFFSET $1, and batched subqueries ----------- */
 
 static planner_hook_type next_planner = NULL;
+static ExecutorStart_hook_type next_start = NULL;
 static const CustomScanMethods *batch_methods = NULL;
+
+/* Whether the planner_hook has been called, or was too late once. */
+static bool has_planned = false;
 
 /* Tells whether it is computed of parameters, and 0 with their values. */
 static bool
@@ -827,6 +834,7 @@ plan_query(Query *query, const char *text, int options, ParamListInfo values
 	PlannedStmt *statement;
 	ListCell   *cell;
 
+	has_planned = true;
 	foreach(cell, query->rtable)
 	{
 		Query	   *subquery = lfirst_node(RangeTblEntry, cell)->subquery;
@@ -846,6 +854,33 @@ plan_query(Query *query, const char *text, int options, ParamListInfo values
 }
 
 /*
+ * Has the correlated subqueries batched of the statement whose planning has loaded this library,
+ * since that was too late for the planner_hook; the ExecutorStart_hook.
+ *
+ * Changes the plan where it is, as it may be kept.  PostgreSQL does not tell whether this is a
+ * cursor, which may not read all rows.
+ */
+static void
+start_execution(QueryDesc *query, int flags)
+{
+	PlannedStmt *statement = query->plannedstmt;
+
+	if (!has_planned && !IsParallelWorker())
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(GetMemoryChunkContext(statement));
+
+		mongo_batch_subqueries(statement, (statement->commandType == CMD_SELECT ? CURSOR_OPT_FAST_PLAN : 0) |
+							   ((flags & EXEC_FLAG_BACKWARD) != 0 ? CURSOR_OPT_SCROLL : 0), batch_methods);
+		MemoryContextSwitchTo(old_context);
+	}
+	has_planned = true;
+	if (next_start != NULL)
+		next_start(query, flags);
+	else
+		standard_ExecutorStart(query, flags);
+}
+
+/*
  * mongo_install_planner
  *		Makes the planner treat subqueries with "OFFSET $1" as those without, if the parameter is
  *		0, and batch correlated subqueries, executed by these methods.
@@ -859,4 +894,8 @@ mongo_install_planner(const CustomScanMethods *methods)
 	RegisterCustomScanMethods(methods);
 	next_planner = planner_hook;
 	planner_hook = plan_query;
+	if (process_shared_preload_libraries_in_progress)
+		return;
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_execution;
 }

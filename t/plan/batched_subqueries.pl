@@ -250,4 +250,18 @@ $node->safe_psql('postgres', q{CREATE ROLE someone; GRANT USAGE ON SCHEMA foreig
 	ALTER TABLE keys ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON keys USING ((SELECT count(*) FROM locals.t WHERE t.k = keys.k) > 3)});
 is_answered('a policy', 'SET ROLE someone; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n', 12);
 
+# the first statement of a session loads the library, unless it is preloaded
+{
+	local $ENV{PGOPTIONS} = '-c session_preload_libraries=';
+	my $first = 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n';
+	is_answered('the first statement', $first, 12);
+	is_answered('the first one, of which not all rows are read', "$first LIMIT 20", 1);
+	is_answered('the first one, prepared', "SET plan_cache_mode = force_generic_plan; PREPARE p AS $first; EXECUTE p; EXECUTE p; $first", 36);
+	is_answered('the first one, in a function', q{DO $$ DECLARE r record; BEGIN FOR r IN SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys LOOP
+		PERFORM set_config('x.m', coalesce(current_setting('x.m', true), '') || r.m, false); END LOOP; END $$; SHOW x.m}, 12);
+	is_answered('the first one, that goes back', "BEGIN; DECLARE c SCROLL CURSOR FOR $first; FETCH 30 FROM c; FETCH BACKWARD 10 FROM c; COMMIT", 40);
+	is_answered('the first one, an UPDATE', 'BEGIN; UPDATE keys SET w = n / 2 + (SELECT count(*) FROM t WHERE t.k = keys.k); SELECT * FROM keys ORDER BY n; ROLLBACK', 12);
+	like($node->safe_psql('postgres', "SET search_path = foreigners, public; EXPLAIN $first"), qr/Batched Subqueries/, 'the first one, explained');
+}
+
 done_testing();
