@@ -365,6 +365,55 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	return above;
 }
 
+/* Tells whether an expression has subqueries that are batched. */
+static bool
+has_batched(const Placement *placement, Node *node)
+{
+	Placement	found = *placement;
+
+	found.subplans = NIL;
+	(void) find_subplans(node, &found);
+	return found.subplans != NIL;
+}
+
+/*
+ * Makes quals of an inner join those of its clauses that have subqueries to be batched, so that a
+ * node above it can test them.  One clause that is hashed stays.
+ */
+static void
+raise_join_clauses(const Placement *placement, Join *join)
+{
+	HashJoin   *hash_join = IsA(join, HashJoin) ? (HashJoin *) join : NULL;
+	Hash	   *hash = hash_join == NULL ? NULL : castNode(Hash, innerPlan(join));
+	List	   *raised = NIL;
+	int			first = 0;
+
+	if (join->jointype != JOIN_INNER || placement->may_stop ||
+		(join->inner_unique && IsA(join, MergeJoin)) ||
+		contain_volatile_functions((Node *) join->plan.targetlist) ||
+		contain_volatile_functions((Node *) join->joinqual))
+		return;
+	for (int i = hash == NULL ? 0 : list_length(hash_join->hashclauses); i-- > 0;)
+	{
+		if (list_length(hash_join->hashclauses) == 1 ||
+			!has_batched(placement, list_nth(hash_join->hashclauses, i)))
+			continue;
+		raised = lcons(list_nth(hash_join->hashclauses, i), raised);
+		hash_join->hashclauses = list_delete_nth_cell(hash_join->hashclauses, i);
+		hash_join->hashoperators = list_delete_nth_cell(hash_join->hashoperators, i);
+		hash_join->hashcollations = list_delete_nth_cell(hash_join->hashcollations, i);
+		hash_join->hashkeys = list_delete_nth_cell(hash_join->hashkeys, i);
+		hash->hashkeys = list_delete_nth_cell(hash->hashkeys, i);
+	}
+	while (first < list_length(join->joinqual) && !has_batched(placement, list_nth(join->joinqual, first)))
+		first++;
+	raised = list_concat(raised, list_copy_tail(join->joinqual, first));
+	join->joinqual = list_truncate(join->joinqual, first);
+	join->plan.qual = list_concat(raised, join->plan.qual);
+	/* one that the other clauses find may not be the one */
+	join->inner_unique &= raised == NIL;
+}
+
 /*
  * Returns the plan with a node above it for each of its quals with subqueries to be batched, and
  * another one if its target list has any.
@@ -377,6 +426,8 @@ batch_node(Placement *placement, Plan *plan)
 	Plan	   *top = plan;
 	Plan	  **place = &top;
 
+	if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
+		raise_join_clauses(placement, (Join *) plan);
 	if (!has_hiding_quals(plan))
 	{
 		for (int i = list_length(plan->qual) - 1; i >= 0; i--)

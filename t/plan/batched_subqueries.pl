@@ -89,6 +89,12 @@ is_answered('the inner side of an outer join', "SELECT keys.n, u.v FROM keys LEF
 is_answered('the inner side of a semijoin', "SELECT n FROM keys WHERE n < 40 AND EXISTS (SELECT FROM t u WHERE u._id = keys.n AND $of_inner > 1) ORDER BY 1", 80);
 is_answered('the inner side of an antijoin', "SELECT n FROM keys WHERE n < 40 AND NOT EXISTS (SELECT FROM t u WHERE u._id = keys.n AND $of_inner > 1) ORDER BY 1", 80);
 is_answered('the inner side, volatile', "$inner WHERE n < 40 AND $of_inner + random() > 1 ORDER BY 1", 80, 10);
+my $last = 'SELECT a.n, b.n FROM keys a JOIN keys b ON b.k = a.k AND b.n %s (SELECT max(t._id) % 6000 FROM t WHERE t.k = a.k) ORDER BY 1, 2';
+is_answered("the clauses of a join by $_->[0]", "SET enable_hashjoin = $_->[1]; SET enable_mergejoin = $_->[2]; SET enable_nestloop = $_->[3]; " . sprintf($last, $_->[4]), 12)
+	foreach ['hashing', 'on', 'off', 'off', '='], ['hashing', 'on', 'off', 'off', '<='], ['merging', 'off', 'on', 'off', '>'], ['loops', 'off', 'off', 'on', '<>'];
+is_answered('the clauses of a join whose inner side is unique', 'SET enable_nestloop = off; SELECT a.n, b.n FROM keys a JOIN (SELECT k, max(n) AS n FROM keys GROUP BY k) b ON b.k = a.k AND b.n > (SELECT max(t._id) % 3000 FROM t WHERE t.k = a.n) ORDER BY 1, 2', 12);
+is_answered('the only clause of a join', 'SET enable_nestloop = off; SELECT a.n, b.n FROM keys a JOIN keys b ON b.n = (SELECT max(t._id) % 6000 FROM t WHERE t.k = a.k) ORDER BY 1, 2', 3000);
+is_answered('the clauses of an outer join', 'SELECT a.n, b.n FROM keys a LEFT JOIN keys b ON b.k = a.k AND b.n < (SELECT max(t._id) % 6000 FROM t WHERE t.k = a.k) WHERE a.n < 40 ORDER BY 1, 2', 80);
 is_answered('a window function', 'SELECT n, row_number() OVER (ORDER BY n DESC), (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n', 12);
 is_answered('DISTINCT', 'SELECT DISTINCT (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY 1', 12);
 is_answered('UNION ALL', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys UNION ALL SELECT n, (SELECT sum(_id) FROM t WHERE t.k = keys.w) FROM keys ORDER BY 1, 2', 24);
