@@ -252,38 +252,6 @@ stops_early(const Plan *plan)
 }
 
 /*
- * Tells whether computing this may raise an error for a later row than the first, or have an
- * effect; a tree walker.  No leakproof function does.
- */
-static bool
-may_fail(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_List:
-		case T_TargetEntry:
-		case T_Var:
-		case T_Param:
-		case T_Const:
-		case T_RelabelType:
-		case T_BoolExpr:
-		case T_NullTest:
-			break;
-		default:
-			if (!contain_var_clause(node) && !mongo_has_exec_param(node, NULL) &&
-				!contain_volatile_functions(node))
-				return false;
-			if ((!IsA(node, FuncExpr) && !IsA(node, OpExpr) && !IsA(node, ScalarArrayOpExpr)) ||
-				check_functions_in_node(node, mongo_is_leaky, context))
-				return true;
-			break;
-	}
-	return expression_tree_walker(node, may_fail, context);
-}
-
-/*
  * Tells whether reading more rows of the plan, with these quals and this target list, may raise an
  * error or have an effect.
  */
@@ -294,7 +262,7 @@ may_fail_to_read(const Plan *plan, List *quals, List *tlist)
 
 	if (reads_all(plan))
 		return false;
-	if (may_fail((Node *) quals, NULL) || may_fail((Node *) tlist, NULL))
+	if (mongo_may_fail((Node *) quals, NULL) || mongo_may_fail((Node *) tlist, NULL))
 		return true;
 	switch (nodeTag(plan))
 	{
@@ -314,7 +282,7 @@ may_fail_to_read(const Plan *plan, List *quals, List *tlist)
 		case T_NestLoop:
 		case T_HashJoin:
 		case T_MergeJoin:
-			if (may_fail((Node *) ((const Join *) plan)->joinqual, NULL))
+			if (mongo_may_fail((Node *) ((const Join *) plan)->joinqual, NULL))
 				return true;
 			break;
 		case T_Result:

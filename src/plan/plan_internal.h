@@ -448,7 +448,7 @@ extern Path *mongo_second_above(PlannerInfo *root, RelOptInfo *rel, Path *path, 
 								bool limited);
 extern Path *mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
 								List *pathkeys, bool limited);
-extern bool mongo_is_leaky(Oid function, void *context);
+extern bool mongo_may_fail(Node *node, void *context);
 extern bool mongo_second_describe(const PlannerInfo *root, const ForeignPath *path,
 								  const Plan *second, const ForeignScan *scan,
 								  MongoScanPlan *plan);

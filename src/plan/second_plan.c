@@ -143,28 +143,44 @@ can_be_hashed(const RelOptInfo *baserel, double rows, double part)
 		rows * baserel->reltarget->width / MONGO_HASHED_FILE_FACTOR <= limit;
 }
 
-/*
- * mongo_is_leaky
- *		Tells whether the function may raise an error or have an effect, as no leakproof one does; a
- *		callback of check_functions_in_node().
- */
-bool
-mongo_is_leaky(Oid function, void *context pg_attribute_unused())
+/* A callback of check_functions_in_node(). */
+static bool
+is_leaky(Oid function, void *context pg_attribute_unused())
 {
 	return !get_func_leakproof(function);
 }
 
-/* Tells whether computing this may raise an error, which no leakproof function does; a tree walker. */
-static bool
-may_raise(Node *node, void *context)
+/*
+ * mongo_may_fail
+ *		Tells whether computing this may raise an error for a later row than the first, or have an
+ *		effect, which no leakproof function does; a tree walker.
+ */
+bool
+mongo_may_fail(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (!IsA(node, Param) && !IsA(node, Const) && !IsA(node, RelabelType) &&
-		!IsA(node, FuncExpr) && !IsA(node, OpExpr))
-		return true;
-	return check_functions_in_node(node, mongo_is_leaky, context) ||
-		expression_tree_walker(node, may_raise, context);
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_Var:
+		case T_Param:
+		case T_Const:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+			break;
+		default:
+			if (!contain_var_clause(node) && !mongo_has_exec_param(node, NULL) &&
+				!contain_volatile_functions(node))
+				return false;
+			if ((!IsA(node, FuncExpr) && !IsA(node, OpExpr) && !IsA(node, ScalarArrayOpExpr)) ||
+				check_functions_in_node(node, is_leaky, context))
+				return true;
+			break;
+	}
+	return expression_tree_walker(node, mongo_may_fail, context);
 }
 
 /*
@@ -187,7 +203,7 @@ find_lookup(PlannerInfo *root, RelOptInfo *baserel, const List *keys, List *cond
 		MongoEquality key;
 
 		if (!mongo_split_equality(root, baserel, rinfo, NULL, &key) ||
-			may_raise((Node *) key.value, NULL))
+			mongo_may_fail((Node *) key.value, NULL))
 			return NULL;
 	}
 	if (!mongo_choose_lookup(root, baserel, keys, conditions, rows, lookup) ||
