@@ -1,5 +1,5 @@
-# Correlated sub-selects that ask for many values: after a few finds all documents are
-# fetched once.  Counted by MongoDB; the answers are local tables'.
+# Correlated sub-selects that ask for many values, and are not batched: after a few finds all
+# documents are fetched once.  Counted by MongoDB; the answers are local tables'.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use MongoFdwTest;
 use Test::More;
 
 my $mongod = MongoFdwTest::Mongod->new;
-my $node = new_postgres('hashed', 'jit = off', 'max_parallel_workers_per_gather = 0');
+my $node = new_postgres('hashed', 'jit = off', 'max_parallel_workers_per_gather = 0', 'mongo_fdw.enable_batched_joins = off');
 create_server($node, 'mongodb', $mongod, fetch_size => 10000);
 my $rows = q{SELECT g AS _id, CASE WHEN g % 7 > 0 THEN g % 700 END AS k, g % 3 AS w, 'value ' || g % 700 AS v,
 	CASE WHEN g % 500 = 0 THEN 'NaN' ELSE (g % 100) / 4.0 END AS x FROM generate_series(1, 3000) g};
