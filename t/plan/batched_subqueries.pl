@@ -156,7 +156,7 @@ changes('UPDATE RETURNING', "UPDATE keys SET w = $count RETURNING n, (SELECT max
 changes('DELETE', "DELETE FROM keys WHERE $count > 4", 12);
 changes('INSERT', "INSERT INTO keys SELECT n + 10000, k, $count FROM keys", 12);
 changes('INSERT into what is read', "INSERT INTO t SELECT 50000 + n, k, $count, v, 1 FROM keys WHERE n <= 1000; SELECT * FROM t WHERE _id > 50000 ORDER BY 1; DELETE FROM t WHERE _id > 50000", 20);
-changes('UPDATE of what is read', "UPDATE t u SET w = (SELECT sum(w) FROM t WHERE t.k = u.k) WHERE _id <= 500; SELECT _id, w FROM t WHERE _id <= 600 ORDER BY 1; UPDATE t SET w = _id % 3 WHERE _id <= 500", 520);
+changes('UPDATE of what is read', "UPDATE t u SET w = (SELECT sum(w) FROM t WHERE t.k = u.k) WHERE _id <= 15000; SELECT _id, w FROM t ORDER BY 1; UPDATE t SET w = _id % 3", 60);
 changes('UPDATE of partitions', "CREATE TEMP TABLE parts (LIKE keys) PARTITION BY LIST (w); CREATE TEMP TABLE p1 PARTITION OF parts FOR VALUES IN (1);
 	CREATE TEMP TABLE p2 PARTITION OF parts DEFAULT; INSERT INTO parts SELECT * FROM keys; UPDATE parts SET w = (SELECT count(*) FROM t WHERE t.k = parts.k); SELECT * FROM parts ORDER BY n", 24);
 changes('FOR UPDATE', "SELECT n, $count FROM keys WHERE $count > 3 ORDER BY n FOR UPDATE", 24);

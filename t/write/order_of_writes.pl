@@ -335,17 +335,17 @@ alike('a cursor for UPDATE that fails in a block', q{DO $$ DECLARE c refcursor; 
 
 # a scan that needs values of rows cannot be begun before a write; it matters if it begins later
 my $late = q{DO $$ DECLARE r record; BEGIN FOR r IN
-	SELECT i, (SELECT count(*) FROM READ x WHERE x._id = i) FROM generate_series(1, 6) i LOOP
+	SELECT i, (SELECT count(*) FROM READ x WHERE x._id = i) FROM generate_series(1, ROWS) i LOOP
 	UPDATE u SET k = 1; END LOOP; END $$; COMMIT};
-foreach my $case ([ 'u', '', '0A000' ], [ 'viewed_u', '', '0A000' ], [ 't', '', '' ], [ 'u', 'BEGIN', '' ])
+foreach my $case ([ 'u', 200, '', '0A000' ], [ 'viewed_u', 200, '', '0A000' ], [ 't', 200, '', '' ], [ 'u', 6, 'BEGIN', '' ])
 {
-	my ($table, $begin, $state) = @$case;
+	my ($table, $rows, $begin, $state) = @$case;
 
 	foreach my $schema (sort keys %servers)
 	{
 		fill($schema);
 		my ($status, $stdout, $stderr) = $node->psql('postgres',
-			"\\set VERBOSITY sqlstate\nSET search_path = $schema, public; $begin; " . $late =~ s/READ/$table/r);
+			"\\set VERBOSITY sqlstate\nSET search_path = $schema, public; $begin; " . $late =~ s/READ/$table/r =~ s/ROWS/$rows/r);
 		is(join(' ', $stderr =~ /ERROR:  (\w+)/g), $state,
 			"$schema: sub-selects over $table for each row, and writes " . ($begin ? 'when there are no more rows' : 'between'));
 	}
