@@ -394,8 +394,9 @@ cost_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoSt
  * MongoDB takes an index wherever one fits.  'filter_cost' is what testing the filter costs for
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
- * The same holds if another condition may find few documents by an index.  Nor does it pay if only
- * the first rows may be wanted, or if an index contains all that the query reads.
+ * The same holds if another condition may find few documents by an index, which lowers the
+ * relation's examined_rows.  Nor does it pay if only the first rows may be wanted, or if an index
+ * contains all that the query reads.
  *
  * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
  * mongo_match(), since $text and $near need their index.
@@ -403,7 +404,7 @@ cost_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoSt
 bool
 mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 {
-	const MongoRelation *relation = baserel->fdw_private;
+	MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoIndex *id = mongo_id_index(statistics);
 	double		share = relation->examined_rows / Max(baserel->tuples, 1);
@@ -421,7 +422,13 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 			return false;
 	}
 	other_cost = cost_found_otherwise(root, baserel, statistics, filter_cost);
-	if (!is_costly(other_cost, filter_cost) || (share >= 1 && isinf(other_cost)))
+	if (!is_costly(other_cost, filter_cost))
+	{
+		relation->examined_rows = Min(relation->examined_rows,
+									  other_cost / mongo_fetching_cost(relation->order_share) * baserel->tuples);
+		return false;
+	}
+	if (share >= 1 && isinf(other_cost))
 		return false;
 	for (int i = 0; i < statistics->nindexes; i++)
 	{
