@@ -32,6 +32,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planner.h"
+#include "tcop/pquery.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
@@ -857,8 +858,7 @@ plan_query(Query *query, const char *text, int options, ParamListInfo values
  * Has the correlated subqueries batched of the statement whose planning has loaded this library,
  * since that was too late for the planner_hook; the ExecutorStart_hook.
  *
- * Changes the plan where it is, as it may be kept.  PostgreSQL does not tell whether this is a
- * cursor, which may not read all rows.
+ * Changes the plan where it is, as it may be kept.
  */
 static void
 start_execution(QueryDesc *query, int flags)
@@ -868,8 +868,9 @@ start_execution(QueryDesc *query, int flags)
 	if (!has_planned && !IsParallelWorker())
 	{
 		MemoryContext old_context = MemoryContextSwitchTo(GetMemoryChunkContext(statement));
+		bool		is_cursor = ActivePortal != NULL && (ActivePortal->cursorOptions & CURSOR_OPT_FAST_PLAN) != 0;
 
-		mongo_batch_subqueries(statement, (statement->commandType == CMD_SELECT ? CURSOR_OPT_FAST_PLAN : 0) |
+		mongo_batch_subqueries(statement, (is_cursor ? CURSOR_OPT_FAST_PLAN : 0) |
 							   ((flags & EXEC_FLAG_BACKWARD) != 0 ? CURSOR_OPT_SCROLL : 0), batch_methods);
 		MemoryContextSwitchTo(old_context);
 	}
