@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 \getenv mongo_port MONGO_PORT
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
 CREATE SERVER aggregates FOREIGN DATA WRAPPER mongo_fdw
-	OPTIONS (address :'mongo_host', port :'mongo_port');
+	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0');
 CREATE USER MAPPING FOR PUBLIC SERVER aggregates;
 
 -- every number as each BSON type that the columns read; missing, null, undefined

@@ -6,7 +6,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
 CREATE SERVER mismatches FOREIGN DATA WRAPPER mongo_fdw
-	OPTIONS (address :'mongo_host', port :'mongo_port');
+	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0');
 CREATE USER MAPPING FOR CURRENT_USER SERVER mismatches;
 RESET client_min_messages;
 \set VERBOSITY verbose

@@ -87,6 +87,10 @@
 										 * table; 0.54 microseconds of CPU
 										 * time on a busy machine */
 
+#define MONGO_COST_PIPELINE			2	/* fdw_startup_cost: for a pipeline
+										 * instead of a find, of however few
+										 * documents */
+
 /*
  * $group: T for each document, but for NEXT_KEY.  One processor takes twice as much for the first
  * four, another next to nothing; fetching takes both about as long there, with more CPU time.

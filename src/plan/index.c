@@ -394,7 +394,7 @@ cost_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoSt
  * MongoDB takes an index wherever one fits.  'filter_cost' is what testing the filter costs for
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
- * The same holds if another condition may find few documents by an index, which lowers the
+ * The same holds if another condition may find fewer documents by an index, which lowers the
  * relation's examined_rows.  Nor does it pay if only the first rows may be wanted, or if an index
  * contains all that the query reads.
  *
@@ -424,8 +424,9 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 	other_cost = cost_found_otherwise(root, baserel, statistics, filter_cost);
 	if (!is_costly(other_cost, filter_cost))
 	{
-		relation->examined_rows = Min(relation->examined_rows,
-									  other_cost / mongo_fetching_cost(relation->order_share) * baserel->tuples);
+		if (share < 1)
+			relation->examined_rows = Min(relation->examined_rows,
+										  other_cost / mongo_fetching_cost(relation->order_share) * baserel->tuples);
 		return false;
 	}
 	if (share >= 1 && isinf(other_cost))

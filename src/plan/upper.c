@@ -299,6 +299,9 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 			mongo_examined_cost(upper->input, relation->examined_rows);
 	if (group->distinct != NULL)
 		estimate->total_cost += first_groups * MONGO_COST_UNIT * mongo_group_cost(group, groups);
+	if (!upper->counts && !upper->grouped && relation->join == NULL &&
+		(relation->unwinds || !mongo_is_pipeline_table(relation->options)))
+		estimate->total_cost += MONGO_COST_PIPELINE * relation->options->fdw_startup_cost;
 	estimate->startup_cost = estimate->total_cost;
 
 	if (upper->counts)

@@ -82,7 +82,7 @@ is($answer, ($mongod->asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v || n
 cmp_ok($commands, '<=', 50, "LATERAL: $commands commands");
 
 # what MongoDB groups, sorts and limits for a value, PostgreSQL does after that
-my $push = 'SET cpu_operator_cost = 1; ';
+my $push = 'SET cpu_operator_cost = 20; ';
 like($node->safe_psql('postgres', "SET search_path = foreigners, public; $push EXPLAIN SELECT (SELECT sum(_id) FROM t WHERE t.k = keys.k) FROM keys"),
 	qr/Aggregate on/, 'MongoDB groups');
 is_hashed('a sum', '(SELECT sum(_id) FROM t WHERE t.k = keys.k)', $push);

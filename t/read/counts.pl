@@ -8,7 +8,7 @@ use Test::More;
 
 my $mongod = MongoFdwTest::ReplicaSet->new(1)->primary;
 my $node = new_postgres('counts');
-create_server($node, 'mongodb', $mongod);
+create_server($node, 'mongodb', $mongod, fdw_startup_cost => 0);
 create_point_table($node, 'mongodb', $mongod, 1000);
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE points ALTER COLUMN id OPTIONS (ADD indexed 'true')});
 
