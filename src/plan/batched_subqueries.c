@@ -39,7 +39,6 @@ typedef struct Placement
 	bool		may_stop;		/* perhaps not all of the node's rows are read */
 	bool		limit_may_stop; /* the same if LIMIT is right above the node,
 								 * of the rows that LIMIT returns */
-	bool		is_current;		/* WHERE CURRENT OF may need the node's row */
 } Placement;
 
 /*
@@ -253,32 +252,6 @@ stops_early(const Plan *plan)
 }
 
 /*
- * Tells whether WHERE CURRENT OF may find a cursor's row in this node, or below it; see
- * search_plan_tree() in execCurrent.c.
- */
-static bool
-has_current_row(const Plan *plan)
-{
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-		case T_Result:
-		case T_Limit:
-		case T_SubqueryScan:
-		case T_SeqScan:
-		case T_SampleScan:
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapHeapScan:
-		case T_TidScan:
-		case T_TidRangeScan:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/*
  * Tells whether reading more rows of the plan, with these quals and this target list, may raise an
  * error or have an effect.
  */
@@ -482,7 +455,6 @@ batch_plan(Placement *placement, Plan *plan)
 	check_stack_depth();
 	placement->may_stop = !reads_all(plan) && (here.may_stop || stops_early(plan));
 	placement->limit_may_stop = is_count_limit(plan) ? here.limit_may_stop : placement->may_stop;
-	placement->is_current = here.is_current && has_current_row(plan);
 	switch (nodeTag(plan))
 	{
 		case T_Gather:
@@ -520,11 +492,9 @@ batch_plan(Placement *placement, Plan *plan)
 		lfirst(cell) = batch_plan(placement, lfirst(cell));
 	placement->may_stop = here.may_stop;
 	placement->limit_may_stop = here.limit_may_stop;
-	placement->is_current = here.is_current;
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
-	return may_be_split(plan) && !(here.is_current && has_current_row(plan)) ?
-		batch_node(placement, plan) : plan;
+	return may_be_split(plan) ? batch_node(placement, plan) : plan;
 }
 
 /*
@@ -532,8 +502,8 @@ batch_plan(Placement *placement, Plan *plan)
  *		Has the correlated subqueries of the statement batched where possible, by nodes with these
  *		methods.
  *
- * 'options' are those of the statement's cursor.  The nodes cannot go backwards, nor do they have
- * the current row of a cursor that does not lock it.  Where a row that another transaction has
+ * 'options' are those of the statement's cursor.  The nodes cannot go backwards, nor does WHERE
+ * CURRENT OF find a row below them that is not locked.  Where a row that another transaction has
  * changed is tested again, they read that row alone.
  */
 void
@@ -546,8 +516,7 @@ mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMeth
 	bool		is_cursor = (options & CURSOR_OPT_FAST_PLAN) != 0;
 	Placement	placement = {
 		.statement = statement, .methods = methods,
-		.may_stop = is_cursor, .limit_may_stop = is_cursor,
-		.is_current = is_cursor && statement->rowMarks == NIL
+		.may_stop = is_cursor, .limit_may_stop = is_cursor
 	};
 	ListCell   *cell;
 
@@ -556,7 +525,6 @@ mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMeth
 		return;
 	statement->planTree = batch_plan(&placement, statement->planTree);
 	placement.may_stop = placement.limit_may_stop = true;
-	placement.is_current = false;
 	foreach(cell, statement->subplans)
 	{
 		const Plan *plan = lfirst(cell);

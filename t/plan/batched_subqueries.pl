@@ -210,8 +210,8 @@ foreach my $schema ('foreigners')
 	$both->('a cursor', 'BEGIN', "DECLARE c NO SCROLL CURSOR FOR $query", 'FETCH 5 FROM c', 'SAVEPOINT s', 'FETCH 100 FROM c', 'ROLLBACK TO s',
 		'FETCH 500 FROM c', 'MOVE 100 FROM c', 'FETCH ALL FROM c', 'COMMIT');
 	$both->('a cursor that goes back', 'BEGIN', "DECLARE c SCROLL CURSOR FOR $query", 'FETCH 50 FROM c', 'FETCH BACKWARD 10 FROM c', 'FETCH 3 FROM c', 'COMMIT');
-	$both->('a cursor whose row is changed', 'BEGIN', "DECLARE c CURSOR FOR SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys$_", 'FETCH 3 FROM c',
-		'UPDATE keys SET w = (SELECT 70 + count(*) FROM t WHERE t.k = keys.k) WHERE CURRENT OF c', 'SELECT * FROM keys WHERE w >= 70', 'ROLLBACK') foreach '', ' FOR UPDATE';
+	$both->('a cursor whose row is changed', 'BEGIN', 'DECLARE c CURSOR FOR SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys FOR UPDATE', 'FETCH 3 FROM c',
+		'UPDATE keys SET w = (SELECT 70 + count(*) FROM t WHERE t.k = keys.k) WHERE CURRENT OF c', 'SELECT * FROM keys WHERE w >= 70', 'ROLLBACK');
 	$both->('a cursor that is held', 'BEGIN', "DECLARE c CURSOR WITH HOLD FOR $query", 'COMMIT', 'FETCH 700 FROM c', 'CLOSE c');
 	$both->('prepared', 'SET plan_cache_mode = force_generic_plan',
 		'PREPARE p (int) AS SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k AND t.w < $1) FROM keys WHERE n % $1 = 0 ORDER BY n LIMIT $1 * 20',
@@ -268,8 +268,7 @@ is_answered('a policy', 'SET ROLE someone; SELECT n, (SELECT count(*) FROM t WHE
 	is_answered('the first one, in a function', q{DO $$ DECLARE r record; BEGIN FOR r IN SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys LOOP
 		PERFORM set_config('x.m', coalesce(current_setting('x.m', true), '') || r.m, false); END LOOP; END $$; SHOW x.m}, 12);
 	is_answered('the first one, that goes back', "BEGIN; DECLARE c SCROLL CURSOR FOR $first; FETCH 30 FROM c; FETCH BACKWARD 10 FROM c; COMMIT", 40);
-	is_answered('the first one, a cursor whose row is changed', 'BEGIN; DECLARE c CURSOR FOR SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys;
-		FETCH 3 FROM c; UPDATE keys SET w = 77 WHERE CURRENT OF c; SELECT * FROM keys WHERE w = 77; ROLLBACK', 5);
+	is_answered('the first one, a cursor', "BEGIN; DECLARE c CURSOR FOR SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys; FETCH ALL FROM c; COMMIT", 12);
 	is_answered('the first one, an UPDATE', 'BEGIN; UPDATE keys SET w = n / 2 + (SELECT count(*) FROM t WHERE t.k = keys.k); SELECT * FROM keys ORDER BY n; ROLLBACK', 12);
 	like($node->safe_psql('postgres', "SET search_path = foreigners, public; EXPLAIN $first"), qr/Batched Subqueries/, 'the first one, explained');
 }
