@@ -268,7 +268,6 @@ is_answered('a policy', 'SET ROLE someone; SELECT n, (SELECT count(*) FROM t WHE
 	is_answered('the first one, in a function', q{DO $$ DECLARE r record; BEGIN FOR r IN SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys LOOP
 		PERFORM set_config('x.m', coalesce(current_setting('x.m', true), '') || r.m, false); END LOOP; END $$; SHOW x.m}, 12);
 	is_answered('the first one, that goes back', "BEGIN; DECLARE c SCROLL CURSOR FOR $first; FETCH 30 FROM c; FETCH BACKWARD 10 FROM c; COMMIT", 40);
-	is_answered('the first one, a cursor', "BEGIN; DECLARE c CURSOR FOR SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys; FETCH ALL FROM c; COMMIT", 12);
 	is_answered('the first one, an UPDATE', 'BEGIN; UPDATE keys SET w = n / 2 + (SELECT count(*) FROM t WHERE t.k = keys.k); SELECT * FROM keys ORDER BY n; ROLLBACK', 12);
 	like($node->safe_psql('postgres', "SET search_path = foreigners, public; EXPLAIN $first"), qr/Batched Subqueries/, 'the first one, explained');
 }

@@ -110,10 +110,10 @@ ALWAYS = ["secret::integer"]
 SETTINGS = [
     "RESET ALL",
     # make work in PostgreSQL expensive, so that what can be pushed is
-    "SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10",
-    "SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10; SET enable_hashjoin = off; SET enable_mergejoin = off",
+    "SET cpu_tuple_cost = 100; SET cpu_operator_cost = 100",
+    "SET cpu_tuple_cost = 100; SET cpu_operator_cost = 100; SET enable_hashjoin = off; SET enable_mergejoin = off",
     "SET mongo_fdw.enable_join_pushdown = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off",
-    "SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on; SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10",
+    "SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on; SET cpu_tuple_cost = 100; SET cpu_operator_cost = 100",
 ]
 
 

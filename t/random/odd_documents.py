@@ -138,7 +138,7 @@ class OddDocuments(BothServers):
                 collection.create_index(path, collation={"locale": "simple"})
         self.execute("DROP SERVER IF EXISTS odd CASCADE; DROP SCHEMA IF EXISTS odd_local CASCADE; CREATE SCHEMA odd_local;"
                      "CREATE EXTENSION IF NOT EXISTS mongo_fdw;"
-                     "CREATE SERVER odd FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d');"
+                     "CREATE SERVER odd FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d', fdw_startup_cost '0');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER odd" % (host, port))
         for sql_type in ("jsonb", "json"):
             for canonical in ("false", "true"):

@@ -134,7 +134,7 @@ class Parameters(BothServers):
         self.execute("""DROP SCHEMA IF EXISTS random_parameters CASCADE; DROP SERVER IF EXISTS random_parameters CASCADE;
             CREATE SCHEMA random_parameters; SET search_path = random_parameters, public;
             CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;
-            CREATE SERVER random_parameters FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d');
+            CREATE SERVER random_parameters FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d', fdw_startup_cost '0');
             CREATE USER MAPPING FOR PUBLIC SERVER random_parameters; SET jit = off;
             CREATE TABLE local_c (_id int, %s);
             CREATE FOREIGN TABLE remote_c (_id int, %s) SERVER random_parameters OPTIONS (database '%s', collection 'c')"""

@@ -114,7 +114,7 @@ class Differential(BothServers):
                      "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;" + equivalents.CREATE_LOOSE +
                      "DROP SERVER IF EXISTS differential_server CASCADE;"
                      "CREATE SERVER differential_server FOREIGN DATA WRAPPER mongo_fdw"
-                     " OPTIONS (address '%s', port '%d');"
+                     " OPTIONS (address '%s', port '%d', fdw_startup_cost '0');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER differential_server;" % (host, port))
         self.session.draw()             # the settings also decide the format of values in the copy
         skipped = self.other_rng.sample(self.all_columns, 3) if mismatch == "mixed" else []

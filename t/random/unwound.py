@@ -214,7 +214,7 @@ class Unwound(BothServers):
         self.execute("""DROP SERVER IF EXISTS unwound CASCADE; DROP SCHEMA IF EXISTS remote, local CASCADE;
             DROP TABLE IF EXISTS docs; DROP FUNCTION IF EXISTS as_int, as_text, elements;
             CREATE SCHEMA remote; CREATE SCHEMA local;
-            CREATE SERVER unwound FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d', type_mismatch '%s');
+            CREATE SERVER unwound FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d', type_mismatch '%s', fdw_startup_cost '0');
             CREATE USER MAPPING FOR CURRENT_USER SERVER unwound;
             CREATE FOREIGN TABLE remote.docs (_id int, customer text, lines jsonb, tags jsonb, numbers jsonb, box jsonb)
                 SERVER unwound OPTIONS (database '%s');

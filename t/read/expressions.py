@@ -87,7 +87,7 @@ class Expressions(BothServers):
                      "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
                      "DROP SERVER IF EXISTS expressions CASCADE;"
                      "CREATE SERVER expressions FOREIGN DATA WRAPPER mongo_fdw"
-                     " OPTIONS (address '%s', port '%d');"
+                     " OPTIONS (address '%s', port '%d', fdw_startup_cost '0');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER expressions;" % (host, port))
         self.execute("CREATE FOREIGN TABLE remote (_id integer, %s) SERVER expressions"
                      " OPTIONS (database 'mongo_fdw_expressions', collection 'edge')"
