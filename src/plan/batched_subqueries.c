@@ -147,6 +147,15 @@ find_subplans(Node *node, void *context)
 	}
 }
 
+/* Tells whether an expression has subqueries that are batched, and collects these. */
+static bool
+has_batched(Placement *placement, Node *node)
+{
+	placement->subplans = NIL;
+	(void) find_subplans(node, placement);
+	return placement->subplans != NIL;
+}
+
 /* ---------------------------- How the plan changes ------------------------- */
 
 /*
@@ -333,23 +342,12 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	return above;
 }
 
-/* Tells whether an expression has subqueries that are batched. */
-static bool
-has_batched(const Placement *placement, Node *node)
-{
-	Placement	found = *placement;
-
-	found.subplans = NIL;
-	(void) find_subplans(node, &found);
-	return found.subplans != NIL;
-}
-
 /*
  * Makes quals of an inner join those of its clauses that have subqueries to be batched, so that a
  * node above it can test them.  One clause that is hashed stays.
  */
 static void
-raise_join_clauses(const Placement *placement, Join *join)
+raise_join_clauses(Placement *placement, Join *join)
 {
 	HashJoin   *hash_join = IsA(join, HashJoin) ? (HashJoin *) join : NULL;
 	Hash	   *hash = hash_join == NULL ? NULL : castNode(Hash, innerPlan(join));
@@ -400,17 +398,13 @@ batch_node(Placement *placement, Plan *plan)
 	{
 		for (int i = list_length(plan->qual) - 1; i >= 0; i--)
 		{
-			placement->subplans = NIL;
-			(void) find_subplans(list_nth(plan->qual, i), placement);
-			if (placement->subplans != NIL)
+			if (has_batched(placement, list_nth(plan->qual, i)))
 				*place = split(placement, plan, i, placement->may_stop);
 			if (*place != plan)
 				place = &(*place)->lefttree;
 		}
 	}
-	placement->subplans = NIL;
-	(void) find_subplans((Node *) top->targetlist, placement);
-	return placement->subplans == NIL ? top :
+	return !has_batched(placement, (Node *) top->targetlist) ? top :
 		split(placement, top, list_length(top->qual), placement->limit_may_stop);
 }
 

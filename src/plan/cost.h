@@ -87,7 +87,7 @@
 										 * table; 0.54 microseconds of CPU
 										 * time on a busy machine */
 
-#define MONGO_COST_PIPELINE			2	/* fdw_startup_cost: for a pipeline
+#define MONGO_COST_PIPELINE			2	/* - fdw_startup_cost: for a pipeline
 										 * instead of a find, of however few
 										 * documents */
 
