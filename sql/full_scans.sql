@@ -66,6 +66,8 @@ BEGIN
 	RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
 END $$;
 SELECT cost_of('SELECT sum(x) FROM scanned WHERE x < 2500 AND d IS NULL') < cost_of('SELECT sum(x) FROM scanned WHERE x < 500') AS is_less;
+-- a pipeline takes longer than a find, so that few documents are aggregated here
+SELECT done('SELECT sum(x), sum(y) FROM scanned WHERE x < 100') AS few, done('SELECT sum(x), sum(y) FROM scanned WHERE x < 4000') AS many;
 -- an average goes to MongoDB if one index tests the conditions and has all that is read
 SELECT query, done(query) FROM unnest(ARRAY[
 	'SELECT avg(x) FROM scanned WHERE x < 750',
