@@ -360,18 +360,17 @@ hashed_scan_of(ForeignScanState *node)
  *
  * The plan of a subquery lacks the number of outer rows.  So all documents are fetched when runs
  * have cost as much as that.  At worst, this costs twice as much as the better way.  If the planner
- * expects many outer rows, the cost of the whole statement is high; in batches these cost less, by
- * the factor 'saved'.
+ * expects many outer rows, the cost of the whole statement is high, and they are fetched at once.
  */
 static bool
-is_time_to_switch(const ForeignScanState *node, int runs, double saved)
+is_time_to_switch(ForeignScanState *node, int runs)
 {
 	MongoScanState *state = node->fdw_state;
 	int			after = state->plan->switch_after;
 
 	if (after == 0)
 		return false;
-	if (after * node->ss.ps.plan->total_cost * COST_RATIO * saved <
+	if (hashed_scan_of(node)->ss.ps.plan->total_cost * COST_RATIO <
 		node->ss.ps.state->es_plannedstmt->planTree->total_cost)
 		after = FEWEST_RUNS;
 	after = Max(after, FEWEST_RUNS);
@@ -394,7 +393,7 @@ mongo_switch_plan(ForeignScanState *node)
 
 	if (!state->switched)
 	{
-		if (state->identities != NULL || !is_time_to_switch(node, 1, 1) ||
+		if (state->identities != NULL || !is_time_to_switch(node, 1) ||
 			!fill_with_all(hashed_scan_of(node)))
 			return false;
 		state->switched = true;
@@ -467,7 +466,7 @@ mongo_batch_request(ForeignScanState *node)
 	if (hashed->nrequested < FEWEST_RUNS)
 		return true;
 	mongo_push_error_source(&source, state->relids);
-	if (is_time_to_switch(node, Max(runs, 1), (double) plan->batch_rows / plan->batch_runs))
+	if (is_time_to_switch(node, Max(runs, 1)))
 	{
 		state->switched = fill_with_all(scan);
 		state->batch_abandoned = !state->switched;

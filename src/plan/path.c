@@ -81,37 +81,7 @@ const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJo
 MongoPathDetails
 mongo_path_details(const ForeignPath *path)
 {
-	return path->fdw_private == NIL ? (MongoPathDetails) {0} :
-		*(const MongoPathDetails *) linitial(path->fdw_private);
-}
-
-/*
- * mongo_foreign_path
- *		Returns a ForeignPath of 'rel' with this target, or with the relation's own if that is
- *		NULL.
- *
- * 'outer_path' is the second plan, or NULL.  'details' may be NULL, and is copied.
- */
-Path *
-mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
-				   List *pathkeys, Relids required_outer, Path *outer_path,
-				   const MongoPathDetails *details)
-{
-	List	   *fdw_private = details == NULL ? NIL :
-		list_make1(memcpy(palloc(sizeof(*details)), details, sizeof(*details)));
-	ForeignPath *path;
-
-	if (IS_SIMPLE_REL(rel))
-		return (Path *)
-			create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-									estimate.startup_cost, estimate.total_cost, pathkeys,
-									required_outer, outer_path, MONGO_NO_RESTRICTINFO fdw_private);
-	path = create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-									 estimate.startup_cost, estimate.total_cost, pathkeys,
-									 outer_path, MONGO_NO_RESTRICTINFO fdw_private);
-	/* until mongo_keep_out_of_workers() */
-	path->path.parallel_safe = true;
-	return (Path *) path;
+	return *(const MongoPathDetails *) linitial(path->fdw_private);
 }
 
 /*
@@ -136,6 +106,86 @@ mongo_wanted_share(const PlannerInfo *root, double rows)
 	return root->tuple_fraction <= 0 ? 1 :
 		root->tuple_fraction < 1 ? root->tuple_fraction :
 		Min(1, root->tuple_fraction / Max(rows, 1));
+}
+
+/*
+ * mongo_hashed_scan_below
+ *		Returns the path of the hashed scan in a second plan's path.
+ */
+const ForeignPath *
+mongo_hashed_scan_below(const Path *path)
+{
+	while (!IsA(path, ForeignPath))
+	{
+		if (IsA(path, LimitPath))
+			path = ((const LimitPath *) path)->subpath;
+		else if (IsA(path, SortPath))
+			path = ((const SortPath *) path)->subpath;
+		else
+			path = castNode(AggPath, (Path *) path)->subpath;
+	}
+	return (const ForeignPath *) path;
+}
+
+/*
+ * Sets in 'details' what a run of a correlated subquery's scan costs, and lowers its estimate to
+ * what it costs in a batch if that is less.
+ *
+ * Where the subquery then is not batched, its scan may still switch to all documents.
+ */
+static void
+estimate_batched(const PlannerInfo *root, const Path *second, MongoEstimate *estimate,
+				 MongoPathDetails *details)
+{
+	const ForeignPath *hashed = mongo_hashed_scan_below(second);
+	const MongoLookup *lookup = mongo_path_details(hashed).lookup;
+	double		saved;
+
+	details->run_cost = Max(estimate->startup_cost + (estimate->total_cost - estimate->startup_cost) *
+							mongo_wanted_share(root, estimate->rows), 1);
+	if (lookup == NULL)
+		return;
+	/* what PostgreSQL does above, unless that is LIMIT, takes time as well */
+	saved = details->run_cost /
+		(lookup->cost / lookup->rows + Max(second->total_cost - hashed->path.total_cost, 0));
+	if (saved <= 1)
+		return;
+	estimate->startup_cost /= saved;
+	estimate->total_cost /= saved;
+}
+
+/*
+ * mongo_foreign_path
+ *		Returns a ForeignPath of 'rel' with this target, or with the relation's own if that is
+ *		NULL.
+ *
+ * 'outer_path' is the second plan, or NULL.  'details' may be NULL, and is copied.
+ */
+Path *
+mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
+				   List *pathkeys, Relids required_outer, Path *outer_path,
+				   const MongoPathDetails *details)
+{
+	MongoPathDetails *copy = palloc0(sizeof(MongoPathDetails));
+	List	   *fdw_private = list_make1(copy);
+	ForeignPath *path;
+
+	if (details != NULL)
+		*copy = *details;
+	copy->total_cost = estimate.total_cost;
+	if (outer_path != NULL)
+		estimate_batched(root, outer_path, &estimate, copy);
+	if (IS_SIMPLE_REL(rel))
+		return (Path *)
+			create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+									estimate.startup_cost, estimate.total_cost, pathkeys,
+									required_outer, outer_path, MONGO_NO_RESTRICTINFO fdw_private);
+	path = create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+									 estimate.startup_cost, estimate.total_cost, pathkeys,
+									 outer_path, MONGO_NO_RESTRICTINFO fdw_private);
+	/* until mongo_keep_out_of_workers() */
+	path->path.parallel_safe = true;
+	return (Path *) path;
 }
 
 /*

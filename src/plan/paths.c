@@ -21,6 +21,7 @@
 #include "access/xact.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/clauses.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
@@ -175,6 +176,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	double		share;
 	MongoEstimate estimate;
 	QualCost	clauses;
+	List	   *sent = NIL;
 
 	if (!parameterization->served)
 		return;
@@ -190,12 +192,16 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 							with_lists(relation->indexable, parameterizations,
 									   parameterization->required_outer,
 									   offsetof(Parameterization, indexable)), NULL);
+	foreach_node(RestrictInfo, rinfo, info->ppi_clauses)
+	{
+		if (!contain_subplans((Node *) rinfo->clause))
+			sent = lappend(sent, rinfo);
+	}
 	remote_rows = info->ppi_rows;
 	/* with those that conditions leave out which PostgreSQL tests */
-	if (relation->remote_rows > baserel->rows)
+	if (relation->remote_rows > baserel->rows || list_length(sent) < list_length(info->ppi_clauses))
 		remote_rows = clamp_row_est(relation->remote_rows * share *
-									clauselist_selectivity(root, info->ppi_clauses,
-														   baserel->relid, JOIN_INNER, NULL));
+									clauselist_selectivity(root, sent, baserel->relid, JOIN_INNER, NULL));
 	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));
 	estimate = mongo_estimate_scan(baserel, remote_rows,
 								   mongo_indexed_cost(relation, examined_rows, parameterization->unique));

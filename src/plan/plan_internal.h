@@ -435,6 +435,9 @@ typedef struct MongoPathDetails
 	bool		grouped;		/* the only key, a field, is all that is read,
 								 * and MongoDB returns it once */
 	bool		all_rows;		/* the scan is read to its end */
+	Cost		total_cost;		/* of the scan alone, not in a batch */
+	Cost		run_cost;		/* the same, of the rows that the query wants;
+								 * of paths with a second plan */
 } MongoPathDetails;
 
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
@@ -449,8 +452,7 @@ extern Path *mongo_second_above(PlannerInfo *root, RelOptInfo *rel, Path *path, 
 extern Path *mongo_second_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
 								List *pathkeys, bool limited);
 extern bool mongo_may_fail(Node *node, void *context);
-extern bool mongo_second_describe(const PlannerInfo *root, const ForeignPath *path,
-								  const Plan *second, const ForeignScan *scan,
+extern bool mongo_second_describe(const ForeignPath *path, const Plan *second, const ForeignScan *scan,
 								  MongoScanPlan *plan);
 
 /* ---------------------------------- path.c ---------------------------------- */
@@ -459,6 +461,7 @@ extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
 								Path *outer_path, const MongoPathDetails *details);
 extern MongoPathDetails mongo_path_details(const ForeignPath *path);
+extern const ForeignPath *mongo_hashed_scan_below(const Path *path);
 extern bool mongo_reads_all(const PlannerInfo *root, const List *pathkeys);
 extern double mongo_wanted_share(const PlannerInfo *root, double rows);
 extern bool mongo_path_may_pay(RelOptInfo *joinrel, const Path *path);

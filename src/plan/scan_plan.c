@@ -877,11 +877,11 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 		plan.limit = add_limit_or_offset(scan, root->parse->limitCount);
 		plan.offset = add_limit_or_offset(scan, root->parse->limitOffset);
 	}
-	plan.may_precede = plan.network != NULL && best_path->path.total_cost <=
+	plan.may_precede = plan.network != NULL && details.total_cost <=
 		MONGO_COST_PRECEDING * mongo_command_cost(input->fdw_private);
 	plan.needs_no_row = !plan.is_stream && !plan.is_batched &&
 		details.hash_clauses == NIL && !comes_from_rows((Node *) scan->fdw_exprs, root);
-	if (outer_plan != NULL && !mongo_second_describe(root, best_path, outer_plan, scan, &plan))
+	if (outer_plan != NULL && !mongo_second_describe(best_path, outer_plan, scan, &plan))
 		scan->scan.plan.lefttree = NULL;
 	if (details.hash_clauses != NIL)
 		mongo_hashed_describe(root, foreignrel, &details, scan, &plan);

@@ -399,46 +399,28 @@ place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 	return column == NULL ? -1 : column->resno - 1;
 }
 
-/* Returns what one run of the path costs, if the query needs not all of its rows. */
-static Cost
-cost_of_run(const PlannerInfo *root, const Path *path)
-{
-	return Max(path->startup_cost + (path->total_cost - path->startup_cost) *
-			   mongo_wanted_share(root, path->rows), 1);
-}
-
 /*
  * mongo_second_describe
  *		Sets in 'plan' when its scan, of this path, switches to the second plan 'second', and which
  *		columns of that are those of 'scan'.  Returns false if it never switches.
  */
 bool
-mongo_second_describe(const PlannerInfo *root, const ForeignPath *path, const Plan *second,
+mongo_second_describe(const ForeignPath *path, const Plan *second,
 					  const ForeignScan *scan, MongoScanPlan *plan)
 {
-	const Path *all = path->fdw_outerpath;
-	MongoPathDetails details;
+	const ForeignPath *all = mongo_hashed_scan_below(path->fdw_outerpath);
+	const MongoLookup *lookup = mongo_path_details(all).lookup;
+	MongoPathDetails single = mongo_path_details(path);
 	int			found = 0;
 	ListCell   *cell;
 
-	while (!IsA(all, ForeignPath))
-	{
-		if (IsA(all, LimitPath))
-			all = ((const LimitPath *) all)->subpath;
-		else if (IsA(all, SortPath))
-			all = ((const SortPath *) all)->subpath;
-		else
-			all = castNode(AggPath, (Path *) all)->subpath;
-	}
-	details = mongo_path_details((const ForeignPath *) all);
-	if (!details.only_looks_up)
-		plan->switch_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
+	if (!mongo_path_details(all).only_looks_up)
+		plan->switch_after = Min(ceil(all->path.total_cost / Max(single.total_cost, 1)),
 								 PG_INT32_MAX / 2);
-	if (details.lookup != NULL &&
-		details.lookup->cost < details.lookup->rows * cost_of_run(root, &path->path))
+	if (lookup != NULL && lookup->cost < lookup->rows * single.run_cost)
 	{
-		plan->batch_rows = details.lookup->indexed ? details.lookup->rows : MONGO_COST_UNINDEXED_ROWS;
-		plan->batch_runs = ceil(details.lookup->cost / cost_of_run(root, &path->path));
+		plan->batch_rows = lookup->indexed ? lookup->rows : MONGO_COST_UNINDEXED_ROWS;
+		plan->batch_runs = ceil(lookup->cost / single.run_cost);
 	}
 	foreach(cell, second->targetlist)
 	{

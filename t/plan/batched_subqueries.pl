@@ -17,16 +17,18 @@ my $rows = q{SELECT g AS _id, CASE WHEN g % 11 > 0 THEN g % 6000 END AS k, g % 3
 $node->safe_psql('postgres', qq{
 	CREATE SCHEMA foreigners;
 	CREATE FOREIGN TABLE foreigners.t (_id int, k int, w int, v text, x numeric) SERVER mongodb OPTIONS (database 'db', collection 't');
+	CREATE FOREIGN TABLE foreigners.u (_id int, v text) SERVER mongodb OPTIONS (database 'other', collection 'u');
 	CREATE SCHEMA locals;
 	CREATE TABLE locals.t AS $rows;
 	CREATE INDEX ON locals.t (k);
 	CREATE INDEX ON locals.t (v);
 	INSERT INTO foreigners.t SELECT * FROM locals.t;
+	INSERT INTO foreigners.u SELECT _id, v FROM locals.t;
 	CREATE TABLE keys AS SELECT g AS n, CASE WHEN g % 9 > 0 THEN g % 2500 END AS k, g % 5 AS w, 'value ' || g AS v, g % 40 AS p
 		FROM generate_series(1, 3000) g;
 	ANALYZE locals.t; ANALYZE keys});
 $mongod->command('{"createIndexes": "t", "indexes": [{"key": {"k": 1}, "name": "k"}, {"key": {"v": 1, "w": 1}, "name": "v"}]}', 'db');
-$node->safe_psql('postgres', 'ANALYZE foreigners.t');
+$node->safe_psql('postgres', 'ANALYZE foreigners.t, foreigners.u');
 
 # A query whose answer is that of local tables, in so many commands.
 sub is_answered
@@ -66,6 +68,8 @@ is_batched('two columns', '(SELECT sum(_id + n) FROM t WHERE t.v = keys.v AND t.
 is_batched('two columns, one of them without an index', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k AND t.w = keys.w)');
 is_batched('two subqueries', '(SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT max(t.x) FROM t WHERE t.v = keys.v)', 24);
 is_batched('a join within', '(SELECT count(*) FROM t JOIN keys o ON o.n = t._id WHERE t.k = keys.k)');
+is_answered('a batched join within',
+	'SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT n, (SELECT sum(u._id * t.w) FROM t JOIN foreigners.u ON u._id = t._id - n WHERE t.k = keys.k) FROM keys WHERE n < 60 ORDER BY n', 12);
 is_batched('two levels', '(SELECT sum((SELECT count(*) FROM t b WHERE b.k = keys.k AND b.w = a.w)) FROM t a WHERE a.k = keys.k)', 3000);
 is_batched('a value of few', '(SELECT count(*) FROM t WHERE t.k = keys.p)', 6);
 
@@ -89,6 +93,8 @@ is_answered('the inner side of an outer join', "SELECT keys.n, u.v FROM keys LEF
 is_answered('the inner side of a semijoin', "SELECT n FROM keys WHERE n < 40 AND EXISTS (SELECT FROM t u WHERE u._id = keys.n AND $of_inner > 1) ORDER BY 1", 80);
 is_answered('the inner side of an antijoin', "SELECT n FROM keys WHERE n < 40 AND NOT EXISTS (SELECT FROM t u WHERE u._id = keys.n AND $of_inner > 1) ORDER BY 1", 80);
 is_answered('the inner side, volatile', "$inner WHERE n < 40 AND $of_inner + random() > 1 ORDER BY 1", 80, 10);
+is_answered('few rows of a join, each of which is tested',
+	'SELECT keys.n, u.v FROM keys JOIN t u ON u.k = keys.n WHERE keys.n % 150 = 1 AND u._id > (SELECT avg(t._id) FROM t WHERE t.k = keys.n) ORDER BY 1, 2', 6);
 my $last = 'SELECT a.n, b.n FROM keys a JOIN keys b ON b.k = a.k AND b.n %s (SELECT max(t._id) % 6000 FROM t WHERE t.k = a.k) ORDER BY 1, 2';
 is_answered("the clauses of a join by $_->[0]", "SET enable_hashjoin = $_->[1]; SET enable_mergejoin = $_->[2]; SET enable_nestloop = $_->[3]; " . sprintf($last, $_->[4]), 12)
 	foreach ['hashing', 'on', 'off', 'off', '='], ['hashing', 'on', 'off', 'off', '<='], ['merging', 'off', 'on', 'off', '>'], ['loops', 'off', 'off', 'on', '<>'];
