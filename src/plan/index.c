@@ -6,7 +6,7 @@
  * Knows the indexes that ANALYZE has seen, and those of columns that the option "indexed" names.
  * Decides how many documents MongoDB examines for conditions, and whether an index has a sort
  * order.  MongoDB chooses its plans itself, so all of this only decides what a scan is expected to
- * cost, and whether a command should use no index (mongo_natural_pays()).
+ * cost, and whether a command should use no index (mongo_choose_natural()).
  *
  * Of a compound index, equality on its first fields and a range on the next one serve, and its
  * order is that of its fields:
@@ -387,22 +387,22 @@ cost_found_otherwise(PlannerInfo *root, const RelOptInfo *baserel, const MongoSt
 }
 
 /*
- * mongo_natural_pays
- *		Tells whether the hint {$natural: 1} makes a scan faster: the best index would fetch so many
- *		documents that reading all of them in their order takes less.
+ * mongo_choose_natural
+ *		Chooses the hint {$natural: 1} for scans of the relation if that is faster: the best index
+ *		would fetch so many documents that reading all of them in their order takes less.
  *
  * MongoDB takes an index wherever one fits.  'filter_cost' is what testing the filter costs for
  * each document.  Only shares that ANALYZE knows of constants count, because a plan for any
  * parameters, or for a value that is guessed, would read the whole collection for a few documents.
- * The same holds if another condition may find fewer documents by an index, which lowers the
- * relation's examined_rows.  Nor does it pay if only the first rows may be wanted, or if an index
- * contains all that the query reads.
+ * If another condition may find fewer documents by an index, lowers the relation's examined_rows
+ * instead.  Nor does it pay if only the first rows may be wanted, or if an index contains all that
+ * the query reads.
  *
  * A clustered collection or one without indexes, as a view, gets no hint, nor does a command with
  * mongo_match(), since $text and $near need their index.
  */
-bool
-mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
+void
+mongo_choose_natural(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = known_indexes(relation);
@@ -415,11 +415,11 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 		relation->options->hint != NULL || mongo_hint[0] != '\0' ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_NATURAL) ||
 		(root->tuple_fraction > 0 && !root->parse->hasAggs && root->parse->groupClause == NIL))
-		return false;
+		return;
 	foreach_ptr(const MongoClause, clause, relation->indexable)
 	{
 		if (!is_known_share(root, baserel, (Node *) clause->rinfo))
-			return false;
+			return;
 	}
 	other_cost = cost_found_otherwise(root, baserel, statistics, filter_cost);
 	if (!is_costly(other_cost, filter_cost))
@@ -427,16 +427,16 @@ mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost)
 		if (share < 1)
 			relation->examined_rows = Min(relation->examined_rows,
 										  other_cost / mongo_fetching_cost(relation->order_share) * baserel->tuples);
-		return false;
+		return;
 	}
 	if (share >= 1 && isinf(other_cost))
-		return false;
+		return;
 	for (int i = 0; i < statistics->nindexes; i++)
 	{
 		if (has_all_fields(baserel, &statistics->indexes[i]))
-			return false;
+			return;
 	}
-	return true;
+	relation->natural = true;
 }
 
 /*

@@ -339,7 +339,7 @@ extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *cond
 extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
 								   const MongoOrder *order, double *examined_rows);
 extern double mongo_range_share(const RelOptInfo *baserel, List *rinfos);
-extern bool mongo_natural_pays(PlannerInfo *root, RelOptInfo *baserel, double filter_cost);
+extern void mongo_choose_natural(PlannerInfo *root, RelOptInfo *baserel, double filter_cost);
 extern bool mongo_index_covers(const RelOptInfo *baserel);
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 

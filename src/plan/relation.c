@@ -558,7 +558,7 @@ decide_restrictions(PlannerInfo *root, RelOptInfo *baserel, MongoRelation *relat
 	relation->kept = conditions_to_keep(root, baserel, tested, filter_cost);
 	if (relation->kept != NIL)
 		classify_restrictions(root, baserel, relation, &filter_cost);
-	relation->natural = mongo_natural_pays(root, baserel, filter_cost);
+	mongo_choose_natural(root, baserel, filter_cost);
 	if (relation->options->unwind != NULL)
 		set_unwinding(root, baserel, relation);
 }
