@@ -503,8 +503,8 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *best_path,
 		plan->commands = mongo_scan_commands(baserel, translation, &clauses,
 											 projection_of(root, baserel, plan->columns, unwinds),
 											 best_path->path.pathkeys,
-											 relation->natural && !plan->is_inner &&
-											 best_path->fdw_private == NIL &&
+											 relation->natural && !plan->is_inner && !details->limited &&
+											 details->hash_clauses == NIL && keys == NIL &&
 											 best_path->path.pathkeys == NIL &&
 											 best_path->path.param_info == NULL);
 	plan->is_batched = keys != NIL;
