@@ -560,9 +560,15 @@ estimate_batched_join(const Search *search, const Choice *choice, List *join_cla
 		joinrel->reltarget->cost.startup + cost +
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 	if (path->pathkeys != NIL)
+	{
+		double		first = Min(1, (choice->indexed ? first_batch(search->root, path, outer->rows) :
+									MONGO_COST_UNINDEXED_ROWS) / outer->rows);
+		double		wanted = mongo_wanted_share(search->root, path->rows);
+
+		/* the planner adds the rows that are wanted, which are in it */
 		path->startup_cost += (path->total_cost - path->startup_cost) *
-			Min(1, (choice->indexed ? first_batch(search->root, path, outer->rows) : MONGO_COST_UNINDEXED_ROWS) /
-				outer->rows);
+			(wanted < 1 ? Max(first - wanted, 0) / (1 - wanted) : first);
+	}
 }
 
 /* Returns the same Var or PlaceHolderVar among the outputs, or NULL. */

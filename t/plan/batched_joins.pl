@@ -294,6 +294,9 @@ my $any = join(' ', map { "SET enable_$_ = on;" } qw(nestloop hashjoin mergejoin
 {
 	my $query = 'SELECT n, id FROM again LEFT JOIN analyzed ON id = k ORDER BY n LIMIT 40';
 	like($node->safe_psql('postgres', "$any EXPLAIN $query"), qr/Batched Join/, 'the cheapest for 40 rows');
+	my @costs = $node->safe_psql('postgres', "$any EXPLAIN SELECT n, a.id, b.id FROM again LEFT JOIN analyzed a ON a.id = k LEFT JOIN analyzed b ON b.id = n % 2000 ORDER BY n LIMIT 100")
+	  =~ /^(?:Limit| *->  Custom Scan \(MongoDB Batched Join\))  \(cost=\S+?\.\.(\S+)/mg;
+	cmp_ok($costs[0], '<', 2 * $costs[1] * 100 / 100000, 'a thousandth of the rows costs about a thousandth');
 	is($node->safe_psql('postgres', "$any $query"), $node->safe_psql('postgres', "$any " . $query =~ s/analyzed/local_points/r), 'their rows');
 	$mongod->snapshot;
 	$node->safe_psql('postgres', "$any $query");
