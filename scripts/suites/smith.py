@@ -39,7 +39,9 @@ def make_tables(suites):
     side = ForeignSide("regress_foreign", suites.mongo, STANDARD)
     found, = side.must("SELECT oid, 'public', relname FROM pg_class WHERE relname = 'many_types'")
     side.convert_table(*found)
-    for table, in side.must("SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'p') AND nspname = 'public'"):
+    for table, in side.must("""SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+            WHERE relkind IN ('r', 'p') AND nspname = 'public' AND NOT EXISTS (SELECT FROM pg_depend
+                WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')"""):
         side.must(f'DROP TABLE IF EXISTS "{table}" CASCADE')		# ordinary tables are not tested
     side.must("ANALYZE")
     # functions that would stop the server, or wait forever
