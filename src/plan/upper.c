@@ -737,10 +737,12 @@ static void
 add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
 				 FinalPathExtraData *final)
 {
-	RelOptInfo *baserel = table_below(input_rel);
+	RelOptInfo *baserel;
 
+	/* without LIMIT, add_path() may have freed paths of input_rel */
 	if (!limits_are_shippable(root, final))
 		return;
+	baserel = table_below(input_rel);
 	if (input_rel->reloptkind != RELOPT_BASEREL)
 		add_limited_pipeline(root, input_rel, output_rel, final);
 	if (baserel != NULL)
