@@ -21,11 +21,11 @@
 #define FIRST_BATCH			32
 #define BATCH_GROWTH		8
 
-/* A subquery whose scans take the values of a batch. */
+/* A subquery, or the inner side of a loop, whose scans take the values of a batch. */
 typedef struct BatchedSubquery
 {
-	const SubPlan *subplan;
-	List	   *args;			/* ExprState *, the values of its parParam */
+	List	   *params;			/* integers, ids of parameters */
+	List	   *args;			/* ExprState *, their values */
 	List	   *scans;			/* ForeignScanState * */
 	int			batch_rows;		/* the most that one of them takes */
 } BatchedSubquery;
@@ -66,7 +66,7 @@ find_scans(PlanState *node, void *context)
 
 	if (IsA(node, ForeignScanState) &&
 		((ForeignScanState *) node)->fdwroutine->IterateForeignScan == mongo_iterate_foreign_scan)
-		batch_rows = mongo_batched_rows((ForeignScan *) node->plan, subquery->subplan->parParam);
+		batch_rows = mongo_batched_rows((ForeignScan *) node->plan, subquery->params);
 	if (batch_rows > 0)
 		subquery->scans = lappend(subquery->scans, node);
 	subquery->batch_rows = Max(subquery->batch_rows, batch_rows);
@@ -82,6 +82,40 @@ begin(BatchedSubqueriesState *state)
 	state->batch_size = Min(FIRST_BATCH, state->largest_batch);
 }
 
+/* Has the scans of a plan take the values of these expressions, as the parameters. */
+static void
+batch_plan_state(BatchedSubqueriesState *state, PlanState *plan, List *params, List *values)
+{
+	BatchedSubquery *subquery = palloc0(sizeof(BatchedSubquery));
+
+	subquery->params = params;
+	subquery->args = ExecInitExprList(values, &state->css.ss.ps);
+	(void) find_scans(plan, subquery);
+	state->subqueries = lappend(state->subqueries, subquery);
+	state->largest_batch = Max(state->largest_batch,
+							   Min(subquery->batch_rows, (int64) work_mem * 1024 / 2 / (int) sizeof(MinimalTuple)));
+	begin(state);
+}
+
+/* Has the node that reads the outer rows of a loop batch the values that the loop passes on. */
+static void
+take_outer_rows(NestLoopState *loop)
+{
+	CustomScanState *rows = (CustomScanState *) outerPlanState(loop);
+	List	   *params = NIL;
+	List	   *values = NIL;
+
+	if (!IsA(rows, CustomScanState) || rows->methods != &exec_methods ||
+		((const CustomScan *) rows->ss.ps.plan)->custom_private != NIL)
+		return;
+	foreach_node(NestLoopParam, param, ((const NestLoop *) loop->js.ps.plan)->nestParams)
+	{
+		params = lappend_int(params, param->paramno);
+		values = lappend(values, param->paramval);
+	}
+	batch_plan_state((BatchedSubqueriesState *) rows, innerPlanState(loop), params, values);
+}
+
 /* Begins the plan below, and finds the scans; a callback of CustomExecMethods. */
 static void
 begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
@@ -93,27 +127,21 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 	/* expressions read a row of the batch, not that of the plan below */
 	node->ss.ps.outerops = &TTSOpsMinimalTuple;
 	node->ss.ps.outeropsset = node->ss.ps.outeropsfixed = true;
-	foreach_ptr(const SubPlanState, subplan, node->ss.ps.subPlan)
-	{
-		BatchedSubquery *subquery;
-
-		if (!list_member_int(scan->custom_private, subplan->subplan->plan_id))
-			continue;
-		subquery = palloc0(sizeof(BatchedSubquery));
-		subquery->subplan = subplan->subplan;
-		subquery->args = ExecInitExprList(subplan->subplan->args, (PlanState *) node);
-		(void) find_scans(subplan->planstate, subquery);
-		state->subqueries = lappend(state->subqueries, subquery);
-		state->largest_batch = Max(state->largest_batch, subquery->batch_rows);
-	}
 	state->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 										 &TTSOpsMinimalTuple);
-	state->largest_batch = Max(Min(state->largest_batch,
-								   (int64) work_mem * 1024 / 2 / (int) sizeof(MinimalTuple)), 1);
+	state->largest_batch = 1;
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched subqueries",
 												 ALLOCSET_DEFAULT_SIZES);
 	begin(state);
+	foreach_ptr(const SubPlanState, subplan, node->ss.ps.subPlan)
+	{
+		if (list_member_int(scan->custom_private, subplan->subplan->plan_id))
+			batch_plan_state(state, subplan->planstate, subplan->subplan->parParam,
+							 subplan->subplan->args);
+	}
+	if (IsA(outerPlanState(node), NestLoopState))
+		take_outer_rows((NestLoopState *) outerPlanState(node));
 }
 
 /* Puts a row of the batch where expressions find it; returns their context. */
@@ -143,7 +171,7 @@ request_documents(BatchedSubqueriesState *state, const BatchedSubquery *subquery
 		ListCell   *arg;
 
 		/* each run of the subquery sets them again */
-		forboth(param, subquery->subplan->parParam, arg, subquery->args)
+		forboth(param, subquery->params, arg, subquery->args)
 		{
 			ParamExecData *value = &params[lfirst_int(param)];
 

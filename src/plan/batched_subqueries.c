@@ -7,7 +7,8 @@
  * A CustomScan above the node with such expressions reads many rows of that node, has the scans of
  * the subqueries fetch the documents for all of them (second_plan.c), and then computes the
  * expressions row by row.  The node below returns only what these take.  As paths know nothing of
- * this, it works above whatever the planner has chosen.
+ * this, it works above whatever the planner has chosen.  In the same way, such a node reads the
+ * outer rows of a nested loop whose inner side is a LATERAL subquery.
  *
  * First it is decided which subqueries are batched, then how the plan changes.
  * src/exec/batched_subqueries.c executes the node.
@@ -213,6 +214,34 @@ place_above(Plan *plan, Plan *below)
 	plan->lefttree = below;
 }
 
+/* Returns the target list of a node above this one that returns its rows. */
+static List *
+outputs_of(const Plan *plan)
+{
+	List	   *tlist = NIL;
+
+	foreach_node(TargetEntry, entry, plan->targetlist)
+		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, entry),
+											   entry->resno, entry->resname, entry->resjunk));
+	return tlist;
+}
+
+/* Returns a node above the plan that returns its rows. */
+static CustomScan *
+pass_on(Placement *placement, Plan *plan)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *above = &scan->scan.plan;
+
+	above->targetlist = outputs_of(plan);
+	place_above(above, plan);
+	/* PostgreSQL counts up from 0 */
+	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
+	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	scan->methods = placement->methods;
+	return scan;
+}
+
 /* Tells whether the node may have a smaller target list, and one above it the rest. */
 static bool
 may_be_split(Plan *plan)
@@ -328,27 +357,25 @@ may_fail_to_read(const Plan *plan, List *quals, List *tlist)
 static Plan *
 split(Placement *placement, Plan *plan, int first, bool may_stop)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *above = &scan->scan.plan;
+	CustomScan *scan;
 	List	   *quals = list_copy_tail(plan->qual, first);
+	List	   *outputs;
 	List	   *tlist = NIL;
 
 	if (contain_volatile_functions((Node *) quals) ||
 		contain_volatile_functions((Node *) plan->targetlist))
 		return plan;
-	above->qual = (List *) take_from_below((Node *) quals, &tlist);
-	above->targetlist = (List *) take_from_below((Node *) plan->targetlist, &tlist);
+	quals = (List *) take_from_below((Node *) quals, &tlist);
+	outputs = (List *) take_from_below((Node *) plan->targetlist, &tlist);
 	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist))
 		return plan;
-	place_above(above, plan);
-	/* PostgreSQL counts up from 0 */
-	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
+	scan = pass_on(placement, plan);
+	scan->scan.plan.qual = quals;
+	scan->scan.plan.targetlist = outputs;
 	scan->custom_private = placement->subplans;
-	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	scan->methods = placement->methods;
 	plan->qual = list_truncate(plan->qual, first);
 	plan->targetlist = tlist;
-	return above;
+	return &scan->scan.plan;
 }
 
 /*
@@ -417,6 +444,31 @@ batch_node(Placement *placement, Plan *plan)
 		split(placement, top, list_length(top->qual), placement->limit_may_stop);
 }
 
+/*
+ * Returns the plan 'top', which ends in this loop.  If the inner side has scans that take values of
+ * outer rows in batches, such as a LATERAL subquery, puts a node without subqueries above the outer
+ * side, which reads these, and another one above the loop, which makes the former known to the
+ * scans.
+ */
+static Plan *
+batch_loop(Placement *placement, NestLoop *loop, Plan *top)
+{
+	Plan	   *outer = outerPlan(loop);
+	Plan	  **place = &top;
+	List	   *params = NIL;
+
+	foreach_node(NestLoopParam, param, loop->nestParams)
+		params = lappend_int(params, param->paramno);
+	if (params == NIL || !has_batched_scan(placement->statement, innerPlan(loop), params) ||
+		(placement->may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist)))
+		return top;
+	outerPlan(loop) = &pass_on(placement, outer)->scan.plan;
+	while (*place != &loop->join.plan)
+		place = &(*place)->lefttree;
+	*place = &pass_on(placement, &loop->join.plan)->scan.plan;
+	return top;
+}
+
 static bool
 is_count_limit(const Plan *plan)
 {
@@ -431,16 +483,12 @@ static Plan *
 raise_above_limit(const Placement *placement, Limit *limit)
 {
 	Plan	   *batch = outerPlan(limit);
-	List	   *tlist = NIL;
 
 	if (!IsA(batch, CustomScan) || ((CustomScan *) batch)->methods != placement->methods ||
-		batch->qual != NIL || !is_count_limit(&limit->plan))
+		((CustomScan *) batch)->custom_private == NIL || batch->qual != NIL || !is_count_limit(&limit->plan))
 		return &limit->plan;
 	outerPlan(limit) = outerPlan(batch);
-	foreach_node(TargetEntry, entry, outerPlan(limit)->targetlist)
-		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, entry),
-											   entry->resno, NULL, false));
-	limit->plan.targetlist = tlist;
+	limit->plan.targetlist = outputs_of(outerPlan(limit));
 	place_above(batch, &limit->plan);
 	return batch;
 }
@@ -450,6 +498,7 @@ static Plan *
 batch_plan(Placement *placement, Plan *plan)
 {
 	const Placement here = *placement;
+	Plan	   *top;
 	List	   *plans = NIL;
 	ListCell   *cell;
 
@@ -497,7 +546,8 @@ batch_plan(Placement *placement, Plan *plan)
 	placement->limit_may_stop = here.limit_may_stop;
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
-	return may_be_split(plan) ? batch_node(placement, plan) : plan;
+	top = may_be_split(plan) ? batch_node(placement, plan) : plan;
+	return IsA(plan, NestLoop) ? batch_loop(placement, (NestLoop *) plan, top) : top;
 }
 
 /*
@@ -523,7 +573,7 @@ mongo_batch_subqueries(PlannedStmt *statement, int options, const CustomScanMeth
 	};
 	ListCell   *cell;
 
-	if (statement->subplans == NIL || statement->hasModifyingCTE ||
+	if (statement->hasModifyingCTE ||
 		(options & CURSOR_OPT_SCROLL) != 0 || !mongo_enable_batched_joins)
 		return;
 	statement->planTree = batch_plan(&placement, statement->planTree);

@@ -187,8 +187,7 @@ mongo_may_fail(Node *node, void *context)
  * Returns how the documents for many outer rows are found, palloc'd; NULL if they are not.
  *
  * The values are computed for rows for which the query perhaps does not compute the subquery, so
- * they must not raise errors.  Without an index, each such command examines all documents.  Only
- * subqueries of expressions are batched; these are planned before the tables of their query.
+ * they must not raise errors.  Without an index, each such command examines all documents.
  */
 static const MongoLookup *
 find_lookup(PlannerInfo *root, RelOptInfo *baserel, const List *keys, List *conditions, double rows,
@@ -196,7 +195,7 @@ find_lookup(PlannerInfo *root, RelOptInfo *baserel, const List *keys, List *cond
 {
 	MongoLookup *lookup = palloc0(sizeof(MongoLookup));
 
-	if (!mongo_enable_batched_joins || root->parent_root->simple_rel_array != NULL)
+	if (!mongo_enable_batched_joins)
 		return NULL;
 	foreach_node(RestrictInfo, rinfo, keys)
 	{

@@ -108,6 +108,22 @@ is_answered('a CTE', 'WITH c AS MATERIALIZED (SELECT n, (SELECT count(*) FROM t 
 is_answered('a view', 'SELECT * FROM (SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys OFFSET 0) v WHERE m > 4 ORDER BY n', 12);
 is_answered('an InitPlan beside it', 'SELECT n, (SELECT max(n) FROM keys) - (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n LIMIT (SELECT 100)', 12);
 is_answered('LATERAL', 'SELECT a.n, s.m FROM keys a, LATERAL (SELECT sum((SELECT count(*) FROM t WHERE t.k = b.k)) AS m FROM keys b WHERE b.p = a.p AND b.n > a.n + 2900) s ORDER BY 1', 600);
+my $of_keys = 'LATERAL (SELECT count(*) AS c, max(t.v) AS v FROM t WHERE t.k = keys.k)';
+my $list = 'LATERAL (SELECT json_agg(row_to_json(x)) AS list FROM (SELECT _id, w FROM t WHERE t.k = keys.k ORDER BY _id DESC LIMIT 2) x)';
+is_answered('LATERAL of an aggregate', "SELECT n, s.* FROM keys CROSS JOIN $of_keys s ORDER BY n", 12);
+is_answered('LATERAL of a list', "SELECT n, list::text FROM keys LEFT JOIN $list s ON true ORDER BY n", 12);
+is_answered('LATERAL of rows', 'SELECT n, _id FROM keys LEFT JOIN LATERAL (SELECT _id FROM t WHERE t.k = keys.k ORDER BY w, _id LIMIT 3) s ON true ORDER BY n, _id', 12);
+is_answered('LATERAL with conditions', "SELECT n, s.* FROM keys LEFT JOIN $of_keys s ON c > 4 AND w < 3 WHERE c > n % 6 OR c IS NULL ORDER BY n", 12);
+is_answered('two of them', "SELECT n, s.c, r.list::text FROM keys LEFT JOIN $of_keys s ON true LEFT JOIN $list r ON true ORDER BY n", 24);
+is_answered('LATERAL and a subquery', "SELECT n, s.c, (SELECT max(t.x) FROM t WHERE t.v = keys.v AND t.w < s.c) FROM keys LEFT JOIN $of_keys s ON true WHERE (SELECT count(*) FROM t WHERE t.k = keys.k) > 2 ORDER BY n", 36);
+is_answered('LATERAL of two tables', 'SELECT a.n, s.c FROM keys a JOIN keys b ON b.n = a.n + 1, LATERAL (SELECT count(*) AS c FROM t WHERE t.k = a.k AND t.w = b.w) s ORDER BY 1', 12);
+is_answered('LATERAL in LATERAL', "SELECT b.n, s.* FROM keys b, LATERAL (SELECT sum(r.c) FROM keys CROSS JOIN $of_keys r WHERE keys.n > b.n AND keys.p = b.p) s WHERE b.n < 40 ORDER BY 1", 100);
+is_answered('LATERAL that remembers', "SET enable_memoize = on; SELECT o.n, s.* FROM keys o, LATERAL (SELECT count(*) FROM t WHERE t.k = o.p) s ORDER BY 1", 12);
+is_answered('LATERAL with InitPlans', "SELECT n, s.* FROM (SELECT * FROM keys WHERE n < (SELECT max(n) - 5 FROM keys) OFFSET 0) keys CROSS JOIN $of_keys s WHERE c > (SELECT min(w) FROM keys) ORDER BY n", 12);
+is_answered('LATERAL of a page', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n LIMIT 20) keys LEFT JOIN $of_keys s ON true", 1, 1);
+is_answered('LATERAL below LIMIT', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 20", 1, 1);
+is_answered('LATERAL of what may fail', "SELECT n, x, s.c FROM (SELECT n, k, 1 / (n - 30) AS x FROM (SELECT * FROM keys ORDER BY n OFFSET 0) o OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 20", 20, 18);
+is_answered('in a list of a list', "SELECT n, (SELECT json_agg(x)::text FROM (SELECT _id, w FROM t WHERE t.k = keys.k ORDER BY _id LIMIT 2) x) FROM keys ORDER BY n", 12);
 is_answered('the foreign table itself', 'SELECT _id, (SELECT count(*) FROM t b WHERE b.k = a.k AND b._id < a._id) FROM t a WHERE a._id <= 2000 ORDER BY 1', 12);
 is_answered('a merge join', 'SET enable_hashjoin = off; SET enable_nestloop = off; SELECT a.n, b.m FROM keys a JOIN (SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys OFFSET 0) b USING (n) ORDER BY 1', 12);
 is_answered('Gather', q{SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
@@ -165,10 +181,13 @@ changes('INSERT into what is read', "INSERT INTO t SELECT 50000 + n, k, $count, 
 changes('UPDATE of what is read', "UPDATE t u SET w = (SELECT sum(w) FROM t WHERE t.k = u.k) WHERE _id <= 15000; SELECT _id, w FROM t ORDER BY 1; UPDATE t SET w = _id % 3", 60);
 changes('UPDATE of partitions', "CREATE TEMP TABLE parts (LIKE keys) PARTITION BY LIST (w); CREATE TEMP TABLE p1 PARTITION OF parts FOR VALUES IN (1);
 	CREATE TEMP TABLE p2 PARTITION OF parts DEFAULT; INSERT INTO parts SELECT * FROM keys; UPDATE parts SET w = (SELECT count(*) FROM t WHERE t.k = parts.k); SELECT * FROM parts ORDER BY n", 24);
+changes('UPDATE FROM LATERAL', "UPDATE keys SET w = c FROM keys o, LATERAL (SELECT count(*) AS c FROM t WHERE t.k = o.k) s WHERE o.n = keys.n", 12);
+changes('FOR UPDATE of LATERAL', "SELECT n, s.* FROM keys CROSS JOIN $of_keys s ORDER BY n FOR UPDATE OF keys", 12);
 changes('FOR UPDATE', "SELECT n, $count FROM keys WHERE $count > 3 ORDER BY n FOR UPDATE", 24);
 changes('MERGE', "MERGE INTO keys USING (SELECT n AS m, $count AS c FROM keys) s ON m = n WHEN MATCHED THEN UPDATE SET w = c", 3000) if $node->safe_psql('postgres', 'SHOW server_version_num') >= 150000;
 # a row that another transaction changes meanwhile is tested again
-foreach my $statement ("UPDATE keys SET w = 100 + $count WHERE $count + k % 7 > 5", "SELECT n, k, $count FROM keys WHERE $count + k % 7 > 5 ORDER BY n FOR UPDATE")
+foreach my $statement ("UPDATE keys SET w = 100 + $count WHERE $count + k % 7 > 5", "SELECT n, k, $count FROM keys WHERE $count + k % 7 > 5 ORDER BY n FOR UPDATE",
+	"SELECT n, k, c FROM keys CROSS JOIN $of_keys s WHERE c + k % 7 > 5 ORDER BY n FOR UPDATE OF keys")
 {
 	my @answers;
 	foreach my $schema ('foreigners', 'locals')
@@ -215,6 +234,9 @@ foreach my $schema ('foreigners')
 	my $query = 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT max(x) FROM t WHERE t.v = keys.v) FROM keys ORDER BY n';
 	$both->('a cursor', 'BEGIN', "DECLARE c NO SCROLL CURSOR FOR $query", 'FETCH 5 FROM c', 'SAVEPOINT s', 'FETCH 100 FROM c', 'ROLLBACK TO s',
 		'FETCH 500 FROM c', 'MOVE 100 FROM c', 'FETCH ALL FROM c', 'COMMIT');
+	$both->('a cursor of LATERAL', 'BEGIN', "DECLARE c CURSOR FOR SELECT n, s.* FROM keys CROSS JOIN $of_keys s ORDER BY n", 'FETCH 40 FROM c', 'FETCH 300 FROM c', 'COMMIT');
+	$both->('a cursor of LATERAL that goes back', 'BEGIN', "DECLARE c SCROLL CURSOR FOR SELECT n, s.* FROM keys CROSS JOIN $of_keys s ORDER BY n", 'FETCH 40 FROM c',
+		'FETCH BACKWARD 10 FROM c', 'COMMIT');
 	$both->('a cursor that goes back', 'BEGIN', "DECLARE c SCROLL CURSOR FOR $query", 'FETCH 50 FROM c', 'FETCH BACKWARD 10 FROM c', 'FETCH 3 FROM c', 'COMMIT');
 	$both->('a cursor whose row is changed', 'BEGIN', 'DECLARE c CURSOR FOR SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys FOR UPDATE', 'FETCH 3 FROM c',
 		'UPDATE keys SET w = (SELECT 70 + count(*) FROM t WHERE t.k = keys.k) WHERE CURRENT OF c', 'SELECT * FROM keys WHERE w >= 70', 'ROLLBACK');
