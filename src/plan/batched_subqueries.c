@@ -92,14 +92,12 @@ has_batched_scan(const PlannedStmt *statement, const Plan *plan, const List *par
 		if (has_batched_scan(statement, list_nth(statement->subplans, subplan->plan_id - 1), params))
 			return true;
 	}
-	if (IsA(plan, CustomScan))
+	foreach_ptr(const Plan, child, IsA(plan, Append) ? ((const Append *) plan)->appendplans :
+				IsA(plan, MergeAppend) ? ((const MergeAppend *) plan)->mergeplans :
+				IsA(plan, CustomScan) ? ((const CustomScan *) plan)->custom_plans : NIL)
 	{
-		/* such as the outer side of a batched join */
-		foreach_ptr(const Plan, child, ((const CustomScan *) plan)->custom_plans)
-		{
-			if (has_batched_scan(statement, child, params))
-				return true;
-		}
+		if (has_batched_scan(statement, child, params))
+			return true;
 	}
 	return has_batched_scan(statement, outerPlan(plan), params) ||
 		has_batched_scan(statement, innerPlan(plan), params);

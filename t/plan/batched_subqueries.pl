@@ -18,17 +18,22 @@ $node->safe_psql('postgres', qq{
 	CREATE SCHEMA foreigners;
 	CREATE FOREIGN TABLE foreigners.t (_id int, k int, w int, v text, x numeric) SERVER mongodb OPTIONS (database 'db', collection 't');
 	CREATE FOREIGN TABLE foreigners.u (_id int, v text) SERVER mongodb OPTIONS (database 'other', collection 'u');
+	CREATE TABLE foreigners.parts (_id int, k int, w int, v text, x numeric) PARTITION BY RANGE (_id);
+	CREATE FOREIGN TABLE foreigners.p1 PARTITION OF foreigners.parts FOR VALUES FROM (0) TO (15000) SERVER mongodb OPTIONS (database 'db', collection 'p1');
+	CREATE FOREIGN TABLE foreigners.p2 PARTITION OF foreigners.parts DEFAULT SERVER mongodb OPTIONS (database 'db', collection 'p2');
 	CREATE SCHEMA locals;
 	CREATE TABLE locals.t AS $rows;
 	CREATE INDEX ON locals.t (k);
 	CREATE INDEX ON locals.t (v);
 	INSERT INTO foreigners.t SELECT * FROM locals.t;
 	INSERT INTO foreigners.u SELECT _id, v FROM locals.t;
+	INSERT INTO foreigners.parts SELECT * FROM locals.t;
+	CREATE VIEW locals.parts AS SELECT * FROM locals.t;
 	CREATE TABLE keys AS SELECT g AS n, CASE WHEN g % 9 > 0 THEN g % 2500 END AS k, g % 5 AS w, 'value ' || g AS v, g % 40 AS p
 		FROM generate_series(1, 3000) g;
 	ANALYZE locals.t; ANALYZE keys});
-$mongod->command('{"createIndexes": "t", "indexes": [{"key": {"k": 1}, "name": "k"}, {"key": {"v": 1, "w": 1}, "name": "v"}]}', 'db');
-$node->safe_psql('postgres', 'ANALYZE foreigners.t, foreigners.u');
+$mongod->command(qq({"createIndexes": "$_", "indexes": [{"key": {"k": 1}, "name": "k"}, {"key": {"v": 1, "w": 1}, "name": "v"}]}), 'db') foreach 't', 'p1', 'p2';
+$node->safe_psql('postgres', 'ANALYZE foreigners.t, foreigners.u, foreigners.parts');
 
 # A query whose answer is that of local tables, in so many commands.
 sub is_answered
@@ -67,6 +72,9 @@ is_batched('text', '(SELECT sum(_id + n) FROM t WHERE t.v = keys.v)');
 is_batched('two columns', '(SELECT sum(_id + n) FROM t WHERE t.v = keys.v AND t.w = keys.w)');
 is_batched('two columns, one of them without an index', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k AND t.w = keys.w)');
 is_batched('two subqueries', '(SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT max(t.x) FROM t WHERE t.v = keys.v)', 24);
+is_batched('UNION ALL', '(SELECT sum(i + n) FROM (SELECT _id AS i FROM t WHERE t.k = keys.k UNION ALL SELECT w FROM t WHERE t.v = keys.v) u)', 24);
+is_batched('UNION ALL in order', '(SELECT i FROM (SELECT _id AS i FROM t WHERE t.k = keys.k UNION ALL SELECT w + 7 FROM t WHERE t.v = keys.v) u ORDER BY i LIMIT 1)', 24);
+is_answered('partitions', 'SELECT n, (SELECT count(*) FROM parts WHERE parts.k = keys.k), (SELECT max(_id) FROM parts WHERE parts.v = keys.v AND w < 2) FROM keys ORDER BY n', 60);
 is_batched('a join within', '(SELECT count(*) FROM t JOIN keys o ON o.n = t._id WHERE t.k = keys.k)');
 is_answered('a batched join within',
 	'SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT n, (SELECT sum(u._id * t.w) FROM t JOIN foreigners.u ON u._id = t._id - n WHERE t.k = keys.k) FROM keys WHERE n < 60 ORDER BY n', 12);
