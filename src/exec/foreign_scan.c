@@ -176,6 +176,7 @@ void
 mongo_rescan_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 
 	/* if may_repeat() was false, the first run's rows are fetched again */
 	if (!state->plan->is_batched)
@@ -185,6 +186,9 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	state->started = false;
 	if (state->cached_slot != NULL)
 		ExecClearTuple(state->cached_slot);
+	/* the second plan's rows have columns that the decoder does not set */
+	if (state->run.is_local)
+		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	if (may_continue(state))
 		return;
 	mongo_results_leave(state->results);
