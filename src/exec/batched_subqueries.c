@@ -17,8 +17,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 
-/* Rows in the first batch, since the query may stop early; and by what the next ones are larger. */
-#define FIRST_BATCH			32
+/* By what the next batch is larger, if the query may stop early. */
 #define BATCH_GROWTH		8
 
 /* A subquery, or the inner side of a loop, whose scans take the values of a batch. */
@@ -34,6 +33,7 @@ typedef struct BatchedSubqueriesState
 {
 	CustomScanState css;
 	List	   *subqueries;		/* BatchedSubquery * */
+	int			first_batch;	/* rows; 0 for the largest */
 	int			largest_batch;
 	int			batch_size;
 	MemoryContext batch_context;	/* of the rows; reset each time */
@@ -79,7 +79,8 @@ begin(BatchedSubqueriesState *state)
 {
 	state->nrows = state->next = 0;
 	state->outer_done = false;
-	state->batch_size = Min(FIRST_BATCH, state->largest_batch);
+	state->batch_size = state->first_batch == 0 ? state->largest_batch :
+		Min(state->first_batch, state->largest_batch);
 }
 
 /* Has the scans of a plan take the values of these expressions, as the parameters. */
@@ -106,7 +107,7 @@ take_outer_rows(NestLoopState *loop)
 	List	   *values = NIL;
 
 	if (!IsA(rows, CustomScanState) || rows->methods != &exec_methods ||
-		((const CustomScan *) rows->ss.ps.plan)->custom_private != NIL)
+		linitial(((const CustomScan *) rows->ss.ps.plan)->custom_private) != NIL)
 		return;
 	foreach_node(NestLoopParam, param, ((const NestLoop *) loop->js.ps.plan)->nestParams)
 	{
@@ -129,6 +130,7 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 	node->ss.ps.outeropsset = node->ss.ps.outeropsfixed = true;
 	state->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 										 &TTSOpsMinimalTuple);
+	state->first_batch = linitial_int(lsecond(scan->custom_private));
 	state->largest_batch = 1;
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched subqueries",
@@ -136,7 +138,7 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 	begin(state);
 	foreach_ptr(const SubPlanState, subplan, node->ss.ps.subPlan)
 	{
-		if (list_member_int(scan->custom_private, subplan->subplan->plan_id))
+		if (list_member_int(linitial(scan->custom_private), subplan->subplan->plan_id))
 			batch_plan_state(state, subplan->planstate, subplan->subplan->parParam,
 							 subplan->subplan->args);
 	}

@@ -21,6 +21,8 @@
 #include "catalog.h"
 #include "options.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -40,7 +42,12 @@ typedef struct Placement
 	bool		may_stop;		/* perhaps not all of the node's rows are read */
 	bool		limit_may_stop; /* the same if LIMIT is right above the node,
 								 * of the rows that LIMIT returns */
+	double		wanted;			/* rows of the node that a LIMIT wants; or 0 */
 } Placement;
+
+/* Rows in the first batch, if perhaps not all are read. */
+#define UNKNOWN_FIRST_ROWS	32
+#define LEAST_FIRST_ROWS	10
 
 /*
  * mongo_batched_rows
@@ -224,9 +231,12 @@ outputs_of(const Plan *plan)
 	return tlist;
 }
 
-/* Returns a node above the plan that returns its rows. */
+/*
+ * Returns a node above the plan that returns its rows.  'subplans' are the plan_ids of subqueries
+ * that it batches, 'first_rows' the rows in the first batch, or 0 for as many as there may be.
+ */
 static CustomScan *
-pass_on(Placement *placement, Plan *plan)
+pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *above = &scan->scan.plan;
@@ -235,6 +245,7 @@ pass_on(Placement *placement, Plan *plan)
 	place_above(above, plan);
 	/* PostgreSQL counts up from 0 */
 	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
+	scan->custom_private = list_make2(subplans, list_make1_int((int) Min(ceil(first_rows), PG_INT32_MAX)));
 	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	scan->methods = placement->methods;
 	return scan;
@@ -294,6 +305,21 @@ stops_early(const Plan *plan)
 		default:
 			return false;
 	}
+}
+
+/* Returns how many rows of its outer side a node wants, if so many of its own are wanted. */
+static double
+rows_wanted_below(const Plan *plan, double wanted)
+{
+	const Node *offset = IsA(plan, Limit) ? ((const Limit *) plan)->limitOffset : NULL;
+
+	if (reads_all(plan) || (offset != NULL && !IsA(offset, Const)))
+		return 0;
+	if (IsA(plan, Limit))
+		return plan->plan_rows + (offset == NULL || ((const Const *) offset)->constisnull ? 0 :
+								  (double) DatumGetInt64(((const Const *) offset)->constvalue));
+	return outerPlan(plan) == NULL ? wanted :
+		wanted * outerPlan(plan)->plan_rows / Max(plan->plan_rows, 1);
 }
 
 /*
@@ -367,10 +393,10 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	outputs = (List *) take_from_below((Node *) plan->targetlist, &tlist);
 	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist))
 		return plan;
-	scan = pass_on(placement, plan);
+	scan = pass_on(placement, plan, placement->subplans,
+				   !may_stop ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS));
 	scan->scan.plan.qual = quals;
 	scan->scan.plan.targetlist = outputs;
-	scan->custom_private = placement->subplans;
 	plan->qual = list_truncate(plan->qual, first);
 	plan->targetlist = tlist;
 	return &scan->scan.plan;
@@ -453,6 +479,7 @@ batch_loop(Placement *placement, NestLoop *loop, Plan *top)
 {
 	Plan	   *outer = outerPlan(loop);
 	Plan	  **place = &top;
+	double		first_rows = 0;
 	List	   *params = NIL;
 
 	foreach_node(NestLoopParam, param, loop->nestParams)
@@ -460,10 +487,15 @@ batch_loop(Placement *placement, NestLoop *loop, Plan *top)
 	if (params == NIL || !has_batched_scan(placement->statement, innerPlan(loop), params) ||
 		(placement->may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist)))
 		return top;
-	outerPlan(loop) = &pass_on(placement, outer)->scan.plan;
+	if (placement->may_stop && placement->wanted == 0)
+		first_rows = UNKNOWN_FIRST_ROWS;
+	else if (placement->may_stop)
+		first_rows = loop->join.jointype == JOIN_LEFT && loop->join.plan.qual == NIL ? placement->wanted :
+			Max(1.25 * rows_wanted_below(&loop->join.plan, placement->wanted), LEAST_FIRST_ROWS);
+	outerPlan(loop) = &pass_on(placement, outer, NIL, first_rows)->scan.plan;
 	while (*place != &loop->join.plan)
 		place = &(*place)->lefttree;
-	*place = &pass_on(placement, &loop->join.plan)->scan.plan;
+	*place = &pass_on(placement, &loop->join.plan, NIL, 0)->scan.plan;
 	return top;
 }
 
@@ -483,8 +515,10 @@ raise_above_limit(const Placement *placement, Limit *limit)
 	Plan	   *batch = outerPlan(limit);
 
 	if (!IsA(batch, CustomScan) || ((CustomScan *) batch)->methods != placement->methods ||
-		((CustomScan *) batch)->custom_private == NIL || batch->qual != NIL || !is_count_limit(&limit->plan))
+		linitial(((CustomScan *) batch)->custom_private) == NIL || batch->qual != NIL ||
+		!is_count_limit(&limit->plan))
 		return &limit->plan;
+	linitial_int(lsecond(((CustomScan *) batch)->custom_private)) = 0;
 	outerPlan(limit) = outerPlan(batch);
 	limit->plan.targetlist = outputs_of(outerPlan(limit));
 	place_above(batch, &limit->plan);
@@ -505,6 +539,7 @@ batch_plan(Placement *placement, Plan *plan)
 	check_stack_depth();
 	placement->may_stop = !reads_all(plan) && (here.may_stop || stops_early(plan));
 	placement->limit_may_stop = is_count_limit(plan) ? here.limit_may_stop : placement->may_stop;
+	placement->wanted = rows_wanted_below(plan, here.wanted);
 	switch (nodeTag(plan))
 	{
 		case T_Gather:
@@ -542,6 +577,7 @@ batch_plan(Placement *placement, Plan *plan)
 		lfirst(cell) = batch_plan(placement, lfirst(cell));
 	placement->may_stop = here.may_stop;
 	placement->limit_may_stop = here.limit_may_stop;
+	placement->wanted = here.wanted;
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
 	top = may_be_split(plan) ? batch_node(placement, plan) : plan;
