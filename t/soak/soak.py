@@ -226,12 +226,14 @@ def left_on(servers, what):
 
 
 def cursors_of(client, what):
-    """Returns cursors on the test's collections, not those of members on the oplog."""
+    """Returns cursors on the test's collections, but not the worker's open change streams."""
     session = {"cursors": {}, "cursors of sessions": {"cursor.originatingCommand.lsid": {"$exists": True}},
                "cursors outside of sessions": {"cursor.originatingCommand.lsid": {"$exists": False}}}[what]
-    return list(client.admin.aggregate(
+    cursors = client.admin.aggregate(
         [{"$currentOp": {"allUsers": True, "idleCursors": True}},
-         {"$match": {"cursor": {"$exists": True}, "ns": {"$regex": "^soak\\."}, **session}}]))
+         {"$match": {"cursor": {"$exists": True}, "ns": {"$regex": "^soak\\."}, **session}}])
+    return [cursor for cursor in cursors
+            if not any("$changeStream" in stage for stage in cursor["cursor"]["originatingCommand"].get("pipeline", []))]
 
 
 def open_cursors(servers, what):
