@@ -472,7 +472,7 @@ batch_node(Placement *placement, Plan *plan)
  * Returns the plan 'top', which ends in this loop.  If the inner side has scans that take values of
  * outer rows in batches, such as a LATERAL subquery, puts a node without subqueries above the outer
  * side, which reads these, and another one above the loop, which makes the former known to the
- * scans.
+ * scans.  Not if something volatile is computed for each row, which may be about the row just read.
  */
 static Plan *
 batch_loop(Placement *placement, NestLoop *loop, Plan *top)
@@ -485,6 +485,8 @@ batch_loop(Placement *placement, NestLoop *loop, Plan *top)
 	foreach_node(NestLoopParam, param, loop->nestParams)
 		params = lappend_int(params, param->paramno);
 	if (params == NIL || !has_batched_scan(placement->statement, innerPlan(loop), params) ||
+		contain_volatile_functions((Node *) loop->join.plan.targetlist) ||
+		contain_volatile_functions((Node *) innerPlan(loop)->targetlist) ||
 		(placement->may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist)))
 		return top;
 	if (placement->may_stop && placement->wanted == 0)

@@ -143,7 +143,8 @@ estimate_batched(const PlannerInfo *root, const Path *second, MongoEstimate *est
 
 	details->run_cost = Max(estimate->startup_cost + (estimate->total_cost - estimate->startup_cost) *
 							mongo_wanted_share(root, estimate->rows), 1);
-	if (lookup == NULL)
+	/* those of EXISTS may be hashed instead, also where nothing is batched */
+	if (lookup == NULL || root->parse->targetList == NIL)
 		return;
 	/* what PostgreSQL does above, unless that is LIMIT, takes time as well */
 	saved = details->run_cost /

@@ -136,6 +136,8 @@ is_answered('LATERAL of a larger page', "SELECT n, s.c FROM (SELECT * FROM keys 
 is_answered('LATERAL below LIMIT, with a condition', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys JOIN $of_keys s ON c > 4 LIMIT 100", 2);
 is_answered('LATERAL of what may fail', "SELECT n, x, s.c FROM (SELECT n, k, 1 / (n - 30) AS x FROM (SELECT * FROM keys ORDER BY n OFFSET 0) o OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 20", 20, 18);
 is_answered('in a list of a list', "SELECT n, (SELECT json_agg(x)::text FROM (SELECT _id, w FROM t WHERE t.k = keys.k ORDER BY _id LIMIT 2) x) FROM keys ORDER BY n", 12);
+is_answered('LATERAL, volatile', "CREATE TEMP SEQUENCE s; SELECT o.n, currval('s'), r.c FROM (SELECT nextval('s')::int AS n FROM keys LIMIT 50) o, LATERAL (SELECT count(*) AS c FROM t WHERE t.k = o.n) r", 50);
+is_answered('LATERAL of what is volatile', "CREATE TEMP SEQUENCE s; SELECT * FROM (SELECT nextval('s')::int AS n FROM keys LIMIT 50) o, LATERAL (SELECT count(*) + currval('s') FROM t WHERE t.k = o.n) r", 50);
 # the rows of the batch have a column that those of single commands lack
 is_answered('a batch now and then', 'SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT a.n, s.* FROM keys a, LATERAL (SELECT (SELECT sum(u.w) FROM u JOIN keys o ON o.n = u.w * 10 WHERE u._id = b.n AND u.v IS NOT NULL) FROM keys b WHERE b.n = a.n OFFSET 0) s WHERE a.n <= 200 ORDER BY 1', 200);
 is_answered('the foreign table itself', 'SELECT _id, (SELECT count(*) FROM t b WHERE b.k = a.k AND b._id < a._id) FROM t a WHERE a._id <= 2000 ORDER BY 1', 12);
@@ -156,6 +158,7 @@ is_answered('no row', 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FRO
 
 # not needed, or not to be computed for each row
 is_answered('guarded', 'SELECT n, CASE WHEN n > 10 THEN 0 ELSE (SELECT count(*) FROM t WHERE t.k = keys.k) END FROM keys ORDER BY n', 10, 5);
+is_answered('EXISTS behind OR', 'SELECT n FROM keys WHERE w = 9 OR EXISTS (SELECT FROM t WHERE t._id = keys.n AND t.w > 0) ORDER BY n', 30);
 is_answered('computed by what may fail', 'SELECT n, CASE WHEN n <> 5 THEN (SELECT count(*) FROM t WHERE t.k = 100 / (n - 5)) END FROM keys WHERE n < 50 ORDER BY n', 50);
 is_answered('volatile', 'SELECT n, random() < 2, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE n <= 50 ORDER BY n', 50, 40);
 # a row below LIMIT, EXISTS or a cursor is perhaps never read, and no error of it is raised
