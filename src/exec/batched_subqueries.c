@@ -33,6 +33,7 @@ typedef struct BatchedSubqueriesState
 {
 	CustomScanState css;
 	List	   *subqueries;		/* BatchedSubquery * */
+	bool		is_for_parent;	/* it only reads rows for the node above it */
 	int			first_batch;	/* rows; 0 for the largest */
 	int			largest_batch;
 	int			batch_size;
@@ -98,23 +99,43 @@ batch_plan_state(BatchedSubqueriesState *state, PlanState *plan, List *params, L
 	begin(state);
 }
 
-/* Has the node that reads the outer rows of a loop batch the values that the loop passes on. */
+/* Has the node batch those of these subqueries, SubPlanState *, that its plan names. */
 static void
-take_outer_rows(NestLoopState *loop)
+batch_subplans(BatchedSubqueriesState *state, List *subplans)
 {
-	CustomScanState *rows = (CustomScanState *) outerPlanState(loop);
+	foreach_ptr(const SubPlanState, subplan, subplans)
+	{
+		if (list_member_int(linitial(((const CustomScan *) state->css.ss.ps.plan)->custom_private),
+							subplan->subplan->plan_id))
+			batch_plan_state(state, subplan->planstate, subplan->subplan->parParam, subplan->subplan->args);
+	}
+}
+
+/*
+ * If the outer side of a loop or an aggregate has a node that reads rows for it, has this batch the
+ * values that the loop passes on, or that the aggregate's arguments need.
+ */
+static void
+batch_outer_rows(PlanState *parent)
+{
+	BatchedSubqueriesState *rows = (BatchedSubqueriesState *) outerPlanState(parent);
 	List	   *params = NIL;
 	List	   *values = NIL;
 
-	if (!IsA(rows, CustomScanState) || rows->methods != &exec_methods ||
-		linitial(((const CustomScan *) rows->ss.ps.plan)->custom_private) != NIL)
+	if ((!IsA(parent, NestLoopState) && !IsA(parent, AggState)) || !IsA(rows, CustomScanState) ||
+		rows->css.methods != &exec_methods || !rows->is_for_parent)
 		return;
-	foreach_node(NestLoopParam, param, ((const NestLoop *) loop->js.ps.plan)->nestParams)
+	if (IsA(parent, AggState))
+	{
+		batch_subplans(rows, parent->subPlan);
+		return;
+	}
+	foreach_node(NestLoopParam, param, ((const NestLoop *) parent->plan)->nestParams)
 	{
 		params = lappend_int(params, param->paramno);
 		values = lappend(values, param->paramval);
 	}
-	batch_plan_state((BatchedSubqueriesState *) rows, innerPlanState(loop), params, values);
+	batch_plan_state(rows, innerPlanState(parent), params, values);
 }
 
 /* Begins the plan below, and finds the scans; a callback of CustomExecMethods. */
@@ -131,19 +152,14 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 	state->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 										 &TTSOpsMinimalTuple);
 	state->first_batch = linitial_int(lsecond(scan->custom_private));
+	state->is_for_parent = lsecond_int(lsecond(scan->custom_private));
 	state->largest_batch = 1;
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched subqueries",
 												 ALLOCSET_DEFAULT_SIZES);
 	begin(state);
-	foreach_ptr(const SubPlanState, subplan, node->ss.ps.subPlan)
-	{
-		if (list_member_int(linitial(scan->custom_private), subplan->subplan->plan_id))
-			batch_plan_state(state, subplan->planstate, subplan->subplan->parParam,
-							 subplan->subplan->args);
-	}
-	if (IsA(outerPlanState(node), NestLoopState))
-		take_outer_rows((NestLoopState *) outerPlanState(node));
+	batch_subplans(state, node->ss.ps.subPlan);
+	batch_outer_rows(outerPlanState(node));
 }
 
 /* Puts a row of the batch where expressions find it; returns their context. */

@@ -7,8 +7,9 @@
  * A CustomScan above the node with such expressions reads many rows of that node, has the scans of
  * the subqueries fetch the documents for all of them (second_plan.c), and then computes the
  * expressions row by row.  The node below returns only what these take.  As paths know nothing of
- * this, it works above whatever the planner has chosen.  In the same way, such a node reads the
- * outer rows of a nested loop whose inner side is a LATERAL subquery.
+ * this, it works above whatever the planner has chosen.  In the same way, such a node reads rows
+ * for a nested loop whose inner side is a LATERAL subquery, or for an aggregation with subqueries
+ * in arguments.
  *
  * First it is decided which subqueries are batched, then how the plan changes.
  * src/exec/batched_subqueries.c executes the node.
@@ -233,10 +234,11 @@ outputs_of(const Plan *plan)
 
 /*
  * Returns a node above the plan that returns its rows.  'subplans' are the plan_ids of subqueries
- * that it batches, 'first_rows' the rows in the first batch, or 0 for as many as there may be.
+ * that it batches, 'first_rows' the rows in the first batch, or 0 for as many as there may be.  If
+ * 'is_for_parent', it reads rows for the node above it, which has these subqueries.
  */
 static CustomScan *
-pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows)
+pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows, bool is_for_parent)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *above = &scan->scan.plan;
@@ -245,7 +247,8 @@ pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows)
 	place_above(above, plan);
 	/* PostgreSQL counts up from 0 */
 	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
-	scan->custom_private = list_make2(subplans, list_make1_int((int) Min(ceil(first_rows), PG_INT32_MAX)));
+	scan->custom_private = list_make2(subplans, list_make2_int((int) Min(ceil(first_rows), PG_INT32_MAX),
+															   is_for_parent));
 	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	scan->methods = placement->methods;
 	return scan;
@@ -394,7 +397,7 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist))
 		return plan;
 	scan = pass_on(placement, plan, placement->subplans,
-				   !may_stop ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS));
+				   !may_stop ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false);
 	scan->scan.plan.qual = quals;
 	scan->scan.plan.targetlist = outputs;
 	plan->qual = list_truncate(plan->qual, first);
@@ -468,36 +471,67 @@ batch_node(Placement *placement, Plan *plan)
 		split(placement, top, list_length(top->qual), placement->limit_may_stop);
 }
 
-/*
- * Returns the plan 'top', which ends in this loop.  If the inner side has scans that take values of
- * outer rows in batches, such as a LATERAL subquery, puts a node without subqueries above the outer
- * side, which reads these, and another one above the loop, which makes the former known to the
- * scans.  Not if something volatile is computed for each row, which may be about the row just read.
- */
-static Plan *
-batch_loop(Placement *placement, NestLoop *loop, Plan *top)
+/* Returns the plan_ids of subqueries that are batched, in the arguments of an aggregation. */
+static List *
+subplans_of_arguments(Placement *placement, const Agg *agg)
 {
-	Plan	   *outer = outerPlan(loop);
-	Plan	  **place = &top;
-	double		first_rows = 0;
+	List	   *subplans = NIL;
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause((Node *) list_concat_copy(agg->plan.targetlist, agg->plan.qual),
+								  PVC_INCLUDE_AGGREGATES))
+	{
+		if (IsA(lfirst(cell), Aggref) && has_batched(placement, (Node *) ((Aggref *) lfirst(cell))->args))
+			subplans = list_concat_unique_int(subplans, placement->subplans);
+	}
+	return subplans;
+}
+
+static List *
+params_of_loop(const NestLoop *loop)
+{
 	List	   *params = NIL;
 
 	foreach_node(NestLoopParam, param, loop->nestParams)
 		params = lappend_int(params, param->paramno);
-	if (params == NIL || !has_batched_scan(placement->statement, innerPlan(loop), params) ||
-		contain_volatile_functions((Node *) loop->join.plan.targetlist) ||
-		contain_volatile_functions((Node *) innerPlan(loop)->targetlist) ||
-		(placement->may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist)))
+	return params;
+}
+
+/*
+ * Returns the plan 'top', which ends in 'plan'.  If that is a loop whose inner side has scans that
+ * take values of outer rows in batches, such as a LATERAL subquery, or an aggregation with such
+ * subqueries in arguments, puts a node above its outer side, which reads rows for it, and another
+ * one above it, which makes the former known to the scans.
+ *
+ * Not if something volatile is computed for each row, which may be about the row just read.
+ */
+static Plan *
+batch_outer_side(Placement *placement, Plan *plan, Plan *top)
+{
+	Plan	   *outer = outerPlan(plan);
+	Plan	  **place = &top;
+	bool		may_stop = placement->may_stop && !reads_all(plan);
+	double		first_rows = 0;
+	List	   *subplans = IsA(plan, Agg) ? subplans_of_arguments(placement, (const Agg *) plan) : NIL;
+
+	if (IsA(plan, NestLoop) ?
+		!has_batched_scan(placement->statement, innerPlan(plan), params_of_loop((const NestLoop *) plan)) :
+		subplans == NIL)
 		return top;
-	if (placement->may_stop && placement->wanted == 0)
+	if (contain_volatile_functions((Node *) plan->targetlist) ||
+		(IsA(plan, NestLoop) && contain_volatile_functions((Node *) innerPlan(plan)->targetlist)) ||
+		(may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist)))
+		return top;
+	if (may_stop && placement->wanted == 0)
 		first_rows = UNKNOWN_FIRST_ROWS;
-	else if (placement->may_stop)
-		first_rows = loop->join.jointype == JOIN_LEFT && loop->join.plan.qual == NIL ? placement->wanted :
-			Max(1.25 * rows_wanted_below(&loop->join.plan, placement->wanted), LEAST_FIRST_ROWS);
-	outerPlan(loop) = &pass_on(placement, outer, NIL, first_rows)->scan.plan;
-	while (*place != &loop->join.plan)
+	else if (may_stop)
+		first_rows = IsA(plan, NestLoop) && ((const Join *) plan)->jointype == JOIN_LEFT && plan->qual == NIL ?
+			placement->wanted :
+			Max(1.25 * rows_wanted_below(plan, placement->wanted), LEAST_FIRST_ROWS);
+	outerPlan(plan) = &pass_on(placement, outer, subplans, first_rows, true)->scan.plan;
+	while (*place != plan)
 		place = &(*place)->lefttree;
-	*place = &pass_on(placement, &loop->join.plan, NIL, 0)->scan.plan;
+	*place = &pass_on(placement, plan, NIL, 0, false)->scan.plan;
 	return top;
 }
 
@@ -583,7 +617,7 @@ batch_plan(Placement *placement, Plan *plan)
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
 	top = may_be_split(plan) ? batch_node(placement, plan) : plan;
-	return IsA(plan, NestLoop) ? batch_loop(placement, (NestLoop *) plan, top) : top;
+	return IsA(plan, NestLoop) || IsA(plan, Agg) ? batch_outer_side(placement, plan, top) : top;
 }
 
 /*

@@ -146,6 +146,19 @@ is_answered('Gather', q{SET max_parallel_workers_per_gather = 2; SET parallel_se
 	SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys ORDER BY n; SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) FROM keys WHERE w = 3 ORDER BY n LIMIT 30}, 24);
 is_answered('CREATE TABLE AS', 'CREATE TEMP TABLE c AS SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k) AS m FROM keys; SELECT * FROM c ORDER BY 1', 12);
 
+# arguments of aggregates
+my $counted = '(SELECT count(*) FROM t WHERE t.k = keys.k)';
+is_answered('an argument', "SELECT sum($counted), count(*) FROM keys", 12);
+is_answered('arguments of groups', "SELECT p, max($counted), json_agg(json_build_object('n', n, 'v', (SELECT max(t.v) FROM t WHERE t.k = keys.k)) ORDER BY n)::text FROM keys GROUP BY p ORDER BY p", 24);
+is_answered('of sorted groups', "SET enable_hashagg = off; SELECT p, sum($counted) FROM keys GROUP BY p ORDER BY p", 12);
+is_answered('of the first groups', "SET enable_hashagg = off; SELECT p, sum($counted) FROM keys GROUP BY p ORDER BY p LIMIT 3", 12);
+is_answered('of grouping sets', "SELECT p, w, sum($counted), count(w) FROM keys GROUP BY GROUPING SETS ((p), (w), ()) ORDER BY 1, 2", 200);
+is_answered('with FILTER, DISTINCT and ORDER BY', "SELECT w, sum($counted) FILTER (WHERE n > 50), count(DISTINCT (SELECT max(t.w) FROM t WHERE t.k = keys.p)), string_agg(v, ',' ORDER BY $counted, n) FROM keys GROUP BY w ORDER BY w", 36);
+is_answered('in HAVING', "SELECT p FROM keys GROUP BY p HAVING sum($counted) > 150 AND (SELECT count(*) FROM t WHERE t.k = keys.p) > 1 ORDER BY p", 24);
+is_answered('beside a window', "SELECT p, sum(sum($counted)) OVER (ORDER BY p) FROM keys GROUP BY p ORDER BY p", 12);
+is_answered('of an aggregate above a LATERAL list', "SELECT json_agg(json_build_object('n', n, 'l', list, 'c', $counted) ORDER BY n)::text FROM keys CROSS JOIN $list s", 24);
+is_answered('of a correlated aggregate', "SELECT b.n, (SELECT sum($counted) FROM keys WHERE keys.n BETWEEN b.n AND b.n + 40) FROM keys b WHERE b.n % 300 = 0 ORDER BY 1", 400);
+
 # a page, of which the other rows need nothing
 my $page = 'SELECT n, (SELECT count(*) FROM t WHERE t.k = keys.k), (SELECT t.v FROM t WHERE t.k = keys.k ORDER BY t._id DESC LIMIT 1) FROM keys ORDER BY w, n LIMIT 20';
 is_answered('a page', $page, 2, 2);
