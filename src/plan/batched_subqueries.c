@@ -227,8 +227,12 @@ outputs_of(const Plan *plan)
 	List	   *tlist = NIL;
 
 	foreach_node(TargetEntry, entry, plan->targetlist)
-		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, entry),
-											   entry->resno, entry->resname, entry->resjunk));
+	{
+		TargetEntry *output = flatCopyTargetEntry(entry);
+
+		output->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, entry);
+		tlist = lappend(tlist, output);
+	}
 	return tlist;
 }
 
@@ -327,40 +331,56 @@ rows_wanted_below(const Plan *plan, double wanted)
 
 /*
  * Tells whether reading more rows of the plan, with these quals and this target list, may raise an
- * error or have an effect.
+ * error or have an effect.  'is_rerun' tells whether it is run again for more rows of a loop.
  */
 static bool
-may_fail_to_read(const Plan *plan, List *quals, List *tlist)
+may_fail_to_read(const Plan *plan, List *quals, List *tlist, bool is_rerun)
 {
 	const Plan *below[2] = {outerPlan(plan), innerPlan(plan)};
+	List	   *run_quals = NIL;	/* computed when it is run */
 
-	if (reads_all(plan))
-		return false;
 	if (mongo_may_fail((Node *) quals, NULL) || mongo_may_fail((Node *) tlist, NULL))
 		return true;
+	if (!is_rerun && reads_all(plan))
+		return false;
 	switch (nodeTag(plan))
 	{
-		case T_SeqScan:
 		case T_IndexScan:
+			run_quals = ((const IndexScan *) plan)->indexqualorig;
+			break;
 		case T_IndexOnlyScan:
+			run_quals = ((const IndexOnlyScan *) plan)->indexqual;
+			break;
 		case T_BitmapHeapScan:
+			run_quals = ((const BitmapHeapScan *) plan)->bitmapqualorig;
+			below[0] = NULL;
+			break;
 		case T_ForeignScan:
-		case T_CustomScan:
+			/* the second plan is below */
+			run_quals = ((const ForeignScan *) plan)->fdw_exprs;
+			below[0] = NULL;
+			break;
 		case T_FunctionScan:
-		case T_CteScan:
-			/* or it reads ahead itself */
-			return false;
+			return is_rerun;
 		case T_SubqueryScan:
 			below[0] = ((const SubqueryScan *) plan)->subplan;
 			break;
 		case T_NestLoop:
 		case T_HashJoin:
 		case T_MergeJoin:
-			if (mongo_may_fail((Node *) ((const Join *) plan)->joinqual, NULL))
+			if (mongo_may_fail((Node *) ((const Join *) plan)->joinqual, NULL) ||
+				(IsA(plan, HashJoin) &&
+				 mongo_may_fail((Node *) ((const HashJoin *) plan)->hashclauses, NULL)))
 				return true;
 			break;
+		case T_SeqScan:
+		case T_CteScan:
+		case T_CustomScan:
 		case T_Result:
 		case T_Limit:
+		case T_Sort:
+		case T_Hash:
+		case T_Memoize:
 		case T_Material:
 		case T_Gather:
 		case T_GatherMerge:
@@ -368,9 +388,15 @@ may_fail_to_read(const Plan *plan, List *quals, List *tlist)
 		default:
 			return true;
 	}
+	if (is_rerun && mongo_may_fail((Node *) run_quals, NULL))
+		return true;
 	for (int i = 0; i < 2; i++)
 	{
-		if (below[i] != NULL && may_fail_to_read(below[i], below[i]->qual, below[i]->targetlist))
+		/* the inner side of a loop that passes values on */
+		if (i == 1 && IsA(plan, NestLoop) && ((const NestLoop *) plan)->nestParams != NIL)
+			is_rerun = true;
+		if (below[i] != NULL &&
+			may_fail_to_read(below[i], below[i]->qual, below[i]->targetlist, is_rerun))
 			return true;
 	}
 	return false;
@@ -394,7 +420,7 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 		return plan;
 	quals = (List *) take_from_below((Node *) quals, &tlist);
 	outputs = (List *) take_from_below((Node *) plan->targetlist, &tlist);
-	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist))
+	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist, false))
 		return plan;
 	scan = pass_on(placement, plan, placement->subplans,
 				   !may_stop ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false);
@@ -520,7 +546,7 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 		return top;
 	if (contain_volatile_functions((Node *) plan->targetlist) ||
 		(IsA(plan, NestLoop) && contain_volatile_functions((Node *) innerPlan(plan)->targetlist)) ||
-		(may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist)))
+		(may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist, false)))
 		return top;
 	if (may_stop && placement->wanted == 0)
 		first_rows = UNKNOWN_FIRST_ROWS;

@@ -171,9 +171,12 @@ mongo_may_fail(Node *node, void *context)
 		case T_BoolExpr:
 		case T_NullTest:
 			break;
+		case T_Aggref:
+			/* computed before the first row is */
+			return false;
 		default:
-			if (!contain_var_clause(node) && !mongo_has_exec_param(node, NULL) &&
-				!contain_volatile_functions(node))
+			if (!contain_var_clause(node) && !contain_agg_clause(node) &&
+				!mongo_has_exec_param(node, NULL) && !contain_volatile_functions(node))
 				return false;
 			if ((!IsA(node, FuncExpr) && !IsA(node, OpExpr) && !IsA(node, ScalarArrayOpExpr)) ||
 				check_functions_in_node(node, is_leaky, context))

@@ -135,6 +135,17 @@ is_answered('LATERAL below LIMIT', "SELECT n, s.c FROM (SELECT * FROM keys ORDER
 is_answered('LATERAL of a larger page', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 300 OFFSET 90", 1, 1);
 is_answered('LATERAL below LIMIT, with a condition', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys JOIN $of_keys s ON c > 4 LIMIT 100", 2);
 is_answered('LATERAL of what may fail', "SELECT n, x, s.c FROM (SELECT n, k, 1 / (n - 30) AS x FROM (SELECT * FROM keys ORDER BY n OFFSET 0) o OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 20", 20, 18);
+my $ordered = '(SELECT * FROM keys ORDER BY n OFFSET 0) keys';
+my $second = 'CROSS JOIN LATERAL (SELECT count(*) AS d FROM t WHERE t.v = keys.v) r';
+is_answered('LATERAL after a condition that may fail', "SELECT n, d FROM $ordered CROSS JOIN $of_keys s $second WHERE 1 / (n - 30 + 0 * c) > -5 LIMIT 5", 20);
+is_answered('LATERAL after an aggregate that may fail',
+	"SELECT n, x, d FROM $ordered CROSS JOIN LATERAL (SELECT sum(1 / (keys.n - 30 + 0 * b.n)) AS x FROM keys b WHERE b.n < 3) s $second LIMIT 5", 20);
+is_answered("LATERAL after $_->[0] that may fail", "SET enable_hashjoin = $_->[1]; SET enable_mergejoin = off; SELECT n, d FROM (SELECT keys.n, keys.v FROM $ordered LEFT JOIN $_->[2] OFFSET 0) keys $second LIMIT 5", 20)
+	foreach ['a function', 'on', 'LATERAL generate_series(1, 1 / (keys.n - 30)) b(n) ON true'], ['a key of a hash', 'on', 'keys b ON b.n = 100 / (keys.n - 30)'],
+	['a key of an index', 'off', 'locals.t b ON b.k = 100 / (keys.n - 30)'];
+is_answered('LATERAL of groups that may fail', "SELECT k, x, c FROM (SELECT p AS k, 1 / (p - 3) AS x, count(*) FROM keys GROUP BY p OFFSET 0) keys CROSS JOIN $of_keys s LIMIT 1", 20);
+is(system($ENV{PYTHON} || 'python3', '-c', 'import psycopg2, sys; cursor = psycopg2.connect(sys.argv[1]).cursor(); cursor.execute(sys.argv[2]); sys.exit(cursor.description[0].table_oid is None)',
+	$node->connstr('postgres'), "SET search_path = foreigners, public; SELECT n, c FROM keys CROSS JOIN $of_keys s"), 0, 'clients see the table of a column');
 is_answered('in a list of a list', "SELECT n, (SELECT json_agg(x)::text FROM (SELECT _id, w FROM t WHERE t.k = keys.k ORDER BY _id LIMIT 2) x) FROM keys ORDER BY n", 12);
 is_answered('LATERAL, volatile', "CREATE TEMP SEQUENCE s; SELECT o.n, currval('s'), r.c FROM (SELECT nextval('s')::int AS n FROM keys LIMIT 50) o, LATERAL (SELECT count(*) AS c FROM t WHERE t.k = o.n) r", 50);
 is_answered('LATERAL of what is volatile', "CREATE TEMP SEQUENCE s; SELECT * FROM (SELECT nextval('s')::int AS n FROM keys LIMIT 50) o, LATERAL (SELECT count(*) + currval('s') FROM t WHERE t.k = o.n) r", 50);
