@@ -44,6 +44,7 @@ typedef struct Placement
 	bool		limit_may_stop; /* the same if LIMIT is right above the node,
 								 * of the rows that LIMIT returns */
 	double		wanted;			/* rows of the node that a LIMIT wants; or 0 */
+	bool		is_exact;		/* these are all read, and no more */
 } Placement;
 
 /* Rows in the first batch, if perhaps not all are read. */
@@ -314,19 +315,50 @@ stops_early(const Plan *plan)
 	}
 }
 
+/* Tells whether these are the numbers of rows that a LIMIT skips and returns. */
+static bool
+has_known_rows(const Limit *limit)
+{
+	const Const *count = (const Const *) limit->limitCount;
+	const Const *offset = (const Const *) limit->limitOffset;
+
+	return limit->limitOption == LIMIT_OPTION_COUNT && count != NULL && IsA(count, Const) && !count->constisnull &&
+		(offset == NULL || (IsA(offset, Const) && !offset->constisnull));
+}
+
 /* Returns how many rows of its outer side a node wants, if so many of its own are wanted. */
 static double
 rows_wanted_below(const Plan *plan, double wanted)
 {
-	const Node *offset = IsA(plan, Limit) ? ((const Limit *) plan)->limitOffset : NULL;
+	const Limit *limit = (const Limit *) plan;
 
-	if (reads_all(plan) || (offset != NULL && !IsA(offset, Const)))
+	if (reads_all(plan) || (IsA(plan, Limit) && !has_known_rows(limit)))
 		return 0;
 	if (IsA(plan, Limit))
-		return plan->plan_rows + (offset == NULL || ((const Const *) offset)->constisnull ? 0 :
-								  (double) DatumGetInt64(((const Const *) offset)->constvalue));
+		return (double) DatumGetInt64(((const Const *) limit->limitCount)->constvalue) +
+			(limit->limitOffset == NULL ? 0 : (double) DatumGetInt64(((const Const *) limit->limitOffset)->constvalue));
 	return outerPlan(plan) == NULL ? wanted :
 		wanted * outerPlan(plan)->plan_rows / Max(plan->plan_rows, 1);
+}
+
+/* Tells whether a plan returns exactly one row, such as an aggregate without GROUP BY. */
+static bool
+returns_one_row(const Plan *plan)
+{
+	while (plan->qual == NIL && (IsA(plan, SubqueryScan) || IsA(plan, CustomScan) || IsA(plan, Memoize)) &&
+		   (IsA(plan, SubqueryScan) || outerPlan(plan) != NULL))
+		plan = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
+	return IsA(plan, Agg) && plan->qual == NIL && ((const Agg *) plan)->aggstrategy == AGG_PLAIN &&
+		((const Agg *) plan)->groupingSets == NIL;
+}
+
+/* Tells whether a loop returns one row for each of its outer side. */
+static bool
+keeps_rows(const Plan *plan)
+{
+	return IsA(plan, NestLoop) && plan->qual == NIL && returns_one_row(innerPlan(plan)) &&
+		(((const Join *) plan)->jointype == JOIN_LEFT ||
+		 (((const Join *) plan)->jointype == JOIN_INNER && ((const Join *) plan)->joinqual == NIL));
 }
 
 /*
@@ -414,16 +446,18 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	List	   *quals = list_copy_tail(plan->qual, first);
 	List	   *outputs;
 	List	   *tlist = NIL;
+	bool		may_fail;
 
 	if (contain_volatile_functions((Node *) quals) ||
 		contain_volatile_functions((Node *) plan->targetlist))
 		return plan;
 	quals = (List *) take_from_below((Node *) quals, &tlist);
 	outputs = (List *) take_from_below((Node *) plan->targetlist, &tlist);
-	if (may_stop && may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist, false))
+	may_fail = may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist, false);
+	if (may_stop && may_fail)
 		return plan;
 	scan = pass_on(placement, plan, placement->subplans,
-				   !may_stop ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false);
+				   !may_stop && !may_fail ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false);
 	scan->scan.plan.qual = quals;
 	scan->scan.plan.targetlist = outputs;
 	plan->qual = list_truncate(plan->qual, first);
@@ -536,7 +570,9 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 {
 	Plan	   *outer = outerPlan(plan);
 	Plan	  **place = &top;
-	bool		may_stop = placement->may_stop && !reads_all(plan);
+	bool		is_exact = placement->is_exact && keeps_rows(plan);
+	bool		may_stop = placement->may_stop && !reads_all(plan) && !is_exact;
+	bool		may_fail = !reads_all(plan) && !is_exact && may_fail_to_read(outer, outer->qual, outer->targetlist, false);
 	double		first_rows = 0;
 	List	   *subplans = IsA(plan, Agg) ? subplans_of_arguments(placement, (const Agg *) plan) : NIL;
 
@@ -546,14 +582,14 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 		return top;
 	if (contain_volatile_functions((Node *) plan->targetlist) ||
 		(IsA(plan, NestLoop) && contain_volatile_functions((Node *) innerPlan(plan)->targetlist)) ||
-		(may_stop && may_fail_to_read(outer, outer->qual, outer->targetlist, false)))
+		(may_stop && may_fail))
 		return top;
-	if (may_stop && placement->wanted == 0)
+	if (is_exact)
+		first_rows = placement->wanted;
+	else if (may_stop && placement->wanted > 0)
+		first_rows = Max(1.25 * rows_wanted_below(plan, placement->wanted), LEAST_FIRST_ROWS);
+	else if (may_stop || may_fail)
 		first_rows = UNKNOWN_FIRST_ROWS;
-	else if (may_stop)
-		first_rows = IsA(plan, NestLoop) && ((const Join *) plan)->jointype == JOIN_LEFT && plan->qual == NIL ?
-			placement->wanted :
-			Max(1.25 * rows_wanted_below(plan, placement->wanted), LEAST_FIRST_ROWS);
 	outerPlan(plan) = &pass_on(placement, outer, subplans, first_rows, true)->scan.plan;
 	while (*place != plan)
 		place = &(*place)->lefttree;
@@ -602,6 +638,8 @@ batch_plan(Placement *placement, Plan *plan)
 	placement->may_stop = !reads_all(plan) && (here.may_stop || stops_early(plan));
 	placement->limit_may_stop = is_count_limit(plan) ? here.limit_may_stop : placement->may_stop;
 	placement->wanted = rows_wanted_below(plan, here.wanted);
+	placement->is_exact = IsA(plan, Limit) ? !here.may_stop && placement->wanted > 0 :
+		here.is_exact && keeps_rows(plan);
 	switch (nodeTag(plan))
 	{
 		case T_Gather:
@@ -640,6 +678,7 @@ batch_plan(Placement *placement, Plan *plan)
 	placement->may_stop = here.may_stop;
 	placement->limit_may_stop = here.limit_may_stop;
 	placement->wanted = here.wanted;
+	placement->is_exact = here.is_exact;
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
 	top = may_be_split(plan) ? batch_node(placement, plan) : plan;

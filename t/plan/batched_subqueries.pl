@@ -133,6 +133,10 @@ is_answered('LATERAL with InitPlans', "SELECT n, s.* FROM (SELECT * FROM keys WH
 is_answered('LATERAL of a page', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n LIMIT 20) keys LEFT JOIN $of_keys s ON true", 1, 1);
 is_answered('LATERAL below LIMIT', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 20", 1, 1);
 is_answered('LATERAL of a larger page', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 300 OFFSET 90", 1, 1);
+is_answered('a page of two lists', "SELECT n, s.list::text, r.list::text FROM keys LEFT JOIN $list s ON true LEFT JOIN $list r ON true LIMIT 100 OFFSET 7", 4);
+is_answered('a page of two lists, one with a condition', "SELECT n, s.list::text, r.list::text FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys LEFT JOIN $list s ON n > 3 CROSS JOIN $list r LIMIT 100", 4);
+is_answered('a page of what fails later', "SELECT n, s.y, r.list::text FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys, LATERAL (SELECT sum(t._id / (keys.n - 101)) AS y FROM t WHERE t.k = keys.n) s, $list r LIMIT 100", 200);
+is_answered('several rows of each, of which one fails later', "SELECT n, s.y, r._id FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys, LATERAL (SELECT sum(t._id / (keys.n - 101)) AS y FROM t WHERE t.k = keys.n) s, LATERAL (SELECT _id FROM t WHERE t.k = keys.n ORDER BY _id) r LIMIT 101", 200);
 is_answered('LATERAL below LIMIT, with a condition', "SELECT n, s.c FROM (SELECT * FROM keys ORDER BY n OFFSET 0) keys JOIN $of_keys s ON c > 4 LIMIT 100", 2);
 is_answered('LATERAL of what may fail', "SELECT n, x, s.c FROM (SELECT n, k, 1 / (n - 30) AS x FROM (SELECT * FROM keys ORDER BY n OFFSET 0) o OFFSET 0) keys LEFT JOIN $of_keys s ON true LIMIT 20", 20, 18);
 my $ordered = '(SELECT * FROM keys ORDER BY n OFFSET 0) keys';
