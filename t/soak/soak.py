@@ -26,7 +26,7 @@ import time
 import bson
 import psycopg2
 import pymongo
-from pymongo.errors import PyMongoError
+from pymongo.errors import NotPrimaryError, PyMongoError
 
 from checks import Checks
 from cutting_proxy import CuttingProxies
@@ -212,17 +212,24 @@ def left_on(servers, what):
     found = {}
     for server in range(4):
         with servers.client(server) as client:
-            if what == "connections":
-                operations = client.admin.aggregate(
-                    [{"$currentOp": {"allUsers": True, "idleConnections": True}},
-                     {"$match": {"appName": "mongo_fdw"}}])
-                found[server] = len(list(operations))
-            elif what.startswith("cursors"):
-                found[server] = len(cursors_of(client, what))
-            else:
-                status = client.admin.command("serverStatus")
-                found[server] = status.get("transactions", {}).get("currentOpen", 0)
+            try:
+                found[server] = left_on_one(client, what)
+            except NotPrimaryError:
+                # a secondary that was primary may still have to go back
+                time.sleep(1)
+                if not servers.wait_until_whole():
+                    raise
+                found[server] = left_on_one(client, what)
     return found
+
+
+def left_on_one(client, what):
+    if what == "connections":
+        return len(list(client.admin.aggregate(
+            [{"$currentOp": {"allUsers": True, "idleConnections": True}}, {"$match": {"appName": "mongo_fdw"}}])))
+    if what.startswith("cursors"):
+        return len(cursors_of(client, what))
+    return client.admin.command("serverStatus").get("transactions", {}).get("currentOpen", 0)
 
 
 def cursors_of(client, what):
