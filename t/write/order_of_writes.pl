@@ -334,8 +334,8 @@ alike('a cursor for UPDATE that fails in a block', q{DO $$ DECLARE c refcursor; 
 	INSERT INTO log (line) VALUES (seen()); END $$});
 
 # a scan that needs values of rows cannot be begun before a write; it matters if it begins later
-my $late = q{DO $$ DECLARE r record; BEGIN FOR r IN
-	SELECT i, (SELECT count(*) FROM READ x WHERE x._id = i) FROM generate_series(1, ROWS) i LOOP
+my $late = q{SET work_mem = '64kB'; DO $$ DECLARE r record; BEGIN FOR r IN
+	SELECT i, p, (SELECT count(*) FROM READ x WHERE x._id = i) FROM (SELECT i, repeat('x', 1000) AS p FROM generate_series(1, ROWS) i OFFSET 0) s LOOP
 	UPDATE u SET k = 1; END LOOP; END $$; COMMIT};
 foreach my $case ([ 'u', 200, '', '0A000' ], [ 'viewed_u', 200, '', '0A000' ], [ 't', 200, '', '' ], [ 'u', 6, 'BEGIN', '' ])
 {
