@@ -35,6 +35,8 @@ typedef struct BatchedSubqueriesState
 	List	   *subqueries;		/* BatchedSubquery * */
 	bool		is_for_parent;	/* it only reads rows for the node above it */
 	int			first_batch;	/* rows; 0 for the largest */
+	bool		is_exact;		/* no more rows than these are read */
+	int			nread;			/* rows of all batches */
 	int			largest_batch;
 	int			batch_size;
 	MemoryContext batch_context;	/* of the rows; reset each time */
@@ -78,7 +80,7 @@ find_scans(PlanState *node, void *context)
 static void
 begin(BatchedSubqueriesState *state)
 {
-	state->nrows = state->next = 0;
+	state->nrows = state->next = state->nread = 0;
 	state->outer_done = false;
 	state->batch_size = state->first_batch == 0 ? state->largest_batch :
 		Min(state->first_batch, state->largest_batch);
@@ -153,6 +155,7 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 										 &TTSOpsMinimalTuple);
 	state->first_batch = linitial_int(lsecond(scan->custom_private));
 	state->is_for_parent = lsecond_int(lsecond(scan->custom_private));
+	state->is_exact = lthird_int(lsecond(scan->custom_private));
 	state->largest_batch = 1;
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched subqueries",
@@ -206,14 +209,17 @@ static bool
 read_batch(BatchedSubqueriesState *state)
 {
 	MemoryContext old_context;
+	int			size = state->batch_size;
 	ListCell   *cell;
 
+	if (state->is_exact)
+		size = Max(Min(size, state->first_batch - state->nread), 1);
 	state->nrows = state->next = 0;
 	ExecClearTuple(state->slot);
 	MemoryContextReset(state->batch_context);
 	old_context = MemoryContextSwitchTo(state->batch_context);
-	state->rows = palloc(sizeof(MinimalTuple) * state->batch_size);
-	while (!state->outer_done && state->nrows < state->batch_size &&
+	state->rows = palloc(sizeof(MinimalTuple) * size);
+	while (!state->outer_done && state->nrows < size &&
 		   (state->nrows == 0 ||
 			MemoryContextMemAllocated(state->batch_context, false) < (Size) work_mem * 1024))
 	{
@@ -228,6 +234,7 @@ read_batch(BatchedSubqueriesState *state)
 			state->rows[state->nrows++] = ExecCopySlotMinimalTuple(slot);
 	}
 	MemoryContextSwitchTo(old_context);
+	state->nread += state->nrows;
 	state->batch_size = Min(state->batch_size * BATCH_GROWTH, state->largest_batch);
 	foreach_ptr(const BatchedSubquery, subquery, state->subqueries)
 	{

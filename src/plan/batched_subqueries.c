@@ -239,11 +239,13 @@ outputs_of(const Plan *plan)
 
 /*
  * Returns a node above the plan that returns its rows.  'subplans' are the plan_ids of subqueries
- * that it batches, 'first_rows' the rows in the first batch, or 0 for as many as there may be.  If
- * 'is_for_parent', it reads rows for the node above it, which has these subqueries.
+ * that it batches, 'first_rows' the rows in the first batch, or 0 for as many as there may be; if
+ * 'is_exact', no more are read.  If 'is_for_parent', it reads rows for the node above it, which has
+ * these subqueries.
  */
 static CustomScan *
-pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows, bool is_for_parent)
+pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows, bool is_exact,
+		bool is_for_parent)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *above = &scan->scan.plan;
@@ -252,8 +254,9 @@ pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows, boo
 	place_above(above, plan);
 	/* PostgreSQL counts up from 0 */
 	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
-	scan->custom_private = list_make2(subplans, list_make2_int((int) Min(ceil(first_rows), PG_INT32_MAX),
-															   is_for_parent));
+	scan->custom_private = list_make2(subplans,
+									  list_make3_int((int) Min(ceil(first_rows), PG_INT32_MAX),
+													 is_for_parent, is_exact));
 	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	scan->methods = placement->methods;
 	return scan;
@@ -457,7 +460,7 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	if (may_stop && may_fail)
 		return plan;
 	scan = pass_on(placement, plan, placement->subplans,
-				   !may_stop && !may_fail ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false);
+				   !may_stop && !may_fail ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false, false);
 	scan->scan.plan.qual = quals;
 	scan->scan.plan.targetlist = outputs;
 	plan->qual = list_truncate(plan->qual, first);
@@ -590,10 +593,10 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 		first_rows = Max(1.25 * rows_wanted_below(plan, placement->wanted), LEAST_FIRST_ROWS);
 	else if (may_stop || may_fail)
 		first_rows = UNKNOWN_FIRST_ROWS;
-	outerPlan(plan) = &pass_on(placement, outer, subplans, first_rows, true)->scan.plan;
+	outerPlan(plan) = &pass_on(placement, outer, subplans, first_rows, is_exact, true)->scan.plan;
 	while (*place != plan)
 		place = &(*place)->lefttree;
-	*place = &pass_on(placement, plan, NIL, 0, false)->scan.plan;
+	*place = &pass_on(placement, plan, NIL, 0, false, false)->scan.plan;
 	return top;
 }
 
