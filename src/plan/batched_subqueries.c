@@ -575,7 +575,7 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 	Plan	  **place = &top;
 	bool		is_exact = placement->is_exact && keeps_rows(plan);
 	bool		may_stop = placement->may_stop && !reads_all(plan) && !is_exact;
-	bool		may_fail = !reads_all(plan) && !is_exact && may_fail_to_read(outer, outer->qual, outer->targetlist, false);
+	bool		may_fail;
 	double		first_rows = 0;
 	List	   *subplans = IsA(plan, Agg) ? subplans_of_arguments(placement, (const Agg *) plan) : NIL;
 
@@ -583,6 +583,8 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 		!has_batched_scan(placement->statement, innerPlan(plan), params_of_loop((const NestLoop *) plan)) :
 		subplans == NIL)
 		return top;
+	may_fail = !reads_all(plan) && !is_exact &&
+		may_fail_to_read(outer, outer->qual, outer->targetlist, false);
 	if (contain_volatile_functions((Node *) plan->targetlist) ||
 		(IsA(plan, NestLoop) && contain_volatile_functions((Node *) innerPlan(plan)->targetlist)) ||
 		(may_stop && may_fail))
@@ -684,6 +686,9 @@ batch_plan(Placement *placement, Plan *plan)
 	placement->is_exact = here.is_exact;
 	if (IsA(plan, Limit))
 		return raise_above_limit(placement, (Limit *) plan);
+	/* most statements have none, and their expressions need not be looked at */
+	if (placement->statement->subplans == NIL)
+		return IsA(plan, NestLoop) ? batch_outer_side(placement, plan, plan) : plan;
 	top = may_be_split(plan) ? batch_node(placement, plan) : plan;
 	return IsA(plan, NestLoop) || IsA(plan, Agg) ? batch_outer_side(placement, plan, top) : top;
 }
