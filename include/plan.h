@@ -219,6 +219,18 @@ enum
 								 * inner sides */
 };
 
+/* custom_private of a CustomScan that batches the values of subqueries. */
+typedef struct MongoBatchedSubqueries
+{
+	List	   *subplans;		/* integers, the plan_ids of those of SubPlans */
+	int			first_batch;	/* rows below it; 0 for as many as there may
+								 * be */
+	bool		is_exact;		/* no more than these are read */
+	bool		is_for_parent;	/* it reads rows for the node above it, which
+								 * has these SubPlans, or is a loop */
+} MongoBatchedSubqueries;
+
 extern const MongoStructType mongo_batched_join_type;
+extern const MongoStructType mongo_batched_subqueries_type;
 
 #endif							/* MONGO_FDW_PLAN_H */

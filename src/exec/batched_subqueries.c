@@ -33,9 +33,7 @@ typedef struct BatchedSubqueriesState
 {
 	CustomScanState css;
 	List	   *subqueries;		/* BatchedSubquery * */
-	bool		is_for_parent;	/* it only reads rows for the node above it */
-	int			first_batch;	/* rows; 0 for the largest */
-	bool		is_exact;		/* no more rows than these are read */
+	const MongoBatchedSubqueries *plan;
 	int			nread;			/* rows of all batches */
 	int			largest_batch;
 	int			batch_size;
@@ -82,8 +80,8 @@ begin(BatchedSubqueriesState *state)
 {
 	state->nrows = state->next = state->nread = 0;
 	state->outer_done = false;
-	state->batch_size = state->first_batch == 0 ? state->largest_batch :
-		Min(state->first_batch, state->largest_batch);
+	state->batch_size = state->plan->first_batch == 0 ? state->largest_batch :
+		Min(state->plan->first_batch, state->largest_batch);
 }
 
 /* Has the scans of a plan take the values of these expressions, as the parameters. */
@@ -107,8 +105,7 @@ batch_subplans(BatchedSubqueriesState *state, List *subplans)
 {
 	foreach_ptr(const SubPlanState, subplan, subplans)
 	{
-		if (list_member_int(linitial(((const CustomScan *) state->css.ss.ps.plan)->custom_private),
-							subplan->subplan->plan_id))
+		if (list_member_int(state->plan->subplans, subplan->subplan->plan_id))
 			batch_plan_state(state, subplan->planstate, subplan->subplan->parParam, subplan->subplan->args);
 	}
 }
@@ -125,7 +122,7 @@ batch_outer_rows(PlanState *parent)
 	List	   *values = NIL;
 
 	if ((!IsA(parent, NestLoopState) && !IsA(parent, AggState)) || !IsA(rows, CustomScanState) ||
-		rows->css.methods != &exec_methods || !rows->is_for_parent)
+		rows->css.methods != &exec_methods || !rows->plan->is_for_parent)
 		return;
 	if (IsA(parent, AggState))
 	{
@@ -153,9 +150,7 @@ begin_batched_subqueries(CustomScanState *node, EState *estate, int eflags)
 	node->ss.ps.outeropsset = node->ss.ps.outeropsfixed = true;
 	state->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 										 &TTSOpsMinimalTuple);
-	state->first_batch = linitial_int(lsecond(scan->custom_private));
-	state->is_for_parent = lsecond_int(lsecond(scan->custom_private));
-	state->is_exact = lthird_int(lsecond(scan->custom_private));
+	state->plan = mongo_struct_from_list(&mongo_batched_subqueries_type, scan->custom_private);
 	state->largest_batch = 1;
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched subqueries",
@@ -212,8 +207,8 @@ read_batch(BatchedSubqueriesState *state)
 	int			size = state->batch_size;
 	ListCell   *cell;
 
-	if (state->is_exact)
-		size = Max(Min(size, state->first_batch - state->nread), 1);
+	if (state->plan->is_exact)
+		size = Max(Min(size, state->plan->first_batch - state->nread), 1);
 	state->nrows = state->next = 0;
 	ExecClearTuple(state->slot);
 	MemoryContextReset(state->batch_context);

@@ -237,15 +237,9 @@ outputs_of(const Plan *plan)
 	return tlist;
 }
 
-/*
- * Returns a node above the plan that returns its rows.  'subplans' are the plan_ids of subqueries
- * that it batches, 'first_rows' the rows in the first batch, or 0 for as many as there may be; if
- * 'is_exact', no more are read.  If 'is_for_parent', it reads rows for the node above it, which has
- * these subqueries.
- */
+/* Returns a node above the plan that returns its rows. */
 static CustomScan *
-pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows, bool is_exact,
-		bool is_for_parent)
+pass_on(Placement *placement, Plan *plan, MongoBatchedSubqueries batched)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *above = &scan->scan.plan;
@@ -254,9 +248,7 @@ pass_on(Placement *placement, Plan *plan, List *subplans, double first_rows, boo
 	place_above(above, plan);
 	/* PostgreSQL counts up from 0 */
 	above->plan_node_id = PG_INT32_MAX - placement->nnodes++;
-	scan->custom_private = list_make2(subplans,
-									  list_make3_int((int) Min(ceil(first_rows), PG_INT32_MAX),
-													 is_for_parent, is_exact));
+	scan->custom_private = mongo_struct_to_list(&mongo_batched_subqueries_type, &batched);
 	scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	scan->methods = placement->methods;
 	return scan;
@@ -342,6 +334,13 @@ rows_wanted_below(const Plan *plan, double wanted)
 			(limit->limitOffset == NULL ? 0 : (double) DatumGetInt64(((const Const *) limit->limitOffset)->constvalue));
 	return outerPlan(plan) == NULL ? wanted :
 		wanted * outerPlan(plan)->plan_rows / Max(plan->plan_rows, 1);
+}
+
+/* Returns so many rows as the size of a batch, at least 'least'. */
+static int
+rows_of_batch(double rows, int least)
+{
+	return (int) Min(Max(ceil(rows), least), PG_INT32_MAX);
 }
 
 /* Tells whether a plan returns exactly one row, such as an aggregate without GROUP BY. */
@@ -459,8 +458,10 @@ split(Placement *placement, Plan *plan, int first, bool may_stop)
 	may_fail = may_fail_to_read(plan, list_truncate(list_copy(plan->qual), first), tlist, false);
 	if (may_stop && may_fail)
 		return plan;
-	scan = pass_on(placement, plan, placement->subplans,
-				   !may_stop && !may_fail ? 0 : Max(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS), false, false);
+	scan = pass_on(placement, plan, (MongoBatchedSubqueries) {
+		.subplans = placement->subplans,
+		.first_batch = may_stop || may_fail ? rows_of_batch(1.25 * placement->wanted, UNKNOWN_FIRST_ROWS) : 0
+	});
 	scan->scan.plan.qual = quals;
 	scan->scan.plan.targetlist = outputs;
 	plan->qual = list_truncate(plan->qual, first);
@@ -573,32 +574,34 @@ batch_outer_side(Placement *placement, Plan *plan, Plan *top)
 {
 	Plan	   *outer = outerPlan(plan);
 	Plan	  **place = &top;
-	bool		is_exact = placement->is_exact && keeps_rows(plan);
-	bool		may_stop = placement->may_stop && !reads_all(plan) && !is_exact;
+	MongoBatchedSubqueries batched = {
+		.subplans = IsA(plan, Agg) ? subplans_of_arguments(placement, (const Agg *) plan) : NIL,
+		.is_exact = placement->is_exact && keeps_rows(plan),
+		.is_for_parent = true
+	};
+	bool		may_stop = placement->may_stop && !reads_all(plan) && !batched.is_exact;
 	bool		may_fail;
-	double		first_rows = 0;
-	List	   *subplans = IsA(plan, Agg) ? subplans_of_arguments(placement, (const Agg *) plan) : NIL;
 
 	if (IsA(plan, NestLoop) ?
 		!has_batched_scan(placement->statement, innerPlan(plan), params_of_loop((const NestLoop *) plan)) :
-		subplans == NIL)
+		batched.subplans == NIL)
 		return top;
-	may_fail = !reads_all(plan) && !is_exact &&
+	may_fail = !reads_all(plan) && !batched.is_exact &&
 		may_fail_to_read(outer, outer->qual, outer->targetlist, false);
 	if (contain_volatile_functions((Node *) plan->targetlist) ||
 		(IsA(plan, NestLoop) && contain_volatile_functions((Node *) innerPlan(plan)->targetlist)) ||
 		(may_stop && may_fail))
 		return top;
-	if (is_exact)
-		first_rows = placement->wanted;
+	if (batched.is_exact)
+		batched.first_batch = rows_of_batch(placement->wanted, 1);
 	else if (may_stop && placement->wanted > 0)
-		first_rows = Max(1.25 * rows_wanted_below(plan, placement->wanted), LEAST_FIRST_ROWS);
+		batched.first_batch = rows_of_batch(1.25 * rows_wanted_below(plan, placement->wanted), LEAST_FIRST_ROWS);
 	else if (may_stop || may_fail)
-		first_rows = UNKNOWN_FIRST_ROWS;
-	outerPlan(plan) = &pass_on(placement, outer, subplans, first_rows, is_exact, true)->scan.plan;
+		batched.first_batch = UNKNOWN_FIRST_ROWS;
+	outerPlan(plan) = &pass_on(placement, outer, batched)->scan.plan;
 	while (*place != plan)
 		place = &(*place)->lefttree;
-	*place = &pass_on(placement, plan, NIL, 0, false, false)->scan.plan;
+	*place = &pass_on(placement, plan, (MongoBatchedSubqueries) {0})->scan.plan;
 	return top;
 }
 
@@ -616,12 +619,17 @@ static Plan *
 raise_above_limit(const Placement *placement, Limit *limit)
 {
 	Plan	   *batch = outerPlan(limit);
+	CustomScan *scan = (CustomScan *) batch;
+	MongoBatchedSubqueries *batched;
 
-	if (!IsA(batch, CustomScan) || ((CustomScan *) batch)->methods != placement->methods ||
-		linitial(((CustomScan *) batch)->custom_private) == NIL || batch->qual != NIL ||
+	if (!IsA(batch, CustomScan) || scan->methods != placement->methods || batch->qual != NIL ||
 		!is_count_limit(&limit->plan))
 		return &limit->plan;
-	linitial_int(lsecond(((CustomScan *) batch)->custom_private)) = 0;
+	batched = mongo_struct_from_list(&mongo_batched_subqueries_type, scan->custom_private);
+	if (batched->subplans == NIL)
+		return &limit->plan;
+	batched->first_batch = 0;
+	scan->custom_private = mongo_struct_to_list(&mongo_batched_subqueries_type, batched);
 	outerPlan(limit) = outerPlan(batch);
 	limit->plan.targetlist = outputs_of(outerPlan(limit));
 	place_above(batch, &limit->plan);

@@ -74,6 +74,12 @@ static const MongoStructField join_fields[] = {
 };
 const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
 
+static const MongoStructField subqueries_fields[] = {
+	MONGO_STRUCT_FIELD(MongoBatchedSubqueries, NODE, subplans),
+	MONGO_STRUCT_NUMBERS(MongoBatchedSubqueries, first_batch, is_for_parent),
+};
+const MongoStructType mongo_batched_subqueries_type = MONGO_STRUCT_TYPE(MongoBatchedSubqueries, subqueries_fields);
+
 /*
  * mongo_path_details
  *		Returns the path's details, in which lists are shared with it.
